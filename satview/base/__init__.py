@@ -1,0 +1,1 @@
+"""What every layer may use: errors, time, shipped files, debug switches. Imports nothing else of satview."""

@@ -1,0 +1,47 @@
+"""Named debug switches (`--debug=timing,paint`) and the timing they turn on."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+SWITCHES = {
+    "timing": "how long each step of a load, a filter or a frame takes",
+    "paint": "every repaint of the swimlanes with its size and duration",
+}
+_on: set[str] = set()
+_log = logging.getLogger("satview")
+
+
+def enable(names: str) -> None:
+    """Turn on the switches named in a comma-separated list.
+
+    Raises:
+        ValueError: One of the names is no switch; lists those there are.
+    """
+    wanted = {name.strip() for name in names.split(",") if name.strip()}
+    unknown = wanted - SWITCHES.keys()
+    if unknown:
+        raise ValueError(f"no debug switch {', '.join(sorted(unknown))}; there are {', '.join(SWITCHES)}")
+    if wanted:
+        logging.basicConfig(format="%(name)s: %(message)s")
+        _log.setLevel(logging.DEBUG)
+    _on.update(wanted)
+
+
+def is_on(name: str) -> bool:
+    """Tell whether a switch is on."""
+    return name in _on
+
+
+@contextmanager
+def timed(step: str, switch: str = "timing") -> Iterator[None]:
+    """Log how long the block took, if the switch is on."""
+    if switch not in _on:
+        yield
+        return
+    start_ns = time.perf_counter_ns()
+    yield
+    _log.debug("%s: %.2f ms", step, (time.perf_counter_ns() - start_ns) / 1e6)

@@ -1,0 +1,43 @@
+"""The errors satview raises on purpose. Everything else that escapes is a fault of ours."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class SatviewError(Exception):
+    """Root of the tree: whoever catches this shows the text and goes on."""
+
+
+class UsageError(SatviewError):
+    """A command line or an API call that cannot be carried out as given."""
+
+
+class Cancelled(SatviewError):  # noqa: N818  -- not a failure: the user asked for it
+    """Raised out of long work when its `cancelled()` says so."""
+
+
+class TraceFormatError(SatviewError):
+    """Nothing can be read from a file, or a damaged part was asked for.
+
+    Attributes:
+        path: The file; None for data that never was a file.
+        offset: Byte offset of the fault, or None when no byte is to blame (an empty file, a directory).
+        what: What is wrong there, without the place.
+        remedy: What the user can do about it; may be empty.
+    """
+
+    def __init__(self, path: Path | str | None, offset: int | None, what: str, remedy: str = "") -> None:
+        self.path = Path(path) if path is not None else None
+        self.offset = offset
+        self.what = what
+        self.remedy = remedy
+        super().__init__(str(self))
+
+    def __str__(self) -> str:
+        """Return one sentence: file, byte, what, what to do."""
+        place = self.path.name if self.path is not None else "input"
+        if self.offset is not None:
+            place += f", byte 0x{self.offset:x}"
+        text = f"{place}: {self.what}"
+        return f"{text}; {self.remedy}" if self.remedy else text

@@ -1,0 +1,27 @@
+"""Finds the files that ship with satview."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+_PACKAGE = Path(__file__).resolve().parent.parent
+
+
+@cache
+def _root() -> Path:
+    # Inside a wheel the folder is satview/_resources; in a checkout it lies beside the package.
+    shipped = _PACKAGE / "_resources"
+    return shipped if shipped.is_dir() else _PACKAGE.parent / "resources"
+
+
+def resource_path(name: str) -> Path:
+    """Return the path of a shipped file, such as `events/thread.toml`.
+
+    Raises:
+        FileNotFoundError: No such file is shipped; names the file, not the machine's folders.
+    """
+    path = _root() / name
+    if not path.exists():
+        raise FileNotFoundError(f"satview ships no file {name!r}")
+    return path

@@ -1,0 +1,140 @@
+"""Time: clock cycles, nanoseconds, windows, and how they are written.
+
+All positions in a trace are whole clock cycles (int64) of the target's counter. Nanoseconds are derived exactly, by
+integer arithmetic; floats appear only when pixels are concerned, after the start of the window was subtracted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import numpy as np
+from numpy.typing import NDArray
+
+NS_PER_S = 1_000_000_000
+Cycles = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """The time base of one trace.
+
+    Attributes:
+        cycles_per_s: Rate of the stamps, TRACE_CYCLES_PER_SEC; at least 1.
+        start_cycles: Counter value that counts as zero for relative times: the first event of the trace.
+        boot_time_s: Seconds since 1970 UTC when the counter was (about) zero, or None if the file does not tell.
+        is_absolute: False when the upper half of the counter is unknown, so that only differences mean something.
+    """
+
+    cycles_per_s: int
+    start_cycles: int = 0
+    boot_time_s: int | None = None
+    is_absolute: bool = True
+
+    def ns(self, cycles: int) -> int:
+        """Return nanoseconds since the start of the trace; exact, rounded towards minus infinity."""
+        return (cycles - self.start_cycles) * NS_PER_S // self.cycles_per_s
+
+    def duration_ns(self, cycles: int) -> int:
+        """Return a number of cycles as nanoseconds, rounded towards minus infinity."""
+        return cycles * NS_PER_S // self.cycles_per_s
+
+    def cycles(self, ns: int) -> int:
+        """Return the counter value at a relative time: the first cycle that is not before it."""
+        return self.start_cycles - (-ns * self.cycles_per_s // NS_PER_S)
+
+    def cycles_of(self, duration_ns: int) -> int:
+        """Return a length in nanoseconds as cycles, rounded up, so that a length above zero stays above zero."""
+        return -(-duration_ns * self.cycles_per_s // NS_PER_S)
+
+    def ns_array(self, cycles: Cycles) -> Cycles:
+        """Return `ns()` of every element; exact. Shape (n,), int64.
+
+        The split into whole seconds and rest keeps every product below 2^63 for rates up to 9.2 GHz; above that
+        the rest is computed in Python integers.
+        """
+        whole, rest = np.divmod(cycles - self.start_cycles, self.cycles_per_s)
+        if self.cycles_per_s <= np.iinfo(np.int64).max // NS_PER_S:
+            return whole * NS_PER_S + rest * NS_PER_S // self.cycles_per_s
+        exact = [int(r) * NS_PER_S // self.cycles_per_s for r in rest]
+        return whole * NS_PER_S + np.array(exact, dtype=np.int64)
+
+    def wall_time(self, cycles: int) -> datetime | None:
+        """Return the approximate date of a counter value (UTC), None where the file cannot tell.
+
+        The counter's zero is usually close to boot, so this is boot time plus the counter; label it approximate.
+        """
+        if self.boot_time_s is None or not self.is_absolute:
+            return None
+        try:
+            return datetime.fromtimestamp(self.boot_time_s + cycles / self.cycles_per_s, tz=UTC)
+        except (OverflowError, ValueError, OSError):
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class TimeWindow:
+    """A stretch of time, `start <= t < end`, in cycles of the trace's clock; never empty."""
+
+    start: int
+    end: int
+
+    def __post_init__(self) -> None:
+        if self.end <= self.start:
+            raise ValueError(f"empty window: {self.start} to {self.end}")
+
+    @property
+    def length(self) -> int:
+        """Cycles from start to end."""
+        return self.end - self.start
+
+    def zoomed(self, factor: float, anchor: int) -> TimeWindow:
+        """Return a window `factor` times as long (below 1 zooms in) in which `anchor` keeps its place."""
+        length = max(1, round(self.length * factor))
+        share = (anchor - self.start) / self.length
+        start = anchor - round(length * share)
+        return TimeWindow(start, start + length)
+
+    def shifted(self, cycles: int) -> TimeWindow:
+        """Return the window moved to later times by that many cycles."""
+        return TimeWindow(self.start + cycles, self.end + cycles)
+
+    def clamped(self, limits: TimeWindow) -> TimeWindow:
+        """Return the nearest window that lies within `limits`: moved first, cut only if it is too long."""
+        if self.length >= limits.length:
+            return limits
+        start = min(max(self.start, limits.start), limits.end - self.length)
+        return TimeWindow(start, start + self.length)
+
+    def contains(self, cycles: int) -> bool:
+        """Tell whether a moment lies in the window."""
+        return self.start <= cycles < self.end
+
+
+_UNITS = (("s", NS_PER_S), ("ms", 1_000_000), ("\N{MICRO SIGN}s", 1_000), ("ns", 1))
+
+
+def format_duration(ns: int, digits: int = 4) -> str:
+    """Return a length for people: `1.204 ms`, `350 ns`, `-2.5 s`; about `digits` figures, unit by size."""
+    size = abs(ns)
+    for unit, scale in _UNITS:
+        if size >= scale or scale == 1:
+            value = ns / scale
+            decimals = max(0, digits - len(str(size // scale))) if scale > 1 else 0
+            return f"{value:.{decimals}f} {unit}"
+    raise AssertionError("unreachable")
+
+
+def format_time(ns: int, resolution_ns: int = 1) -> str:
+    """Return a relative time as seconds with groups of three decimals: `1.234 567 890 s`.
+
+    Args:
+        ns: Time relative to the start of the trace.
+        resolution_ns: Decimals finer than this are left out.
+    """
+    sign, size = ("-", -ns) if ns < 0 else ("", ns)
+    seconds, rest = divmod(size, NS_PER_S)
+    groups = 3 if resolution_ns < 1_000 else 2 if resolution_ns < 1_000_000 else 1
+    text = f"{rest:09d}"[: groups * 3]
+    return f"{sign}{seconds}.{' '.join(text[i : i + 3] for i in range(0, len(text), 3))} s"

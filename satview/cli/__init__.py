@@ -1,0 +1,1 @@
+"""The subcommands of `satview` that need no window. One module per command."""

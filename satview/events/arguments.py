@@ -1,0 +1,123 @@
+"""The argument lists, notes and occasions of events, read class by class when first asked for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+from satview.events import rows
+from satview.events.naming import Name
+from satview.events.rows import Lists
+from satview.events.spec import EventSpec, Field, Release, Show
+
+UNKNOWN_LISTS: Lists = (None, None)
+_INTERRUPTED = (Field("empty", 1, Show.HEX), Field("empty", 1, Show.HEX))
+_KERNEL = ("ker_call", "ker_exit")
+_LISTING_FILES = {"KER_CALL": "ker_call", "KER_EXIT": "ker_exit", "SYSTEM": "system"}
+
+
+def lists_of(name: Name, release: Release) -> Lists:
+    """Return the arguments of an event in fast and in wide mode; None where a list is not known.
+
+    6.x uses the lists of the 6.4 printer, which were checked against what the 6.4 kernel emits; later releases those
+    of the 7.x guide, and 8.0 its additions before those.
+    """
+    if name.class_name == "INT_CALL":
+        return _INTERRUPTED, _INTERRUPTED
+    if name.file == "thread":
+        return _thread_lists(name, release)
+    if name.file in _KERNEL:
+        return _kernel_lists(name, release)
+    if not name.file:
+        return UNKNOWN_LISTS
+    if release == Release.QNX_6:
+        return rows.lists(name.file, "lists_6").get(name.key, UNKNOWN_LISTS)
+    guide = rows.lists(name.file, "lists").get(name.key, UNKNOWN_LISTS)
+    return rows.lists(name.file, "lists_8").get(name.key, guide) if release == Release.QNX_8 else guide
+
+
+def _thread_lists(name: Name, release: Release) -> Lists:
+    block = "virtual" if name.class_name == "VTHREAD" else "lists"
+    table = rows.lists("thread", f"{block}_6" if release == Release.QNX_6 else block)
+    return table.get(name.key) or table["*"]
+
+
+def _kernel_lists(name: Name, release: Release) -> Lists:
+    if release == Release.QNX_6:
+        return rows.marked_lists(name.file, "lists_6").get(name.key, UNKNOWN_LISTS)
+    key = f"{name.key}/64" if name.is_64bit else name.key
+    if release == Release.QNX_8 and (found := rows.lists(name.file, "lists_8").get(key)):
+        return found
+    guide = rows.lists(name.file, "lists")
+    if key in guide:
+        return guide[key]
+    # Some calls kept their number after 6.x but have lists in the 6.4 table only.
+    return UNKNOWN_LISTS if name.is_64bit else old_lists(name.key, name.class_name)
+
+
+def old_lists(name: str, class_name: str) -> Lists:
+    """Return the lists of a kernel call in the 6.4 table, marked unsure; for calls whose later list does not fit.
+
+    Some lists of the 7.x guide name single values where the kernel still emits seconds and nanoseconds.
+    """
+    if class_name not in ("KER_CALL", "KER_EXIT"):
+        return UNKNOWN_LISTS
+    fast, wide = rows.marked_lists(class_name.lower(), "lists_6").get(name, UNKNOWN_LISTS)
+    return _unsure(fast), _unsure(wide)
+
+
+def listing_lists(spec: EventSpec, release: Release) -> Lists:
+    """Return the lists by which the vendor's printer of a release writes an event.
+
+    Up to 6.x these are the wire's lists. The 7.1 printer spells some arguments unlike the guide; where its listing was
+    never seen the guide's lists stand.
+    """
+    file = _LISTING_FILES.get(spec.class_name)
+    if release == Release.QNX_6 or file is None:
+        return spec.fast, spec.wide
+    key = f"{spec.name}/64" if spec.is_64bit and file != "system" else spec.name
+    return rows.lists("listing_7", file).get(key, (spec.fast, spec.wide))
+
+
+def _unsure(fields: tuple[Field, ...] | None) -> tuple[Field, ...] | None:
+    return fields and tuple(replace(item, is_sure=False) for item in fields)
+
+
+def label_of(name: Name, release: Release) -> str:
+    """Return how the vendor's printer labels the event where that differs from its name, else an empty text."""
+    if not name.file:
+        return ""
+    block = "labels_6" if release == Release.QNX_6 and name.file in _KERNEL else "labels"
+    return _texts(name.file, block).get(name.key, ("",))[0]
+
+
+def notes_of(name: Name, release: Release) -> tuple[str, ...]:
+    """Return what a reader of the raw numbers has to know."""
+    if not name.file:
+        return ()
+    if release == Release.QNX_6 and name.file in _KERNEL:
+        return _texts(name.file, "notes_6").get(name.key, ())
+    key = f"{name.key}/64" if name.is_64bit and name.file in _KERNEL else name.key
+    notes = _texts(name.file, "notes").get(key, ())
+    return (*notes, *(f"corrected: {text}" for text in _texts(name.file, "corrected").get(key, ())))
+
+
+def when_of(name: Name) -> str:
+    """Return on what occasion the event is emitted; may be empty."""
+    return _texts(name.file, "when").get(name.key, ("",))[0] if name.file else ""
+
+
+def calls_of(name: Name) -> tuple[str, ...]:
+    """Return the public calls behind a kernel call."""
+    return _public_calls().get(name.name, ()) if name.symbol.startswith("__KER_") else ()
+
+
+@cache
+def _texts(file: str, block: str) -> dict[str, tuple[str, ...]]:
+    return rows.texts(file, block)
+
+
+@cache
+def _public_calls() -> dict[str, tuple[str, ...]]:
+    skip = 1 + len(rows.RELEASE_ORDER)
+    return {row[0]: tuple(row[skip:]) for row in rows.columns("kernel_calls", "calls")}

@@ -1,0 +1,168 @@
+"""Look-up of events, states and errors by number and by name, one catalogue per release.
+
+The rows are data under `resources/events`; this module only reads and arranges them.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.events import arguments, naming, rows, states, wire
+from satview.events.spec import ClassSpec, EventSpec, Release
+from satview.events.wire import WireClass
+
+_UNIXWARE_NAMES: dict[int, naming.Name] = {}
+
+
+class Catalogue:
+    """All events of one release; immutable, look-ups are cheap.
+
+    Attributes:
+        release: Whose numbers, names and lists these are.
+        classes: Printed classes in table order, then one entry `CLASS 12` ... per internal class nobody defines.
+        class_index_of_code: Shape (32768,), uint8, row in `classes` of every code.
+        state_value_of_code: Shape (32768,), uint8, lane value of thread state events, `states.NOT_A_STATE` otherwise;
+            virtual threads, CREATE and DESTROY are no states.
+    """
+
+    def __init__(self, release: Release) -> None:
+        self.release = release
+        self._names = _UNIXWARE_NAMES if release == Release.UNIXWARE else naming.names(release)
+        self.classes: tuple[ClassSpec, ...] = (
+            *naming.printed_classes(), *(naming.undefined_class(number) for number in naming.UNDEFINED_CLASSES))
+        self.class_index_of_code = self._class_indices()
+        self.state_value_of_code = self._state_values()
+        self._codes = tuple(sorted(self._names))
+        self._specs: dict[int, EventSpec] = {}
+        self._by_name: dict[str, tuple[int, ...]] = {}
+
+    def spec(self, code: int) -> EventSpec:
+        """Return what is known of a code; codes that no table names get a spec with `is_known` False."""
+        code &= wire.CODE_MASK
+        found = self._specs.get(code)
+        if found is None:
+            found = self._specs[code] = self._make_spec(code)
+        return found
+
+    def codes(self) -> tuple[int, ...]:
+        """Return all codes that a table of the release names, ascending."""
+        return self._codes
+
+    def name(self, code: int) -> str:
+        """Return the name of a code without reading any argument list."""
+        known = self._names.get(code)
+        return known.name if known else naming.unnamed(code, self.release)
+
+    def class_name(self, code: int) -> str:
+        """Return the printed class of a code."""
+        return self.classes[int(self.class_index_of_code[code])].name
+
+    def find(self, name: str) -> tuple[int, ...]:
+        """Return the codes that a name stands for, ascending; empty if there are none.
+
+        A name is that of listings (`MSG_SENDV`, `THRUNNING`, `SND_MESSAGE`), with a class before it to narrow it
+        (`KER_CALL/MSG_SENDV`), or the spelling of TraceEvent() (`_NTO_TRACE_COMM_SMSG`, `__KER_MSG_SENDV`). A kernel
+        call's name stands for its entry, exit and interrupted event, in both widths. Case does not matter.
+        """
+        if not self._by_name:
+            self._by_name = self._index_names()
+        key = name.strip().upper()
+        if user := re.fullmatch(r"(?:USREVENT/)?EVENT[ :]?(\d{1,4})", key):
+            number = int(user[1])
+            return (wire.code(WireClass.USER, number),) if number <= wire.EVENT_MASK else ()
+        return self._by_name.get(key, ())
+
+    def suggest(self, name: str) -> tuple[str, ...]:
+        """Return up to five known names near one that `find` does not know."""
+        self.find("")
+        near = difflib.get_close_matches(name.strip().upper(), self._by_name, n=5, cutoff=0.6)
+        return tuple(near)
+
+    def kernel_call_number(self, name: str) -> int | None:
+        """Return the number of a kernel call (`MSG_SENDV`, `__KER_MSG_SENDV`), None if the release has none."""
+        for code in self.find(name):
+            if wire.class_of(code) == WireClass.KER_CALL:
+                return wire.event_of(code) & 0x7F
+        return None
+
+    def errno_name(self, number: int) -> str | None:
+        """Return the name of a QNX error number, None if it has none."""
+        return _errno().get(number)
+
+    def _class_indices(self) -> NDArray[np.uint8]:
+        row = {spec.name: index for index, spec in enumerate(self.classes)}
+        table = np.zeros(wire.CODE_COUNT, dtype=np.uint8)
+        for number in range(wire.CLASS_MASK + 1):
+            first = wire.code(number, 0)
+            if number in (WireClass.KER_CALL, WireClass.PR_TH):
+                events = range(first, first + wire.EVENT_MASK + 1)
+                table[first:first + len(events)] = [row[naming.class_of_unnamed(c, self.release)] for c in events]
+            else:
+                table[first:first + wire.EVENT_MASK + 1] = row[naming.class_of_unnamed(first, self.release)]
+        for code, known in self._names.items():
+            table[code] = row[known.class_name]
+        table.setflags(write=False)
+        return table
+
+    def _state_values(self) -> NDArray[np.uint8]:
+        table = np.full(wire.CODE_COUNT, states.NOT_A_STATE, dtype=np.uint8)
+        for code, known in self._names.items():
+            if known.class_name == "THREAD" and known.key in states.STATE_BY_NAME:
+                table[code] = states.STATE_BY_NAME[known.key].value
+        table.setflags(write=False)
+        return table
+
+    def _make_spec(self, code: int) -> EventSpec:
+        known = self._names.get(code)
+        if known is None:
+            return EventSpec(code, self.class_name(code), naming.unnamed(code, self.release), is_known=False)
+        fast, wide = arguments.lists_of(known, self.release)
+        return EventSpec(code, known.class_name, known.name, arguments.label_of(known, self.release), fast, wide,
+                         arguments.calls_of(known), arguments.when_of(known), known.is_64bit,
+                         notes=arguments.notes_of(known, self.release))
+
+    def _index_names(self) -> dict[str, tuple[int, ...]]:
+        index: dict[str, tuple[int, ...]] = {}
+        for code in self._codes:
+            known = self._names[code]
+            if known.class_name == "USREVENT":
+                continue
+            for spelling in self._spellings(known):
+                index[spelling] = (*index.get(spelling, ()), code)
+        return index
+
+    def _spellings(self, known: naming.Name) -> set[str]:
+        names = {known.name, known.symbol}
+        if known.symbol.startswith("_NTO_TRACE_"):
+            short = known.symbol.removeprefix("_NTO_TRACE_")
+            names |= {short, short.removeprefix("SYS_").removeprefix("COMM_")}
+        if known.is_64bit:   # a name without `_64` finds both forms, as it does for kernel calls
+            names |= {name.removesuffix("_64") for name in names}
+        return {text for name in names if name for text in (name, f"{known.class_name}/{name}")}
+
+
+@cache
+def catalogue(release: Release) -> Catalogue:
+    """Return the catalogue of a release; made once."""
+    return Catalogue(release)
+
+
+@cache
+def _errno() -> dict[int, str]:
+    return rows.numbers("errno", "errno")
+
+
+def release_of(sys_release: str) -> Release | None:
+    """Return the release behind TRACE_SYS_RELEASE: `6.4.1` is 6.x, `7.1.0` is 7.x; None if it is no known one."""
+    found = re.match(r"\s*(\d+)\.(\d+)", sys_release)
+    if not found:
+        return None
+    major, minor = int(found[1]), int(found[2])
+    if major == 6:
+        return Release.QNX_6_6 if minor >= 6 else Release.QNX_6
+    return {7: Release.QNX_7, 8: Release.QNX_8}.get(major)

@@ -1,0 +1,159 @@
+"""The name of every event code of a release: what listings print, what headers call it, and its class.
+
+This is the part of the catalogue that every start needs; argument lists (`arguments.py`) are read on demand.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from satview.events import rows, wire
+from satview.events.spec import ClassSpec, Release
+from satview.events.wire import WireClass
+
+KER_CLASSES = (("KER_CALL", 0), ("KER_EXIT", wire.KER_EXIT_OFFSET), ("INT_CALL", wire.KER_INT_OFFSET))
+INT_CLASSES = {1: "INT_ENTR", 2: "INT_EXIT", 3: "INT_HANDLER_ENTR", 4: "INT_HANDLER_EXIT", 5: "INT_ENTR",
+               6: "INT_HANDLER_ENTR", 7: "INTERRUPT"}
+TABLES = (  # file, wire class, printed class; empty = by event number
+    ("control", WireClass.CONTROL, "CONTROL"),
+    ("interrupt", WireClass.INT, ""),
+    ("process", WireClass.PR_TH, "PROCESS"),
+    ("system", WireClass.SYSTEM, "SYSTEM"),
+    ("comm", WireClass.COMM, "COMM"),
+    ("sec", WireClass.SEC, "SEC"),
+    ("qvm", WireClass.QVM, "QVM"),
+    ("pmu", WireClass.PMU, "PMU"),
+)
+# The 6.4 C library put the external class number of SYSTEM into the header word of these three.
+STRAY_SYSTEM_CLASS = 13
+STRAY_SYSTEM_EVENTS = (9, 10, 11)
+UNDEFINED_CLASSES = range(max(WireClass) + 1, wire.CLASS_MASK + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """What one code is called.
+
+    Attributes:
+        class_name: Printed class.
+        name: Name in listings.
+        symbol: Spelling of the headers and of TraceEvent(): `_NTO_TRACE_COMM_SMSG`, `__KER_MSG_SENDV`.
+        file: File under `resources/events` with its arguments; empty = there is none.
+        key: Name of its rows there, without `/64`.
+        is_64bit: Form with 64-bit values of an event that has two forms.
+    """
+
+    class_name: str
+    name: str
+    symbol: str
+    file: str
+    key: str
+    is_64bit: bool = False
+
+
+@cache
+def printed_classes() -> tuple[ClassSpec, ...]:
+    """Return the classes that listings of QNX print, in table order."""
+    specs = []
+    for line in rows.lines("classes", "printed"):
+        name, internal, external, title = line.split(None, 3)
+        specs.append(ClassSpec(name, title, int(external), int(internal)))
+    return tuple(specs)
+
+
+def undefined_class(number: int) -> ClassSpec:
+    """Return the class that stands for an internal number no release defines."""
+    return ClassSpec(f"CLASS {number}", f"Undefined class {number}", None, number)
+
+
+def _kernel_calls(release: Release) -> dict[int, Name]:
+    names: dict[int, Name] = {}
+    column = 1 + rows.RELEASE_ORDER.index(release)
+    widths = (0, wire.KER_64BIT) if release in (Release.QNX_7, Release.QNX_8) else (0,)
+    for row in rows.columns("kernel_calls", "calls"):
+        if row[column] == "-":
+            continue
+        for class_name, offset in KER_CLASSES:
+            for flag in widths:
+                code = wire.code(WireClass.KER_CALL, int(row[column]) + offset | flag)
+                file = "" if class_name == "INT_CALL" else class_name.lower()
+                names[code] = Name(class_name, row[0], f"__KER_{row[0]}", file, row[0], bool(flag))
+    return names
+
+
+def _threads(release: Release) -> dict[int, Name]:
+    names: dict[int, Name] = {}
+    for state, number in state_numbers(release).items():
+        code = wire.code(WireClass.PR_TH, number)
+        names[code] = Name("THREAD", _thread_name(state), f"_NTO_TRACE_{_thread_name(state)}", "thread", state)
+        if release != Release.QNX_8:
+            virtual = f"V{_thread_name(state)}"
+            names[code + wire.VTHREAD_OFFSET] = Name("VTHREAD", virtual, f"_NTO_TRACE_{virtual}", "thread", state)
+    return names
+
+
+def _thread_name(state: str) -> str:
+    return "THREADY" if state == "READY" else f"TH{state}"   # one H less than the rule would give
+
+
+def _tables(release: Release) -> dict[int, Name]:
+    names: dict[int, Name] = {}
+    for file, wire_class, printed in TABLES:
+        for number, name, symbol, releases in rows.columns(file, "names"):
+            if rows.admits(releases, release):
+                event = int(number)
+                class_name = printed or INT_CLASSES[event]
+                names[wire.code(wire_class, event)] = Name(class_name, name, symbol, file, name, name.endswith("_64"))
+    return names
+
+
+@cache
+def state_numbers(release: Release) -> dict[str, int]:
+    """Return the thread states of a release and their numbers, CREATE and DESTROY included."""
+    column = 1 + rows.RELEASE_ORDER.index(release)
+    return {row[0]: int(row[column]) for row in rows.columns("thread_states", "states") if row[column] != "-"}
+
+
+@cache
+def names(release: Release) -> dict[int, Name]:
+    """Return every code that a table of the release names; user events, whose names are numbers, are included."""
+    found = _kernel_calls(release) | _threads(release) | _tables(release)
+    for event in range(wire.EVENT_MASK + 1):
+        found[wire.code(WireClass.USER, event)] = Name("USREVENT", f"EVENT {event}", "", "user", "EVENT")
+    found[wire.code(WireClass.EMPTY, 0)] = Name("EMPTY", "EMPTY", "_NTO_TRACE_EMPTY", "", "")
+    if release == Release.QNX_6:
+        for event in STRAY_SYSTEM_EVENTS:
+            found[wire.code(STRAY_SYSTEM_CLASS, event)] = found[wire.code(WireClass.SYSTEM, event)]
+    return found
+
+
+def class_of_unnamed(code: int, release: Release) -> str:
+    """Return the printed class of a code that `names` does not hold."""
+    number, event = wire.class_of(code), wire.event_of(code)
+    if number in UNDEFINED_CLASSES:
+        return f"CLASS {number}"
+    if number == WireClass.KER_CALL:
+        return ("KER_CALL", "KER_EXIT", "INT_CALL", "KER_CALL")[event >> 7 & 3]
+    if number == WireClass.PR_TH:
+        if event >= 64:
+            return "PROCESS"
+        is_virtual = release != Release.QNX_8 and wire.VTHREAD_OFFSET <= event < 2 * wire.VTHREAD_OFFSET
+        return "VTHREAD" if is_virtual else "THREAD"
+    return _ONLY_CLASS[number]
+
+
+def unnamed(code: int, release: Release) -> str:
+    """Return the name shown for a code that `names` does not hold: `EVENT 37`, `state 43`."""
+    event = wire.event_of(code)
+    if wire.class_of(code) == WireClass.PR_TH and event < 64:
+        is_virtual = release != Release.QNX_8 and wire.VTHREAD_OFFSET <= event < 2 * wire.VTHREAD_OFFSET
+        return f"state {event - wire.VTHREAD_OFFSET if is_virtual else event}"
+    return f"EVENT {event}"
+
+
+_ONLY_CLASS: dict[int, str] = {
+    WireClass.EMPTY: "EMPTY", WireClass.CONTROL: "CONTROL", WireClass.INT: "INTERRUPT", WireClass.SYSTEM: "SYSTEM",
+    WireClass.USER: "USREVENT", WireClass.COMM: "COMM", WireClass.QUIP: "QUIP", WireClass.SEC: "SEC",
+    WireClass.QVM: "QVM", WireClass.PMU: "PMU",
+}

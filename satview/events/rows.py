@@ -1,0 +1,115 @@
+"""Reads the tables under `resources/events`: TOML files whose values are blocks of rows.
+
+A block is a literal text, one row per line; it stays readable in columns, and TOML's parser, which runs in Python,
+passes over it in one step. So all names are there within milliseconds of the start.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from functools import cache
+
+from satview.base.resources import resource_path
+from satview.events.spec import Field, Release, Show
+
+RELEASE_ORDER: tuple[Release, ...] = (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8)
+Lists = tuple[tuple[Field, ...] | None, tuple[Field, ...] | None]   # arguments in fast mode, in wide mode
+
+
+@cache
+def blocks(file: str) -> dict[str, str]:
+    """Return the blocks of one file under `resources/events`, by key."""
+    with resource_path(f"events/{file}.toml").open("rb") as stream:
+        return tomllib.load(stream)   # every value of these files is text
+
+
+def lines(file: str, key: str) -> Iterator[str]:
+    """Yield the rows of a block without comments and blank lines; none if there is no such block."""
+    for line in blocks(file).get(key, "").splitlines():
+        text = line.strip()
+        if text and not text.startswith("#"):
+            yield text
+
+
+def columns(file: str, key: str) -> Iterator[list[str]]:
+    """Yield the rows of a block, split at blanks."""
+    return (line.split() for line in lines(file, key))
+
+
+def texts(file: str, key: str) -> dict[str, tuple[str, ...]]:
+    """Return a block of `NAME NAME ...: text` rows as the texts of each name, in order."""
+    found: dict[str, tuple[str, ...]] = {}
+    for line in lines(file, key):
+        names, _, text = line.partition(": ")
+        for name in names.split():
+            found[name] = (*found.get(name, ()), text)
+    return found
+
+
+def admits(releases: str, release: Release) -> bool:
+    """Tell whether `all`, `6.x`, `7.x-` (from there on) or `-7.x` (up to there) includes a release."""
+    if releases == "all":
+        return True
+    here = RELEASE_ORDER.index(release)
+    if releases.endswith("-"):
+        return here >= RELEASE_ORDER.index(Release(releases[:-1]))
+    if releases.startswith("-"):
+        return here <= RELEASE_ORDER.index(Release(releases[1:]))
+    return release == releases
+
+
+@cache
+def field(text: str) -> Field:
+    """Return the argument that a text such as `coid hex` or `itime->nsec dec64?` describes."""
+    name, _, notation = text.strip().rpartition(" ")
+    is_sure = not notation.endswith("?")
+    kind = notation.rstrip("?")
+    wide = kind.endswith("64")
+    show = Show(kind.removesuffix("64"))
+    words = 0 if show in (Show.STRING, Show.STRUCT) else 2 if wide else 1
+    return Field(name, words, show, is_sure)
+
+
+def fields(text: str) -> tuple[Field, ...] | None:
+    """Return the arguments of a list such as `coid hex, msg[0] msg`; None for a dash."""
+    text = text.strip()
+    return None if text == "-" else tuple(field(part) for part in text.split(", "))
+
+
+@cache
+def lists(file: str, key: str) -> dict[str, Lists]:
+    """Return a block of `NAME: fast | wide` rows, by name."""
+    found: dict[str, Lists] = {}
+    for line in lines(file, key):
+        name, _, rest = line.partition(": ")
+        fast, bar, wide = rest.partition(" | ")
+        found[name] = (fields(fast), fields(wide if bar else fast))
+    return found
+
+
+@cache
+def marked_lists(file: str, key: str) -> dict[str, Lists]:
+    """Return a block of `NAME words words: list` rows in which `*` marks the members of the fast set, by name."""
+    found: dict[str, Lists] = {}
+    for line in lines(file, key):
+        head, _, rest = line.partition(": ")
+        parts = rest.split(", ")
+        fast = tuple(field(part[:-1]) for part in parts if part.endswith("*"))
+        found[head.split()[0]] = (fast, tuple(field(part.removesuffix("*")) for part in parts))
+    return found
+
+
+@cache
+def word_counts(file: str, key: str) -> dict[str, tuple[int | None, int | None]]:
+    """Return the payload words in fast and wide mode that the rows of `marked_lists` state; None = not fixed."""
+    found: dict[str, tuple[int | None, int | None]] = {}
+    for line in lines(file, key):
+        name, fast, wide = line.partition(":")[0].split()
+        found[name] = (None if fast == "-" else int(fast), None if wide == "-" else int(wide))
+    return found
+
+
+def numbers(file: str, key: str) -> dict[int, str]:
+    """Return a block of `number name` rows; numbers may be hexadecimal."""
+    return {int(row[0], 0): row[1] for row in columns(file, key)}

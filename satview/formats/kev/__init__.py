@@ -1,0 +1,1 @@
+"""The kernel event trace file (.kev): header, system page, slots; reading, writing, payload layouts."""

@@ -1,0 +1,222 @@
+"""From slots to a `Trace`: decode, repair, sort, count heads, list problems."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.base.debug import timed
+from satview.base.time import NS_PER_S, Clock
+from satview.events import wire
+from satview.events.catalogue import Catalogue, catalogue, release_of
+from satview.events.spec import Release
+from satview.formats.kev import combine, order
+from satview.formats.kev.buffers import EventRegion, buffer_table, report_buffers, report_control_events
+from satview.formats.kev.census import dump_end, take_census
+from satview.formats.kev.decode import Decoded, Decoder
+from satview.formats.kev.payloads import SlotPayloads
+from satview.formats.kev.syspage import VERSIONED, parse_syspage
+from satview.store.problems import Problems
+from satview.store.tables import BufferTable, EventTable, Fragments, StateIndex
+from satview.store.trace import Header, SystemInfo, Trace
+
+_MAX_RATE: Final = 1_000_000_000_000
+_MANY: Final = 200      # rows per kind of problem that are spelled out; the rest is counted
+
+
+def choose_release(header: Header, system: SystemInfo | None, problems: Problems) -> Release:
+    """Return the tables that apply: by SYS_RELEASE, else by the kind of system page, else 7.x with a note."""
+    named = release_of(header.get("SYS_RELEASE"))
+    kind = system.values.get("type", 0) if system else None
+    if named is not None:
+        if named == Release.QNX_8 and kind is not None and not kind & VERSIONED:
+            problems.add("release-assumed", "the header says 8.0 but the system page has the old layout: read as 6.6")
+            return Release.QNX_6_6
+        return named
+    if kind is not None:
+        found = Release.QNX_8 if kind & VERSIONED else Release.QNX_7 if kind >= 0x100 else Release.QNX_6
+        problems.add("release-assumed", f"no usable SYS_RELEASE; the system page looks like {found}")
+        return found
+    problems.add("release-assumed", "no usable SYS_RELEASE and no system page: read as 7.x")
+    return Release.QNX_7
+
+
+def choose_rate(header: Header, system: SystemInfo | None, problems: Problems) -> int:
+    """Return the rate of the stamps in cycles per second: from the header, else from the system page, else 1 GHz."""
+    rates = (header.number("CYCLES_PER_SEC"), system.values.get("qtime.cycles_per_sec") if system else None)
+    for rate in rates:
+        if rate is not None and 0 < rate <= _MAX_RATE:
+            return rate
+    problems.add("clock-rate", f"TRACE_CYCLES_PER_SEC is {header.get('CYCLES_PER_SEC') or 'missing'}")
+    return NS_PER_S
+
+
+def trace_from_slots(path: Path | str, format_name: str, header: Header, system_page: bytes, slots: NDArray[np.uint32],
+                     byte_order: str, problems: Problems, *, offset: int = 0,
+                     progress: Callable[[float], None] | None = None,
+                     cancelled: Callable[[], bool] | None = None, has_whole_buffers: bool = True) -> Trace:
+    """Build a trace from its slots.
+
+    Args:
+        path: The file, for titles and errors.
+        format_name: `kev`, `traceprinter`, ...
+        header: Its keys decide release and clock rate.
+        system_page: Image in the target's byte order; may be empty.
+        slots: (n, 4) words in host order, or a memory map of the file's order.
+        byte_order: Of the target.
+        problems: Receives what is found wrong; becomes part of the trace.
+        offset: Byte offset of the first slot in the file.
+        progress: Called with 0 to 1 between chunks.
+        cancelled: Asked between chunks.
+        has_whole_buffers: False for listings with lines cut out, whose buffers cannot have their announced length.
+
+    Raises:
+        Cancelled: `cancelled()` returned True.
+    """
+    system, doubts = parse_syspage(system_page, byte_order)
+    for doubt in doubts:
+        problems.add("syspage", doubt, header.length)
+    release = choose_release(header, system, problems)
+    names = catalogue(release)
+    region = EventRegion(offset, len(slots))
+    with timed("decode"):
+        decoded = Decoder(slots, names).run(progress, cancelled)
+    with timed("repair and sort"):
+        _report_pass(decoded, region, names, problems)
+        fragments, unfinished = _repair(decoded, region, problems)
+        moves = order.time_order(decoded.time)
+        if moves is not None:
+            _sort(decoded, moves)
+            fragments, unfinished = _renumber(fragments, moves), np.sort(_moved(unfinished, moves))
+    events = EventTable(decoded.time, decoded.code, decoded.cpu, decoded.thread, decoded.slot, decoded.slots)
+    payloads = SlotPayloads(slots, events, fragments, byte_order, names)
+    control = decoded.rare_rows[decoded.code[decoded.rare_rows] >> wire.CLASS_SHIFT == wire.WireClass.CONTROL]
+    process = decoded.rare_rows[decoded.code[decoded.rare_rows] >> wire.CLASS_SHIFT == wire.WireClass.PR_TH]
+    with timed("census"):
+        dumped = dump_end(events, _activity())
+        threads, processes = take_census(events, payloads, process, decoded.keys, dumped)
+        threads_of_states = decoded.thread[decoded.state_rows]
+        states = StateIndex(*order.group_rows(decoded.state_rows, threads_of_states, len(threads)))
+    buffers = _buffers(control, payloads, events, release, region, problems, has_whole_buffers)
+    rate = choose_rate(header, system, problems)
+    start = int(events.time_cycles[0]) if len(events) else 0
+    boot_time_s = system.boot_time_s if system else None
+    cpus = max(min(header.number("CPU_NUM") or 0, 64), min(len(system.cpus), 64) if system else 0,
+               int(events.cpu.max()) + 1 if len(events) else 0, 1)
+    return Trace(Path(path), format_name, header, system, release, byte_order, Clock(rate, start, boot_time_s, decoded.clock.has_time),
+                 cpus, len(slots), events, threads, processes, states, buffers, payloads, problems, names, dumped,
+                 fragments, unfinished.astype(np.uint32))
+
+
+def _activity() -> NDArray[np.bool_]:
+    """Return per code whether the event is activity, something that the opening state dump never holds."""
+    codes = np.arange(wire.CODE_COUNT)
+    kind = codes >> wire.CLASS_SHIFT
+    in_dump = (kind == wire.WireClass.CONTROL) | (kind == wire.WireClass.PR_TH) | (kind == wire.WireClass.SYSTEM)
+    destroyed = np.isin(codes, (wire.PROC_DESTROY, wire.PROC_DESTROY_NAME, wire.THREAD_DESTROY))
+    return ~in_dump | destroyed
+
+
+def _report_pass(decoded: Decoded, region: EventRegion, names: Catalogue, problems: Problems) -> None:
+    """List what the pass itself met: zero slots, unknown events, steps of the clock."""
+    for first, count in decoded.empty:
+        problems.add("empty-slots", f"{count} slot{'s' * (count > 1)} of zeros", region.byte(first), count)
+    for code, (row, count) in sorted(decoded.unknown.items()):
+        problems.add("unknown-events", f"class {wire.class_of(code)} event {wire.event_of(code)} is in no table of {names.release}",
+                     region.byte(int(decoded.slot[row])), count, int(decoded.time[row]))
+    clock = decoded.clock
+    if decoded.count and not clock.has_time:
+        problems.add("clock-unknown", "no TIME event: times count from the first event")
+    for slug, entries, text in (("clock-step", clock.steps, "CPU {} went back by {} cycles"),
+                                ("clock-seed", clock.reseeded, "the first TIME of CPU {} is {} cycles from where it was placed")):
+        for row, cpu, cycles in entries[:_MANY]:
+            problems.add(slug, text.format(cpu, cycles), region.byte(int(decoded.slot[row])), 1, int(decoded.time[row]))
+        if len(entries) > _MANY:
+            problems.add(slug, "and more of the same", None, len(entries) - _MANY)
+    for row in clock.ignored[:_MANY]:
+        problems.add("clock-step", "a TIME event holds an impossible value and was ignored", region.byte(int(decoded.slot[row])), 1,
+                     int(decoded.time[row]))
+
+
+def _repair(decoded: Decoded, region: EventRegion, problems: Problems) -> tuple[Fragments, NDArray[np.int64]]:
+    """Give runs of tails back to their events; list orphans and events without end."""
+    loose = decoded.loose
+    matched = combine.match(loose, decoded.slot, decoded.time, decoded.cpu)
+    orphans = np.flatnonzero(matched.owner < 0)
+    for i in orphans[:_MANY].tolist():
+        n = int(loose.count[i])
+        problems.add("orphan-slots", f"{n} slot{'s' * (n > 1)} of an event whose beginning is missing", region.byte(int(loose.slot[i])), n)
+    if len(orphans) > _MANY:
+        problems.add("orphan-slots", "and more of the same", None, int(loose.count[orphans[_MANY:]].sum()))
+    for row in matched.unfinished[:_MANY].tolist():
+        problems.add("unfinished-events", "the end of this event is missing", region.byte(int(decoded.slot[row])), 1, int(decoded.time[row]))
+    if len(matched.unfinished) > _MANY:
+        problems.add("unfinished-events", "and more of the same", None, len(matched.unfinished) - _MANY)
+    return _fragments(decoded, matched, region, problems), matched.unfinished
+
+
+def _fragments(decoded: Decoded, matched: combine.Matched, region: EventRegion, problems: Problems) -> Fragments:
+    loose = decoded.loose
+    apart = np.unique(matched.owner[(loose.event < 0) & (matched.owner >= 0)])
+    if not len(apart):
+        return Fragments.none()
+    rows = np.flatnonzero(np.isin(matched.owner, apart))
+    rows = rows[np.lexsort((loose.slot[rows], matched.owner[rows]))]
+    counts = loose.count[rows]
+    first = np.concatenate(([0], np.cumsum(counts)[:-1]))
+    slot = np.arange(int(counts.sum())) - np.repeat(first - loose.slot[rows], counts)
+    sizes = np.add.reduceat(counts, np.searchsorted(matched.owner[rows], apart))
+    too_long = np.flatnonzero(sizes > combine.MAX_SLOTS)
+    for i in too_long[:_MANY].tolist():
+        problems.add("injected-struct", f"an event of {sizes[i]} slots; {combine.MAX_SLOTS} are kept",
+                     region.byte(int(decoded.slot[apart[i]])))
+    decoded.slots[apart] = np.minimum(sizes, combine.MAX_SLOTS)
+    return Fragments(apart.astype(np.uint32), np.concatenate(([0], np.cumsum(sizes))).astype(np.int64), slot.astype(decoded.slot.dtype))
+
+
+Moves = tuple[NDArray[np.int64], NDArray[np.int64]]
+
+
+def _sort(decoded: Decoded, moves: Moves) -> None:
+    places, rows = moves
+    for column in (decoded.time, decoded.code, decoded.cpu, decoded.thread, decoded.slot, decoded.slots):
+        column[places] = column[rows]
+    decoded.state_rows = np.sort(_moved(decoded.state_rows, moves), kind="stable").astype(np.uint32)
+    decoded.rare_rows = np.sort(_moved(decoded.rare_rows, moves), kind="stable").astype(np.int64)
+
+
+def _moved(rows: NDArray[np.integer], moves: Moves) -> NDArray[np.int64]:
+    """Return where rows have gone."""
+    places, from_rows = moves
+    by_row = np.argsort(from_rows)
+    out = rows.astype(np.int64)
+    at = np.searchsorted(from_rows[by_row], out)
+    at[at == len(by_row)] = 0
+    hit = from_rows[by_row][at] == out
+    out[hit] = places[by_row][at[hit]]
+    return out
+
+
+def _renumber(fragments: Fragments, moves: Moves) -> Fragments:
+    event = _moved(fragments.event, moves)
+    by_event = np.argsort(event)
+    sizes = np.diff(fragments.start)[by_event]
+    start = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+    old = fragments.start[:-1][by_event]
+    slot = fragments.slot[np.arange(int(sizes.sum())) + np.repeat(old - start[:-1], sizes)]
+    return Fragments(event[by_event].astype(np.uint32), start, slot)
+
+
+def _buffers(control: NDArray[np.int64], payloads: SlotPayloads, events: EventTable, release: Release, region: EventRegion,
+             problems: Problems, has_whole_buffers: bool) -> BufferTable:
+    words = np.stack((payloads.column(control, 0), payloads.column(control, 1)), axis=1)
+    report_control_events(control, words, events, region, problems)
+    is_buffer = events.code[control] == wire.CONTROL_BUFFER
+    buffers = buffer_table(control[is_buffer], words[is_buffer], events, release)
+    if has_whole_buffers:
+        report_buffers(buffers, region, release, problems)
+    return buffers

@@ -1,0 +1,162 @@
+"""Puts combine events together: links neighbouring slots, then repairs what stands apart.
+
+Source: kernel event trace format, section 3.3. Almost every slot of a combine event follows the one before it; there one
+comparison with the previous slot is enough. A run of tail slots whose predecessor is another event becomes a fragment,
+and only fragments are matched with the events left open, oldest first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.formats.kev.clock import TURN
+
+KEY_MASK: Final = np.uint32(0x3FFFFFFF)     # CPU, class and event: all but the structure bits
+_TAIL: Final = np.uint32(0x80000000)        # set in CC and CE
+MAX_SLOTS: Final = 65535                    # what the slot_count column holds
+
+
+def group_starts(headers: NDArray[np.uint32], stamps: NDArray[np.uint32]) -> NDArray[np.bool_]:
+    """Tell for every slot whether a group begins there: an event, or a run of tails cut off from its event.
+
+    Shape (n,), bool. The first slot always begins one.
+    """
+    starts = np.ones(len(headers), np.bool_)
+    tails = np.flatnonzero(headers[1:] >= _TAIL) + 1
+    if len(tails):
+        before = headers[tails - 1]
+        kind_before = before >> np.uint32(30)
+        linked = ((headers[tails] ^ before) & KEY_MASK == 0) & (stamps[tails] == stamps[tails - 1])
+        linked &= (kind_before == 1) | (kind_before == 2)
+        starts[tails[linked]] = False
+    return starts
+
+
+@dataclass(frozen=True, slots=True)
+class Loose:
+    """What links alone could not place; one row each, in file order.
+
+    Attributes:
+        slot: int64, first slot.
+        count: int64, adjacent slots.
+        header: uint32, header of its first slot.
+        stamp: uint32.
+        closes: bool, its last slot is an end slot.
+        event: int64, row in file order for an open event; -1 for a run of tails.
+    """
+
+    slot: NDArray[np.int64]
+    count: NDArray[np.int64]
+    header: NDArray[np.uint32]
+    stamp: NDArray[np.uint32]
+    closes: NDArray[np.bool_]
+    event: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """The repair: which runs of tails continue which events.
+
+    Attributes:
+        owner: int64, shape (n,): per loose row the event (row in file order) it belongs to; -1 = orphan.
+        unfinished: int64, events without their end.
+    """
+
+    owner: NDArray[np.int64]
+    unfinished: NDArray[np.int64]
+
+
+def match(loose: Loose, event_slots: NDArray[np.unsignedinteger], event_times: NDArray[np.int64],
+          event_cpus: NDArray[np.uint8]) -> Matched:
+    """Match runs of tails with open events of the same key, first come first served.
+
+    Within a key the k-th closing run closes the k-th open event, unless nothing was open when it came.
+    """
+    n = len(loose.slot)
+    owner = loose.event.copy()
+    if not n:
+        return Matched(owner, np.empty(0, np.int64))
+    key = (loose.header & KEY_MASK).astype(np.uint64) << np.uint64(32) | loose.stamp
+    order = np.argsort(key, kind="stable")
+    sorted_key = key[order]
+    first = np.concatenate(([True], sorted_key[1:] != sorted_key[:-1]))
+    segment = np.cumsum(first) - 1
+    is_head = loose.event[order] >= 0
+    closing = loose.closes[order] & ~is_head
+    heads = _within(np.cumsum(is_head), segment, first)
+    closed_before = _within(np.cumsum(closing), segment, first) - closing
+    orphan_ends = _running_excess(closed_before + closing - heads, segment, n)
+    before = np.concatenate(([0], orphan_ends[:-1]))
+    before[first] = 0
+    index = closed_before - before                    # the oldest open event of the key
+    has_owner = ~is_head & (index < heads)
+    head_rows = np.flatnonzero(is_head)
+    head_start = np.concatenate(([0], np.cumsum(is_head)))[np.flatnonzero(first)[segment]]
+    owner_sorted = np.where(is_head, loose.event[order], -1)
+    owner_sorted[has_owner] = loose.event[order][head_rows[head_start[has_owner] + index[has_owner]]]
+    owner[order] = owner_sorted
+    _expire(owner, loose, order, segment, event_slots, event_times, event_cpus)
+    finished = owner[(loose.event < 0) & (owner >= 0) & loose.closes]
+    heads_all = loose.event[loose.event >= 0]
+    return Matched(owner, heads_all[~np.isin(heads_all, finished)])
+
+
+def _within(counts: NDArray[np.intp], segment: NDArray[np.intp], first: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Return running counts that begin anew in every segment."""
+    base = np.concatenate(([0], counts))[np.flatnonzero(first)]
+    return counts - base[segment]
+
+
+def _running_excess(excess: NDArray[np.intp], segment: NDArray[np.intp], n: int) -> NDArray[np.intp]:
+    """Return per segment the running maximum of `excess`, never below 0."""
+    step = 2 * n + 2
+    lifted = np.maximum(excess, 0) + segment * step
+    return np.maximum.accumulate(lifted) - segment * step
+
+
+def _expire(owner: NDArray[np.int64], loose: Loose, order: NDArray[np.intp], segment: NDArray[np.intp],
+            event_slots: NDArray[np.unsignedinteger], event_times: NDArray[np.int64], event_cpus: NDArray[np.uint8]) -> None:
+    """Give up on events whose CPU is more than a full turn ahead: their stamp has come round again."""
+    tails = np.flatnonzero((loose.event < 0) & (owner >= 0))
+    if not len(tails):
+        return
+    latest = np.searchsorted(event_slots, loose.slot[tails].astype(event_slots.dtype)) - 1
+    aged = event_times[latest] - event_times[owner[tails]] > TURN
+    if not aged.any():
+        return
+    segment_of = np.empty_like(segment)
+    segment_of[order] = segment
+    for number in np.unique(segment_of[tails[aged]]):
+        _match_one_by_one(owner, loose, np.sort(order[segment == number]), event_slots, event_times, event_cpus)
+
+
+def _match_one_by_one(owner: NDArray[np.int64], loose: Loose, rows: NDArray[np.intp], event_slots: NDArray[np.unsignedinteger],
+                      event_times: NDArray[np.int64], event_cpus: NDArray[np.uint8]) -> None:
+    queue: list[int] = []
+    cpu = int(loose.header[rows[0]]) >> 24 & 0x3F
+    for row in rows.tolist():
+        if loose.event[row] >= 0:
+            queue.append(int(loose.event[row]))
+            continue
+        now = _cpu_time_before(int(loose.slot[row]), cpu, event_slots, event_times, event_cpus)
+        while queue and now - int(event_times[queue[0]]) > TURN:
+            queue.pop(0)
+        owner[row] = queue[0] if queue else -1
+        if queue and loose.closes[row]:
+            queue.pop(0)
+
+
+def _cpu_time_before(slot: int, cpu: int, event_slots: NDArray[np.unsignedinteger], event_times: NDArray[np.int64],
+                     event_cpus: NDArray[np.uint8]) -> int:
+    last = int(np.searchsorted(event_slots, np.array(slot, event_slots.dtype)))
+    while last > 0:
+        begin = max(0, last - 4096)
+        mine = np.flatnonzero(event_cpus[begin:last] == cpu)
+        if len(mine):
+            return int(event_times[begin + int(mine[-1])])
+        last = begin
+    return -(1 << 62)

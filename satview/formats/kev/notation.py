@@ -1,0 +1,151 @@
+"""How one value of a payload is written, and what its number means.
+
+Source: kernel event trace format, sections 8.3 to 8.11; listing format, section 3.3.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+
+from satview.events.catalogue import Catalogue
+from satview.events.constants import flag_names
+from satview.events.spec import Argument, EventSpec, Field, Release, Show
+
+SIGEV_CRITICAL = 0x100
+SIGEVENT_WORDS = 4
+_POWER_CPU_MASK = 0xFFFF
+_POWER_IDLE = 0x10000
+
+
+def hex_text(value: int, words: int) -> str:
+    """Return a value as `0x0000002a`, all digits of its words."""
+    return f"0x{value:0{8 * words}x}"
+
+
+def signed(value: int, words: int) -> int:
+    """Return an unsigned value of that many words as two's complement."""
+    bits = 32 * words
+    return value - (1 << bits) if value >> (bits - 1) else value
+
+
+def raw_word(words: Sequence[int], index: int, note: str = "") -> Argument:
+    """Return a payload word of unknown meaning."""
+    return Argument(f"word {index}", words[index], hex_text(words[index], 1), index, 1, note)
+
+
+def message(field: Field, raw: bytes, words: Sequence[int], first: int, count: int) -> Argument:
+    """Return message words as one argument: `"RSVP" (0x50565352)`; the value is their bytes."""
+    data = raw[4 * first:4 * (first + count)]
+    numbers = " ".join(hex_text(word, 1) for word in words[first:first + count])
+    return Argument(field.name, data, f'"{message_text(data)}" ({numbers})', first, count)
+
+
+def message_text(data: bytes) -> str:
+    """Return the characters that listings show of message words.
+
+    Each word of 4 bytes is tested on its own: with a character that is neither printable nor a line feed it shows
+    nothing. The pieces are joined, and the text ends with the first piece shorter than 4 characters.
+    """
+    shown = ""
+    for start in range(0, len(data), 4):
+        piece = data[start:start + 4].split(b"\0")[0]
+        if not all(0x20 <= byte < 0x7F or byte == 0x0A for byte in piece):
+            piece = b""
+        shown += piece.decode("ascii")
+        if len(piece) < 4:
+            break
+    return shown
+
+
+def text_argument(name: str, data: bytes, first_word: int, words: int, note: str = "") -> Argument:
+    """Return a text as an argument: UTF-8 with replacement; control characters are escaped in `text`."""
+    value = data.decode("utf-8", "replace")
+    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in value)
+    return Argument(name, value, shown, first_word, words, note)
+
+
+def number_argument(
+    spec: EventSpec, field: Field, value: int, first_word: int, *, is_first: bool, catalogue: Catalogue,
+) -> Argument:
+    """Return a number in the notation of its field, with what it means as note."""
+    words = field.words or 1
+    if field.show == Show.DEC:
+        value = signed(value, words)
+        text = str(value)
+    else:
+        text = hex_text(value, words)
+    note = _meaning(spec, field, value, is_first, catalogue)
+    if not note and not field.is_sure and spec.class_name in ("KER_CALL", "KER_EXIT"):
+        note = "notation inferred"
+    if field.name == "errno" and (name := catalogue.errno_name(value)):
+        text = f"{name} ({value})"
+    return Argument(field.name, value, text, first_word, words, note)
+
+
+def errno_argument(value: int, first_word: int, catalogue: Catalogue, note: str = "") -> Argument:
+    """Return the errno of a failed call: `ETIMEDOUT (260)`, with QNX's names."""
+    value = signed(value, 1)
+    name = catalogue.errno_name(value)
+    return Argument("errno", value, f"{name} ({value})" if name else str(value), first_word, 1, note)
+
+
+def sigevent(words: Sequence[int], raw: bytes, first: int, byte_order: str) -> Argument:
+    """Return the sigevent structure of 6.x: notify, signo or coid or id, value, then code and priority, 16 bits each."""
+    data = raw[4 * first:4 * (first + SIGEVENT_WORDS)]
+    if not any(data):
+        return Argument("sigevent", data, "NONE", first, SIGEVENT_WORDS, "the handler returned no event")
+    code, priority = struct.unpack_from("<hh" if byte_order == "little" else ">hh", data, 12)
+    text = sigevent_text(words[first], words[first + 1], words[first + 2], code, priority)
+    return Argument("sigevent", data, text, first, SIGEVENT_WORDS)
+
+
+def sigevent_text(notify: int, number: int, value: int, code: int, priority: int) -> str:
+    """Return a sigevent as the 6.4 printer writes it on a QNX host."""
+    code32, priority = code & 0xFFFFFFFF, signed(priority & 0xFFFFFFFF, 1)
+    kind = flag_names("sigev_notify").get(notify & 0xFF)
+    forms = {
+        "SIGNAL": f"SIGNAL {number}",
+        "SIGNAL_CODE": f"SIGNAL_CODE {number} {_alternate(code32)}:{_alternate(value)}",
+        "SIGNAL_THREAD": f"SIGNAL_THREAD {number} {_alternate(code32)}:{_alternate(value)}",
+        "PULSE": f"PULSE {_alternate(number)}:{priority} {_alternate(code32)}:{_alternate(value)}",
+        "THREAD": f"THREAD {code32:x}:{value:x}",
+    }
+    text = forms.get(kind, kind) if kind else f"UNKNOWN({_alternate(notify)})"
+    return f"{text} CRITICAL" if notify & SIGEV_CRITICAL else str(text)
+
+
+def _alternate(value: int) -> str:
+    return f"0x{value:x}" if value else "0"   # C's %#x writes a zero without prefix
+
+
+def bit_names(value: int, table: str) -> str:
+    """Return the names of the set bits of a `flags.toml` table, in the order of the table."""
+    return " ".join(name for bit, name in flag_names(table).items() if value & bit)
+
+
+def _power(value: int) -> str:
+    detail = "power_idle" if value & _POWER_IDLE else "power_frequency"
+    names = " ".join(filter(None, (bit_names(value, "power"), bit_names(value, detail))))
+    return f"CPU {value & _POWER_CPU_MASK} {names}".rstrip()
+
+
+_MEANINGS: dict[tuple[str, str, str], Callable[[int], str]] = {
+    ("SYSTEM", "POWER", "bitset"): _power,
+    ("SYSTEM", "RUNSTATE", "bitset"): lambda value: bit_names(value, "runstate"),
+    ("SYSTEM", "TIMER", "flags"): lambda value: bit_names(value, "timer"),
+    ("SYSTEM", "TIMER", "timer_id"): lambda value: "TimerTimeout()" if value == 0xFFFFFFFF else "",
+    ("SEC", "ABLE", "flags"): lambda value: bit_names(value, "able") if value else "DENY",
+    ("SEC", "PATH_ATTACH", "status"): lambda value: flag_names("path_attach").get(value, ""),
+    ("SEC", "QNET_CONNECT", "status"): lambda value: flag_names("qnet_connect").get(value, ""),
+}
+
+
+def _meaning(spec: EventSpec, field: Field, value: int, is_first: bool, catalogue: Catalogue) -> str:
+    if known := _MEANINGS.get((spec.class_name, spec.name, field.name)):
+        return known(value)
+    if spec.class_name == "CONTROL" and spec.name == "BUFFER" and not is_first and value == 0:
+        return "not counted: the buffer was not handed over"
+    if catalogue.release == Release.QNX_6 and spec.class_name == "COMM" and field.name == "rcvid":
+        return f"thread {(value >> 16) + 1}, scoid 0x{value & 0xFFFF:x}" if value != 0xFFFFFFFF else "failed"
+    return ""

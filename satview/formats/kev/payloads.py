@@ -1,0 +1,89 @@
+"""Payloads straight from the slots: nothing is copied until somebody asks."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.events.catalogue import Catalogue
+from satview.events.spec import Payload
+from satview.store.tables import EventTable, Fragments
+
+
+class SlotPayloads:
+    """Payload access for traces made of 16-byte slots; implements `store.trace.PayloadSource`.
+
+    Args:
+        slots: (n, 4) words; a memory map of the file's byte order, or an array in host order.
+        events: Where each event's slots are.
+        fragments: The same for events whose slots are not adjacent.
+        byte_order: Of the target: decides 64-bit values and text.
+        catalogue: Of the release.
+    """
+
+    def __init__(self, slots: NDArray[np.uint32], events: EventTable, fragments: Fragments, byte_order: str,
+                 catalogue: Catalogue) -> None:
+        self._slots = slots
+        self._events = events
+        self._fragments = fragments
+        self._byte_order = byte_order
+        self._catalogue = catalogue
+
+    def slots_of(self, event: int) -> NDArray[np.int64]:
+        """Return the slot indices of one event, ascending."""
+        at = int(np.searchsorted(self._fragments.event, event))
+        if at < len(self._fragments.event) and self._fragments.event[at] == event:
+            return self._fragments.slot[self._fragments.start[at] : self._fragments.start[at + 1]].astype(np.int64)
+        first = int(self._events.slot[event])
+        return np.arange(first, first + int(self._events.slot_count[event]))
+
+    def header(self, event: int) -> int:
+        """Return the header word of an event's first slot."""
+        return int(self._slots[int(self._events.slot[event]), 0])
+
+    def stamp(self, event: int) -> int:
+        """Return the 32-bit stamp as it is in the file."""
+        return int(self._slots[int(self._events.slot[event]), 1])
+
+    def words(self, event: int) -> NDArray[np.uint32]:
+        """Return all payload words in host order, padding included."""
+        return self._slots[self.slots_of(event), 2:4].astype(np.uint32).ravel()
+
+    def raw(self, event: int) -> bytes:
+        """Return the payload bytes as the target wrote them."""
+        words = self.words(event)
+        return words.astype("<u4" if self._byte_order == "little" else ">u4").tobytes()
+
+    def decode(self, event: int) -> Payload:
+        """Return the named arguments of one event."""
+        # Brings construct, which start-up has no need of.
+        from satview.formats.kev.layouts import decode_payload
+
+        spec = self._catalogue.spec(int(self._events.code[event]))
+        return decode_payload(spec, self.raw(event), self._byte_order, self._catalogue)
+
+    def column(self, events: NDArray[np.integer], word: int) -> NDArray[np.uint32]:
+        """Return payload word number `word` of many events, shape (len(events),); 0 where an event is shorter."""
+        step, place = word // 2, 2 + word % 2
+        at = self._events.slot[events].astype(np.int64)
+        if step == 0:
+            return self._slots[at, place].astype(np.uint32, copy=False)
+        inside = self._events.slot_count[events] > step
+        at += step
+        if len(self._fragments.event):
+            self._redirect(events, at, step)
+        out = np.zeros(len(events), np.uint32)
+        out[inside] = self._slots[at[inside], place]
+        return out
+
+    def _redirect(self, events: NDArray[np.integer], at: NDArray[np.int64], step: int) -> None:
+        found = np.searchsorted(self._fragments.event, events)
+        found[found == len(self._fragments.event)] = 0
+        apart = np.flatnonzero(self._fragments.event[found] == events)
+        entry = found[apart]
+        place = np.minimum(self._fragments.start[entry] + step, self._fragments.start[entry + 1] - 1)
+        at[apart] = self._fragments.slot[place]
+
+    def word_counts(self, events: NDArray[np.integer]) -> NDArray[np.int64]:
+        """Return the payload words of many events, padding included."""
+        return self._events.slot_count[events].astype(np.int64) * 2

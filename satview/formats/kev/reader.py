@@ -1,0 +1,93 @@
+"""Opens .kev files. The slots are memory-mapped: nothing of the event region is copied."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.base.errors import TraceFormatError
+from satview.events.wire import SLOT_BYTES
+from satview.formats.kev.assemble import trace_from_slots
+from satview.formats.kev.header import BEGIN, MAX_HEADER_BYTES, key_byte_order, parse_header, slot_byte_order
+from satview.formats.kev.syspage import fits
+from satview.store.problems import Problems
+from satview.store.trace import Header, Trace
+
+_SAMPLE_SLOTS = 4096
+
+
+def score(first_bytes: bytes, path: Path) -> int:
+    """Return how sure we are that a file is a .kev: 100, 0, or a little for an empty one of that name."""
+    if first_bytes.startswith(BEGIN) or (len(first_bytes) >= 5 and BEGIN.startswith(first_bytes)):
+        return 100
+    return 5 if path.suffix.lower() == ".kev" else 0
+
+
+def open_kev(path: Path | str, progress: Callable[[float], None] | None = None,
+             cancelled: Callable[[], bool] | None = None) -> Trace:
+    """Open a .kev file.
+
+    Args:
+        path: The file; it stays mapped as long as the trace lives.
+        progress: Called with 0 to 1.
+        cancelled: Asked now and then; True stops the load.
+
+    Raises:
+        TraceFormatError: The file has no usable header, or ends before its events.
+        OSError: It cannot be read.
+        Cancelled: `cancelled()` returned True.
+    """
+    path = Path(path)
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        header = parse_header(file.read(min(size, MAX_HEADER_BYTES)), path, size)
+        page_length = header.number("SYSPAGE_LEN") or 0
+        offset = header.length + page_length
+        if offset > size:
+            raise TraceFormatError(path, header.length, f"the header announces a system page of {page_length} bytes, but only "
+                                   f"{size - header.length} bytes follow", "the file was cut short; copy it from the target again")
+        file.seek(header.length)
+        page = file.read(page_length)
+        sample = file.read(_SAMPLE_SLOTS * SLOT_BYTES)
+    problems = Problems()
+    byte_order = _byte_order(header, page, sample, problems)
+    _report_header(header, problems)
+    slots = map_slots(path, offset, size, byte_order)
+    rest = (size - offset) % SLOT_BYTES
+    if rest:
+        problems.add("partial-slot", f"{rest} of {SLOT_BYTES} bytes of the last slot", size - rest)
+    return trace_from_slots(path, "kev", header, page, slots, byte_order, problems, offset=offset, progress=progress,
+                            cancelled=cancelled)
+
+
+def map_slots(path: Path, offset: int, size: int, byte_order: str) -> NDArray[np.uint32]:
+    """Map the whole slots of a file, shape (n, 4), in the file's byte order."""
+    count = (size - offset) // SLOT_BYTES
+    dtype = np.dtype("<u4" if byte_order == "little" else ">u4")
+    if not count:
+        return np.empty((0, 4), dtype)
+    # The map is an ordinary array afterwards: np.memmap would run Python code at every slice.
+    return np.asarray(np.memmap(path, dtype, "r", offset, (count, 4)))
+
+
+def _byte_order(header: Header, page: bytes, sample: bytes, problems: Problems) -> str:
+    order = key_byte_order(header)
+    if order is not None:
+        return order
+    keys = [key for key, _ in header.pairs if key.endswith("_ENDIAN")]
+    usable = [name for name in ("little", "big") if fits(page, name)]
+    found = usable[0] if len(usable) == 1 else slot_byte_order(sample)
+    said = " and ".join(f"TRACE_{key}" for key in keys) or "neither byte order"
+    problems.add("byte-order", f"the header says {said}; the data reads as {found}-endian", 0)
+    return found
+
+
+def _report_header(header: Header, problems: Problems) -> None:
+    missing = [key for key in ("CYCLES_PER_SEC", "SYS_RELEASE", "SYSPAGE_LEN") if header.get(key) == ""]
+    if missing:
+        problems.add("header", f"no TRACE_{', no TRACE_'.join(missing)}", 0, len(missing))
+    elif header.number("SYSPAGE_LEN") is None:
+        problems.add("header", f"TRACE_SYSPAGE_LEN is {header.get('SYSPAGE_LEN')!r}, no number: taken as 0", 0)

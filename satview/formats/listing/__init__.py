@@ -1,0 +1,1 @@
+"""The text that traceprinter prints, taken apart again: lines, arguments, events, slots."""

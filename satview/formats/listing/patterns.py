@@ -1,0 +1,138 @@
+"""Argument lists as patterns: finds the values of a list in the text of an event and turns them into payload words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from satview.events.spec import Field, Show
+
+_LOW = 0xFFFFFFFF
+_MESSAGE = r'"(?:[^"]|"(?! \(0x))*+"? \((0x[0-9a-f]{1,8}(?: 0x[0-9a-f]{1,8})*+)\)'
+Words = list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class ListPattern:
+    """One argument list, ready to be looked for.
+
+    Attributes:
+        regex: One group per value; optional from the second value on if the list may be cut short.
+        readers: Per group, what makes words of its text.
+        code: The event code that this list belongs to.
+        is_whole: The list is printed as a whole or not at all (fast lists).
+    """
+
+    regex: re.Pattern[str]
+    readers: tuple[Callable[[str, str], Words], ...]
+    code: int
+    is_whole: bool
+
+    def words(self, text: str, byte_order: str) -> Words | None:
+        """Return the payload words of a text, None if the list does not describe it."""
+        found = self.regex.fullmatch(text)
+        if found is None:
+            return None
+        words: Words = []
+        for reader, value in zip(self.readers, found.groups(), strict=True):
+            if value is None:
+                break
+            words += reader(value, byte_order)
+        return words
+
+
+def compile_list(fields: Sequence[Field], code: int, *, is_whole: bool, has_short_hex: bool) -> ListPattern:
+    """Return the pattern of a list.
+
+    Args:
+        fields: The list.
+        code: Event code it belongs to.
+        is_whole: False if the text may end after any value, as that of a long event whose payload ended.
+        has_short_hex: 6.x prints addresses and 64-bit values without leading zeros; later releases with all of them.
+    """
+    pieces: list[str] = []
+    readers: list[Callable[[str, str], Words]] = []
+    has_text = False
+    for index, field in enumerate(fields):
+        if field.show == Show.MSG_MORE:
+            continue
+        name = re.escape(field.name)
+        if field.show == Show.MSG:
+            value, reader = _MESSAGE, _message_reader(1 + _more(fields[index + 1:]))
+            name = re.escape(field.name.removesuffix("[0]")) + r"(?:\[0\])?"
+        elif field.show == Show.STRING:
+            value, reader, has_text = "(.*)", text_words, True
+        elif field.show == Show.STRUCT:
+            break
+        else:
+            value, reader = _number(field, has_short_hex)
+        pieces.append(rf"\s+{name}:{value}")
+        readers.append(reader)
+    end = "" if has_text else r"\s*"
+    if is_whole:
+        source = "".join(pieces)
+    else:
+        source = pieces[0] + "".join(f"(?:{piece}" for piece in pieces[1:]) + ")?" * (len(pieces) - 1)
+    return ListPattern(re.compile(source + end, re.DOTALL), tuple(readers), code, is_whole)
+
+
+def _more(fields: Sequence[Field]) -> int:
+    count = 0
+    while count < len(fields) and fields[count].show == Show.MSG_MORE:
+        count += 1
+    return count
+
+
+def _number(field: Field, has_short_hex: bool) -> tuple[str, Callable[[str, str], Words]]:
+    reader = number64 if field.words == 2 else number32
+    if field.show == Show.DEC:
+        return r"(-?\d{1,20})", reader
+    digits = 8 * field.words
+    if has_short_hex or field.show == Show.UNKNOWN:
+        return rf"((?:0x)?[0-9a-f]{{1,{digits}}})", reader
+    return rf"((?:0x)?[0-9a-f]{{{digits}}})", reader
+
+
+def _integer(text: str) -> int:
+    if text.startswith("0x"):
+        return int(text, 16)
+    try:
+        return int(text)
+    except ValueError:
+        return int(text, 16)
+
+
+def number32(text: str, _byte_order: str) -> Words:
+    """Return a number as one word: decimal, `0x` hexadecimal, or bare hexadecimal that is no decimal number."""
+    return [_integer(text) & _LOW]
+
+
+def number64(text: str, byte_order: str) -> Words:
+    """Return a number as two words in payload order."""
+    value = _integer(text)
+    halves = [value & _LOW, value >> 32 & _LOW]
+    return halves if byte_order == "little" else halves[::-1]
+
+
+def pointer32(text: str, _byte_order: str) -> Words:
+    """Return an address printed by %p: hexadecimal with or without `0x`."""
+    return [int(text, 16) & _LOW]
+
+
+def pointer64(text: str, byte_order: str) -> Words:
+    """Return a 64-bit address, as `pointer32`."""
+    return number64(f"0x{text.removeprefix('0x')}", byte_order)
+
+
+def _message_reader(limit: int) -> Callable[[str, str], Words]:
+    def read(text: str, _byte_order: str) -> Words:
+        return [int(word, 16) for word in text.split()[:limit]]
+    return read
+
+
+def text_words(text: str, byte_order: str) -> Words:
+    """Return a text with its NUL, zero-filled to a whole word."""
+    raw = text.encode("utf-8", "surrogateescape") + b"\0"
+    raw += bytes(-len(raw) % 4)
+    return [int.from_bytes(raw[at:at + 4], byte_order) for at in range(0, len(raw), 4)]  # type: ignore[arg-type]

@@ -1,0 +1,83 @@
+"""Finds the reader for a file by its first bytes, and opens it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Final, cast
+
+from satview.base.errors import TraceFormatError
+from satview.store.trace import Trace
+
+Progress = Callable[[float], None]
+CancelCheck = Callable[[], bool]
+_SAMPLE_BYTES: Final = 4096
+_CERTAIN: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A file format: where its reader lives. Modules are imported when a file asks for them.
+
+    Attributes:
+        name: Short name, as in `Trace.format`.
+        title: For file dialogs.
+        patterns: File name patterns, for file dialogs.
+        module: Has `score(first_bytes, path) -> int` (0 = certainly not, 100 = certainly).
+        opener: Name of the function `(path, progress, cancelled) -> Trace` in that module.
+    """
+
+    name: str
+    title: str
+    patterns: tuple[str, ...]
+    module: str
+    opener: str
+
+
+FORMATS: Final = (
+    Format("kev", "Kernel event traces", ("*.kev",), "satview.formats.kev.reader", "open_kev"),
+    Format("traceprinter", "traceprinter listings", ("*.txt", "*.log"), "satview.formats.traceprinter", "open_listing"),
+)
+
+
+def open_trace(path: Path | str, progress: Progress | None = None, cancelled: CancelCheck | None = None) -> Trace:
+    """Open a trace of any format, found by content.
+
+    Raises:
+        TraceFormatError: No reader knows it, or nothing of it can be read. Says file, byte, what, what to do.
+        Cancelled: `cancelled()` returned True.
+    """
+    path = Path(path)
+    try:
+        return _best(path)(path, progress, cancelled)
+    except MemoryError as error:
+        raise TraceFormatError(path, None, "there is not enough memory to hold its events",
+                               "cut it with `satview filter`, or open it on a larger machine") from error
+    except OSError as error:
+        raise TraceFormatError(path, None, f"cannot be read: {error.strerror or error}", "check the name and the permissions") from error
+
+
+def _best(path: Path) -> Callable[[Path, Progress | None, CancelCheck | None], Trace]:
+    if path.is_dir():
+        raise TraceFormatError(path, None, "this is a directory", "name a file in it")
+    if not path.exists():
+        raise TraceFormatError(path, None, "there is no such file", "check the name")
+    if not path.is_file():
+        raise TraceFormatError(path, None, "this is neither a file nor a directory", "copy it into a file first")
+    with path.open("rb") as file:
+        first = file.read(_SAMPLE_BYTES)
+    if not first:
+        raise TraceFormatError(path, 0, "the file is empty", "the capture wrote nothing; look at tracelogger's messages")
+    best, entry = 0, FORMATS[0]
+    for candidate in FORMATS:
+        sure = import_module(candidate.module).score(first, path)
+        if sure > best:
+            best, entry = sure, candidate
+        if best >= _CERTAIN:
+            break       # the readers left are not even imported
+    if best <= 0:
+        raise TraceFormatError(path, 0, "this is no trace that satview knows",
+                               "open a .kev file written by tracelogger, or a listing printed by traceprinter")
+    return cast(Callable[[Path, Progress | None, CancelCheck | None], Trace], getattr(import_module(entry.module), entry.opener))

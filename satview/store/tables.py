@@ -1,0 +1,185 @@
+"""Columns: one frozen array per field; a row number is the identity of a thing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+UNKNOWN_THREAD: Final = 0   # row of the thread table for "nobody knows who"
+
+
+def _freeze(table: object) -> None:
+    for column in fields(table):  # type: ignore[arg-type]
+        value = getattr(table, column.name)
+        if isinstance(value, np.ndarray):
+            value.setflags(write=False)
+
+
+@dataclass(frozen=True, slots=True)
+class EventTable:
+    """All events of one trace in time order, one row each.
+
+    Every column has shape (n,) and is read-only. About 19 bytes per event.
+
+    Attributes:
+        time_cycles: int64, counter of the target rebuilt to 64 bits; never decreases.
+        code: uint16, internal class and event, 15 bits (`events.wire.code`).
+        cpu: uint8, the CPU that logged the event, from 0.
+        thread: uint16 or uint32, row in the thread table. Of an event about a thread's state: that thread. Of any
+            other: the thread running on that CPU then. 0 = not known.
+        slot: uint32 or uint64, index of its first slot in the file's event region.
+        slot_count: uint16, slots it takes; 1 for simple events. Slots are adjacent unless `Fragments` says otherwise.
+    """
+
+    time_cycles: NDArray[np.int64]
+    code: NDArray[np.uint16]
+    cpu: NDArray[np.uint8]
+    thread: NDArray[np.unsignedinteger]
+    slot: NDArray[np.unsignedinteger]
+    slot_count: NDArray[np.uint16]
+
+    def __post_init__(self) -> None:
+        n = len(self.time_cycles)
+        for column in fields(self):
+            if getattr(self, column.name).shape != (n,):
+                raise ValueError(f"column {column.name} has not {n} rows")
+        # Whole-array np.diff would need 8 bytes per event for a moment; a million at a time needs none to speak of.
+        for i in range(0, n, 1 << 20):
+            part = self.time_cycles[i : i + (1 << 20) + 1]
+            if np.any(part[1:] < part[:-1]):
+                raise ValueError("time decreases")
+        _freeze(self)
+
+    def __len__(self) -> int:
+        return len(self.time_cycles)
+
+
+@dataclass(frozen=True, slots=True)
+class Fragments:
+    """Slots of the combine events whose slots are not adjacent, as a ragged table.
+
+    Attributes:
+        event: uint32, row in the event table, ascending.
+        start: int64, shape (n + 1,): slots of entry i are `slot[start[i]:start[i + 1]]`.
+        slot: uint32 or uint64, slot indices, ascending within one event.
+    """
+
+    event: NDArray[np.uint32]
+    start: NDArray[np.int64]
+    slot: NDArray[np.unsignedinteger]
+
+    def __post_init__(self) -> None:
+        _freeze(self)
+
+    @classmethod
+    def none(cls) -> Fragments:
+        """Return an empty table."""
+        return cls(np.empty(0, np.uint32), np.zeros(1, np.int64), np.empty(0, np.uint32))
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadTable:
+    """Threads, one row each; row 0 stands for "not known".
+
+    Attributes:
+        pid: int32, shape (n,); -1 in row 0.
+        tid: int32, from 1; -1 in row 0; 0 where only the process is known.
+        process: int32, row in the process table.
+        names: Thread names as last given; empty where none was.
+    """
+
+    pid: NDArray[np.int32]
+    tid: NDArray[np.int32]
+    process: NDArray[np.int32]
+    names: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        _freeze(self)
+
+    def __len__(self) -> int:
+        return len(self.pid)
+
+    def row(self, pid: int, tid: int) -> int | None:
+        """Return the row of a thread, None if the trace does not know it."""
+        found = np.flatnonzero((self.pid == pid) & (self.tid == tid))
+        return int(found[0]) if len(found) else None
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessTable:
+    """Processes, one row each; row 0 stands for "not known".
+
+    Attributes:
+        pid: int32, shape (n,); -1 in row 0.
+        parent_pid: int32; -1 where not known.
+        names: Path or name as last given, wherever in the trace it came; empty where none was.
+        created_cycles: int64, when it was created; -1 = before the trace began, or not known.
+        destroyed_cycles: int64, when it ended; -1 = not before the end of the trace, or not known.
+    """
+
+    pid: NDArray[np.int32]
+    parent_pid: NDArray[np.int32]
+    names: tuple[str, ...]
+    created_cycles: NDArray[np.int64]
+    destroyed_cycles: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        _freeze(self)
+
+    def __len__(self) -> int:
+        return len(self.pid)
+
+    def row(self, pid: int) -> int | None:
+        """Return the row of a process, None if the trace does not know it."""
+        found = np.flatnonzero(self.pid == pid)
+        return int(found[0]) if len(found) else None
+
+
+@dataclass(frozen=True, slots=True)
+class StateIndex:
+    """The state events of every thread, its creation and destruction included, in time order.
+
+    Attributes:
+        event: uint32, rows of the event table, grouped by thread.
+        start: int64, shape (threads + 1,): rows of thread t are `event[start[t]:start[t + 1]]`.
+    """
+
+    event: NDArray[np.uint32]
+    start: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        _freeze(self)
+
+    def of(self, thread: int) -> NDArray[np.uint32]:
+        """Return the event rows of one thread's state changes, oldest first."""
+        return self.event[self.start[thread] : self.start[thread + 1]]
+
+
+@dataclass(frozen=True, slots=True)
+class BufferTable:
+    """Kernel buffers in file order, one row per BUFFER event.
+
+    Attributes:
+        slot: int64, slot index of the BUFFER event.
+        cpu: uint8.
+        sequence: uint32, as in the file.
+        slots: uint32, slots it announces, itself included; 0 where the kernel did not fill it in.
+        time_cycles: int64, when it begins.
+        lost_before: uint32, buffers missing in the sequence before it; 0 = none.
+    """
+
+    slot: NDArray[np.int64]
+    cpu: NDArray[np.uint8]
+    sequence: NDArray[np.uint32]
+    slots: NDArray[np.uint32]
+    time_cycles: NDArray[np.int64]
+    lost_before: NDArray[np.uint32]
+
+    def __post_init__(self) -> None:
+        _freeze(self)
+
+    def __len__(self) -> int:
+        return len(self.slot)

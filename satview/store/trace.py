@@ -1,0 +1,224 @@
+"""The open trace: everything that was read, read-only, whatever the file format was."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.base.time import Clock, TimeWindow
+from satview.events.catalogue import Catalogue
+from satview.events.spec import EventSpec, Payload, Release
+from satview.events.wire import CODE_COUNT
+from satview.store.problems import Problems
+from satview.store.tables import (
+    BufferTable,
+    EventTable,
+    Fragments,
+    ProcessTable,
+    StateIndex,
+    ThreadTable,
+)
+
+
+class PayloadSource(Protocol):
+    """Where the payloads of a trace come from; each format brings its own."""
+
+    def words(self, event: int) -> NDArray[np.uint32]:
+        """Return all payload words of one event in host order, padding included."""
+
+    def raw(self, event: int) -> bytes:
+        """Return the payload bytes of one event as they are in the file."""
+
+    def decode(self, event: int) -> Payload:
+        """Return the named arguments of one event."""
+
+    def column(self, events: NDArray[np.integer], word: int) -> NDArray[np.uint32]:
+        """Return payload word number `word` of many events, shape (len(events),); 0 where an event is shorter."""
+
+    def word_counts(self, events: NDArray[np.integer]) -> NDArray[np.int64]:
+        """Return the payload words of many events, padding included."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cpu:
+    """One CPU of the target, from the system page."""
+
+    number: int
+    name: str = ""
+    speed_mhz: int = 0
+    flags: int = 0
+    flag_names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SystemInfo:
+    """What the system page tells, in plain values.
+
+    Attributes:
+        length: Bytes of the system page.
+        processor: `X86`, `ARM`, `AArch64`, ...
+        cpus: One entry per CPU; may be shorter than the number of CPUs of the trace.
+        boot_time_s: Seconds since 1970 UTC; None if not given.
+        strings: Typed strings such as HOSTNAME, in order, (name, text).
+        values: All other fields by name, for `info` and for listings.
+        raw: The image itself.
+    """
+
+    length: int
+    processor: str
+    cpus: tuple[Cpu, ...]
+    boot_time_s: int | None
+    strings: tuple[tuple[str, str], ...]
+    values: dict[str, int]
+    raw: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The text header: keys without `TRACE_`, values as text, in file order.
+
+    Attributes:
+        pairs: (key, value), BEGIN and END left out.
+        length: Bytes of the header, BEGIN and END included.
+    """
+
+    pairs: tuple[tuple[str, str], ...]
+    length: int = 0
+
+    def get(self, key: str, default: str = "") -> str:
+        """Return the value of a key (its last one), or the default."""
+        for name, value in reversed(self.pairs):
+            if name == key:
+                return value
+        return default
+
+    def number(self, key: str) -> int | None:
+        """Return the value of a key as a decimal number, None if it is missing or no number."""
+        text = self.get(key).strip()
+        return int(text) if text.isascii() and text.isdigit() and len(text) <= 20 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """One trace, read-only.
+
+    Attributes:
+        path: The file it came from.
+        format: `kev`, `traceprinter` or `thread_trace`.
+        header: The text header.
+        system: What the system page tells; None without one.
+        release: Key of the tables that apply.
+        byte_order: `little` or `big`: that of the file's binary fields.
+        clock: Turns cycles into nanoseconds.
+        cpu_count: CPUs of the target: the largest of header, system page and events.
+        slot_count: Slots in the event region, broken ones included.
+        events, threads, processes, states, buffers: The tables.
+        fragments: Slots of combine events that are not adjacent.
+        dump_end_cycles: Where the opening state dump ends; before the first event if there is none.
+        truncated: uint32, ascending: rows of combine events whose end is missing.
+        payloads: Access to arguments.
+        problems: What is wrong with the file.
+    """
+
+    path: Path
+    format: str
+    header: Header
+    system: SystemInfo | None
+    release: Release
+    byte_order: str
+    clock: Clock
+    cpu_count: int
+    slot_count: int
+    events: EventTable
+    threads: ThreadTable
+    processes: ProcessTable
+    states: StateIndex
+    buffers: BufferTable
+    payloads: PayloadSource
+    problems: Problems
+    catalogue: Catalogue
+    dump_end_cycles: int = -1
+    fragments: Fragments = field(default_factory=Fragments.none)
+    truncated: NDArray[np.uint32] = field(default_factory=lambda: np.empty(0, np.uint32))
+    _kept: dict[str, NDArray[np.int64]] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def code_counts(self) -> NDArray[np.int64]:
+        """Events per code, shape (32768,), int64; counted at the first call."""
+        if "code_counts" not in self._kept:
+            counts = np.zeros(CODE_COUNT, np.int64)
+            for at in range(0, len(self.events), 1 << 17):
+                counts += np.bincount(self.events.code[at : at + (1 << 17)], minlength=CODE_COUNT)
+            self._kept["code_counts"] = counts
+        return self._kept["code_counts"]
+
+    @property
+    def window(self) -> TimeWindow:
+        """The whole trace, from its first event to just after its last."""
+        times = self.events.time_cycles
+        if not len(times):
+            return TimeWindow(0, 1)
+        return TimeWindow(int(times[0]), int(times[-1]) + 1)
+
+    @property
+    def duration_ns(self) -> int:
+        """Nanoseconds from the first event to the last."""
+        times = self.events.time_cycles
+        return self.clock.duration_ns(int(times[-1]) - int(times[0])) if len(times) else 0
+
+    def spec(self, event: int) -> EventSpec:
+        """Return the catalogue row of one event of this trace."""
+        return self.catalogue.spec(int(self.events.code[event]))
+
+    def rows_between(self, window: TimeWindow) -> slice:
+        """Return the event rows whose time lies in a window."""
+        times = self.events.time_cycles
+        return slice(int(np.searchsorted(times, window.start)), int(np.searchsorted(times, window.end)))
+
+    def process_name(self, process: int) -> str:
+        """Return a label for a process row: its name without folders, or `pid N`."""
+        pid = int(self.processes.pid[process])
+        name = self.processes.names[process].rsplit("/", 1)[-1]
+        if name:
+            return name
+        return f"pid {pid}" if process else "unknown"
+
+    def thread_name(self, thread: int) -> str:
+        """Return a label for a thread row: `devb-eide 2`, `procnto 1 (idle)`."""
+        if thread == 0:
+            return "unknown"
+        label = f"{self.process_name(int(self.threads.process[thread]))} {int(self.threads.tid[thread])}"
+        name = self.threads.names[thread]
+        return f"{label} ({name})" if name else label
+
+    def class_counts(self) -> dict[str, int]:
+        """Return printed class name to number of events, classes without events left out."""
+        counts: dict[str, int] = {}
+        for code in np.flatnonzero(self.code_counts):
+            name = self.catalogue.spec(int(code)).class_name
+            counts[name] = counts.get(name, 0) + int(self.code_counts[code])
+        return counts
+
+    def last_slots(self) -> NDArray[np.int64]:
+        """Return the index of every event's last slot, shape (n,), int64."""
+        last = self.events.slot.astype(np.int64)
+        last += self.events.slot_count
+        last -= 1
+        if len(self.fragments.event):
+            last[self.fragments.event] = self.fragments.slot[self.fragments.start[1:] - 1]
+        return last
+
+    def listing_order(self) -> NDArray[np.uint32] | None:
+        """Return event rows in the order in which a listing prints them: that of their last slots in the file.
+
+        None means that time order is the same. A combine event is printed when its last slot is read, so its stamp can
+        be older than that of the line before.
+        """
+        last = self.last_slots()
+        if not np.any(last[1:] < last[:-1]):
+            return None
+        return np.argsort(last, kind="stable").astype(np.uint32)

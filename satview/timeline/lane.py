@@ -1,0 +1,44 @@
+"""One lane: its intervals, its levels, and what lies where."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from satview.timeline.levels import Levels
+from satview.timeline.spans import LaneSpans, Span
+
+
+class Lane:
+    """A lane that is ready to be drawn and asked.
+
+    Attributes:
+        spans: Its intervals.
+        levels: Coarse copies.
+    """
+
+    __slots__ = ("levels", "spans")
+
+    def __init__(self, spans: LaneSpans, levels: Levels) -> None:
+        self.spans = spans
+        self.levels = levels
+
+    def at(self, cycles: int) -> Span | None:
+        """Return the interval that covers a moment."""
+        index = self.spans.index_at(cycles)
+        return self._span(index) if index >= 0 else None
+
+    def next_edge(self, cycles: int) -> int | None:
+        """Return when the next interval after a moment begins, None after the last."""
+        index = int(np.searchsorted(self.spans.start_cycles, cycles, side="right"))
+        return int(self.spans.start_cycles[index]) if index < len(self.spans) else None
+
+    def previous_edge(self, cycles: int) -> int | None:
+        """Return when the last interval before a moment began, None before the first."""
+        index = int(np.searchsorted(self.spans.start_cycles, cycles)) - 1
+        return int(self.spans.start_cycles[index]) if index >= 0 else None
+
+    def _span(self, index: int) -> Span:
+        spans = self.spans
+        end = int(spans.start_cycles[index + 1]) if index + 1 < len(spans) else spans.end_cycles
+        thread = int(spans.thread[index]) if spans.thread is not None else 0
+        return Span(int(spans.start_cycles[index]), end, int(spans.value[index]), int(spans.event[index]), thread)

@@ -1,0 +1,166 @@
+"""Coarse copies of a lane for zooming out: per time cell the value that covers most of it.
+
+Cells of 2^k cycles on one grid for all lanes; the finest level has about as many cells as the lane has intervals and at least
+8192, every coarser one half as many, down to 1024. One byte per cell: six bits of value, `SEEN_RUNNING`, `SEEN_EVENT`, so that
+short bursts and single events never vanish. Exact per cell at every level.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.base.time import TimeWindow
+from satview.events.states import RUNNING, SEEN_EVENT, SEEN_RUNNING, VALUE_COUNT, VALUE_MASK
+from satview.timeline.spans import LaneSpans
+
+MIN_FINEST_CELLS: Final = 8192
+MIN_COARSEST_CELLS: Final = 1024
+_BLOCK_BITS: Final = 14
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """All levels of one lane, finest first.
+
+    Attributes:
+        origin: Where cell 0 begins, in cycles.
+        shift: Cells of level 0 are 2^shift cycles long, those of level i 2^(shift + i).
+        cells: uint8 arrays, one per level.
+    """
+
+    origin: int
+    shift: int
+    cells: tuple[NDArray[np.uint8], ...]
+
+    def level_for(self, cycles_per_px: float) -> int | None:
+        """Return the coarsest level whose cells are not longer than a pixel; None if even the finest is."""
+        if cycles_per_px < 1 << self.shift:
+            return None
+        return min(int(np.log2(cycles_per_px)) - self.shift, len(self.cells) - 1)
+
+
+def finest_shift(window: TimeWindow, intervals: int) -> int:
+    """Return log2 of the finest cell's length in cycles for a lane with that many intervals."""
+    wanted = max(MIN_FINEST_CELLS, intervals)
+    return max(0, (window.length // wanted).bit_length() - 1)
+
+
+def build_levels(spans: LaneSpans, window: TimeWindow, event_cells: NDArray[np.integer] | None = None) -> Levels:
+    """Build the levels of a lane over the whole trace.
+
+    Args:
+        spans: The lane's intervals.
+        window: The whole trace: fixes the grid.
+        event_cells: Finest cells in which the lane has an event that is not a state change.
+    """
+    shift = finest_shift(window, len(spans))
+    cell_count = ((window.length - 1) >> shift) + 1
+    values = np.flatnonzero(np.bincount(spans.value, minlength=VALUE_COUNT)).astype(np.uint8)
+    local = np.zeros(VALUE_COUNT, np.int64)
+    local[values] = np.arange(len(values))
+    level_count = 1
+    while cell_count >> level_count >= MIN_COARSEST_CELLS:
+        level_count += 1
+    finest = np.zeros(cell_count, np.bool_)
+    if event_cells is not None:
+        finest[event_cells] = True
+    levels: list[list[NDArray[np.uint8]]] = [[] for _ in range(level_count)]
+    top: list[NDArray[np.float64]] = []
+    top_seen: list[NDArray[np.bool_]] = []
+    deep = min(level_count, _BLOCK_BITS + 1)
+    for at in range(0, cell_count, 1 << _BLOCK_BITS):
+        count = min(1 << _BLOCK_BITS, cell_count - at)
+        cover = _coverage(spans, window.start + (at << shift), shift, count, local, len(values))
+        seen = finest[at : at + count]
+        for level in range(deep):
+            levels[level].append(_dominant(cover, values, seen))
+            if level + 1 < deep or level_count > deep:
+                cover, seen = _halved(cover), _halved_flags(seen)
+        top.append(cover)
+        top_seen.append(seen)
+    if level_count > deep:
+        cover, seen = np.concatenate(top), np.concatenate(top_seen)
+        for level in range(deep, level_count):
+            levels[level].append(_dominant(cover, values, seen))
+            cover, seen = _halved(cover), _halved_flags(seen)
+    return Levels(window.start, shift, tuple(np.concatenate(parts) for parts in levels))
+
+
+def _coverage(spans: LaneSpans, start: int, shift: int, count: int, local: NDArray[np.int64], kinds: int) -> NDArray[np.float64]:
+    """Return the cycles that every value covers in every cell of a block, shape (count, kinds)."""
+    window = TimeWindow(start, start + (count << shift))
+    part = spans.visible(window)
+    cover = np.zeros(count * kinds)
+    begin = spans.start_cycles[part]
+    if not len(begin):
+        return cover.reshape(count, kinds)
+    end = np.append(spans.start_cycles[part.start + 1 : part.stop + 1], spans.end_cycles)[: len(begin)]
+    begin = np.clip(begin, window.start, window.end) - start
+    end = np.clip(end, window.start, window.end) - start
+    kind = local[spans.value[part]]
+    inside = end > begin
+    begin, end, kind = begin[inside], end[inside], kind[inside]
+    if not len(begin):
+        return cover.reshape(count, kinds)
+    first, last = begin >> shift, (end - 1) >> shift
+    spread = last > first
+    head = np.where(spread, ((first + 1) << shift) - begin, end - begin)
+    keys = np.concatenate((first * kinds + kind, (last * kinds + kind)[spread]))
+    cover = np.bincount(keys, np.concatenate((head, (end - (last << shift))[spread])), minlength=count * kinds)
+    middle = np.maximum(last - first - 1, 0)
+    if middle.any():
+        offset = np.cumsum(middle) - middle
+        whole = np.arange(int(middle.sum())) + np.repeat(first + 1 - offset, middle)
+        cover[whole * kinds + np.repeat(kind, middle)] = float(1 << shift)
+    return cover.reshape(count, kinds)
+
+
+def _dominant(cover: NDArray[np.float64], values: NDArray[np.uint8], seen: NDArray[np.bool_]) -> NDArray[np.uint8]:
+    cells = values[np.argmax(cover, axis=1)] if len(values) else np.zeros(len(cover), np.uint8)
+    cells[~cover.any(axis=1)] = 0
+    if RUNNING in values:
+        cells[cover[:, int(np.searchsorted(values, RUNNING))] > 0] |= SEEN_RUNNING
+    cells[seen] |= SEEN_EVENT
+    return cells
+
+
+def _halved(cover: NDArray[np.float64]) -> NDArray[np.float64]:
+    if len(cover) % 2:
+        cover = np.concatenate((cover, np.zeros((1, cover.shape[1]))))
+    return cover[0::2] + cover[1::2]
+
+
+def _halved_flags(seen: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    if len(seen) % 2:
+        seen = np.append(seen, False)
+    return np.asarray(seen[0::2] | seen[1::2])
+
+
+@dataclass(frozen=True, slots=True)
+class PixelCells:
+    """Which cells a row of pixels shows, for one level of the grid; shared by all lanes of a frame."""
+
+    first: NDArray[np.int64]
+    middle: NDArray[np.int64]
+    last: NDArray[np.int64]
+    outside: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, edges: NDArray[np.int64], origin: int, shift: int, cell_count: int) -> PixelCells:
+        """Compute them from the pixel edges of the window."""
+        begin, end = edges[:-1] - origin, np.maximum(edges[1:] - 1, edges[:-1]) - origin
+        limit = cell_count - 1
+        outside = (end < 0) | (begin >> shift > limit)
+        return cls(np.clip(begin >> shift, 0, limit), np.clip((begin + (end - begin) // 2) >> shift, 0, limit),
+                   np.clip(end >> shift, 0, limit), outside)
+
+    def take(self, cells: NDArray[np.uint8], out: NDArray[np.uint8]) -> None:
+        """Write a lane's pixels: the value of the cell in the middle of the pixel, the flags of all its cells."""
+        np.take(cells, self.middle, out=out)
+        out |= (cells[self.first] | cells[self.last]) & np.uint8(~VALUE_MASK & 0xFF)
+        if self.outside.any():
+            out[self.outside] = 0

@@ -1,0 +1,80 @@
+"""The states of each thread, from its state events; and what a process does as a whole."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.events import wire
+from satview.events.states import ABSENT, DEAD, NOT_A_STATE, READY, RUNNING, UNKNOWN, WAITING
+from satview.store.trace import Trace
+from satview.timeline.spans import NO_EVENT, LaneSpans, constant_lane, touching
+
+
+def value_of_code(trace: Trace) -> NDArray[np.uint8]:
+    """Return the lane value that every code of the state index puts a thread into, shape (32768,), uint8.
+
+    Creation leaves the state unknown until the kernel reports one; destruction ends the thread.
+    """
+    table = trace.catalogue.state_value_of_code.copy()
+    table[table == NOT_A_STATE] = UNKNOWN
+    table[wire.THREAD_DESTROY] = ABSENT
+    return table
+
+
+def thread_spans(trace: Trace, thread: int, values: NDArray[np.uint8]) -> LaneSpans:
+    """Return the states of one thread over the whole trace.
+
+    A thread that the opening state dump reports had that state before: its first state begins with the trace. One that
+    appears later without having been created is unknown until then; one that was created did not exist before.
+    """
+    rows = trace.states.of(thread)
+    window = trace.window
+    if not len(rows):
+        return constant_lane(window, UNKNOWN)
+    codes = trace.events.code[rows]
+    value = values[codes]
+    destroyed = codes == wire.THREAD_DESTROY
+    # The last word of a thread is DEAD, after its destruction: there is nothing left to draw.
+    value[1:][(value[1:] == DEAD) & destroyed[:-1]] = ABSENT
+    time = trace.events.time_cycles[rows]
+    before = _value_before(trace, time, codes, value)
+    if time[0] > window.start:
+        time = np.concatenate((np.array([window.start]), time))
+        value = np.concatenate((np.array([before], np.uint8), value))
+        rows = np.concatenate((np.array([NO_EVENT], np.uint32), rows))
+    return touching(time, value, rows, None, window.end)
+
+
+def _value_before(trace: Trace, time: NDArray[np.int64], codes: NDArray[np.uint16], value: NDArray[np.uint8]) -> int:
+    is_created = int(codes[0]) == wire.THREAD_CREATE
+    if int(time[0]) <= trace.dump_end_cycles:
+        state = 1 if is_created and len(value) > 1 else 0
+        return int(value[state])
+    return ABSENT if is_created else UNKNOWN
+
+
+def process_spans(trace: Trace, threads: NDArray[np.integer], values: NDArray[np.uint8]) -> LaneSpans:
+    """Return what a process does: RUNNING while any of its threads runs, else READY while any could, else WAITING.
+
+    `ABSENT` while it has no thread, `UNKNOWN` while none of their states is known.
+    """
+    lanes = [thread_spans(trace, int(thread), values) for thread in threads]
+    time = np.concatenate([lane.start_cycles for lane in lanes])
+    rank = np.concatenate([_rank(lane.value) for lane in lanes])
+    before = np.concatenate([np.concatenate((np.zeros((1, 4), np.int64), _rank(lane.value)[:-1])) for lane in lanes])
+    event = np.concatenate([lane.event for lane in lanes])
+    order = np.argsort(time, kind="stable")
+    counts = np.cumsum((rank - before)[order], axis=0)
+    choice = np.array([RUNNING, READY, WAITING, UNKNOWN], np.uint8)
+    value = np.where(counts.any(axis=1), choice[np.argmax(counts > 0, axis=1)], np.uint8(ABSENT)).astype(np.uint8)
+    time, event = time[order], event[order]
+    merged = touching(time, value, event, None, trace.window.end)
+    keep = np.concatenate(([True], merged.value[1:] != merged.value[:-1]))
+    return LaneSpans(merged.start_cycles[keep], merged.value[keep], merged.event[keep], None, merged.end_cycles)
+
+
+def _rank(value: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """Return four columns of 0 and 1: runs, ready, lives otherwise, unknown."""
+    runs, ready, unknown = value == RUNNING, value == READY, value == UNKNOWN
+    return np.stack((runs, ready, ~runs & ~ready & ~unknown & (value != ABSENT), unknown), axis=1).astype(np.int64)

@@ -1,0 +1,166 @@
+"""Touching intervals of one lane, and their exact picture in pixels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.base.time import TimeWindow
+from satview.events.states import ABSENT, RUNNING, SEEN_RUNNING, VALUE_COUNT
+
+NO_EVENT: Final = 2**32 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """One interval of a lane.
+
+    Attributes:
+        start_cycles, end_cycles: Its extent, end not included.
+        value: Lane value (`events.states`).
+        event: Row of the event that began it; `NO_EVENT` if none did.
+        thread: Row of the thread that it is about; 0 = none.
+    """
+
+    start_cycles: int
+    end_cycles: int
+    value: int
+    event: int
+    thread: int
+
+
+@dataclass(frozen=True, slots=True)
+class LaneSpans:
+    """The intervals of a lane, in time order; each ends where the next begins.
+
+    Attributes:
+        start_cycles: int64, (n,), strictly ascending.
+        value: uint8, (n,), lane values; neighbours may be equal.
+        event: uint32, (n,), row of the event that began it, or `NO_EVENT`.
+        thread: (n,), row of the thread that ran, on CPU lanes; None elsewhere.
+        end_cycles: Where the last one ends.
+    """
+
+    start_cycles: NDArray[np.int64]
+    value: NDArray[np.uint8]
+    event: NDArray[np.uint32]
+    thread: NDArray[np.unsignedinteger] | None
+    end_cycles: int
+
+    def __len__(self) -> int:
+        return len(self.start_cycles)
+
+    def index_at(self, cycles: int) -> int:
+        """Return which interval covers a moment; -1 before the first and from the end on."""
+        if cycles >= self.end_cycles:
+            return -1
+        return int(np.searchsorted(self.start_cycles, cycles, side="right")) - 1
+
+    def visible(self, window: TimeWindow) -> slice:
+        """Return the intervals that reach into a window."""
+        first = max(0, int(np.searchsorted(self.start_cycles, window.start, side="right")) - 1)
+        return slice(first, int(np.searchsorted(self.start_cycles, window.end)))
+
+
+def touching(start_cycles: NDArray[np.int64], value: NDArray[np.uint8], event: NDArray[np.uint32],
+             thread: NDArray[np.unsignedinteger] | None, end_cycles: int) -> LaneSpans:
+    """Return spans without those of length zero: of several that begin in one cycle the last one counts."""
+    keep = np.append(start_cycles[1:] > start_cycles[:-1], True) if len(start_cycles) else np.empty(0, np.bool_)
+    if not keep.all():
+        start_cycles, value, event = start_cycles[keep], value[keep], event[keep]
+        thread = thread[keep] if thread is not None else None
+    return LaneSpans(start_cycles, value, event, thread, max(end_cycles, int(start_cycles[-1]) + 1) if len(start_cycles) else end_cycles)
+
+
+def pixel_edges(window: TimeWindow, width_px: int) -> NDArray[np.int64]:
+    """Return where pixels begin, in cycles: shape (width_px + 1,), exact for any window."""
+    if window.length <= (1 << 62) // (width_px + 1):
+        return window.start + np.arange(width_px + 1, dtype=np.int64) * window.length // width_px
+    return np.array([window.start + i * window.length // width_px for i in range(width_px + 1)], np.int64)
+
+
+def exact_raster(lanes: Sequence[LaneSpans], window: TimeWindow, width_px: int) -> NDArray[np.uint8]:
+    """Return the value that covers most of each pixel, per lane; shape (len(lanes), width_px), uint8.
+
+    Of equal shares the smaller value wins. Pixels in which the lane runs at all carry `SEEN_RUNNING`. A window of fewer
+    cycles than pixels works too: then several pixels show one cycle. Cost follows the intervals in the window.
+    """
+    edges = pixel_edges(window, width_px)
+    out = np.zeros((len(lanes), width_px), np.uint8)
+    parts = [(i, lane, lane.visible(window)) for i, lane in enumerate(lanes)]
+    parts = [(i, lane, part) for i, lane, part in parts if part.stop > part.start]
+    if not parts:
+        return out
+    sizes = np.array([part.stop - part.start for _, _, part in parts])
+    row = np.repeat(np.array([i for i, _, _ in parts]), sizes)
+    start = np.concatenate([lane.start_cycles[part] for _, lane, part in parts])
+    value = np.concatenate([lane.value[part] for _, lane, part in parts])
+    end = np.empty_like(start)
+    end[:-1] = start[1:]
+    ends = np.cumsum(sizes) - 1
+    end[ends] = [lane.start_cycles[part.stop] if part.stop < len(lane) else lane.end_cycles for _, lane, part in parts]
+    start, end = np.maximum(start, window.start), np.minimum(end, window.end)
+    inside = end > start
+    row, start, end, value = row[inside], start[inside], end[inside], value[inside]
+    if window.length < width_px:
+        return _stretched(out, row, start, end, value, edges)
+    first = np.searchsorted(edges, start, side="right") - 1
+    last = np.searchsorted(edges, end, side="left") - 1
+    _fill_whole_pixels(out, row, first, last, value)
+    _settle_shared_pixels(out, row, first, last, start, end, value, edges)
+    return out
+
+
+def _stretched(out: NDArray[np.uint8], row: NDArray[np.intp], start: NDArray[np.int64], end: NDArray[np.int64],
+               value: NDArray[np.uint8], edges: NDArray[np.int64]) -> NDArray[np.uint8]:
+    """Fill pixels that are shorter than a cycle: each shows the cycle its left edge lies in."""
+    first = np.searchsorted(edges[:-1], start)
+    last = np.searchsorted(edges[:-1], end) - 1
+    _fill_whole_pixels(out, row, first, last, np.where(value == RUNNING, value | SEEN_RUNNING, value).astype(np.uint8))
+    return out
+
+
+def _fill_whole_pixels(out: NDArray[np.uint8], row: NDArray[np.intp], first: NDArray[np.intp], last: NDArray[np.intp],
+                       value: NDArray[np.uint8]) -> None:
+    """Give every pixel that an interval touches its value; pixels shared by several are settled later."""
+    counts = last - first + 1
+    width = out.shape[1]
+    begin = np.cumsum(counts) - counts
+    at = np.arange(int(counts.sum())) + np.repeat(row * width + first - begin, counts)
+    out.ravel()[at] = np.repeat(value, counts)
+
+
+def _settle_shared_pixels(out: NDArray[np.uint8], row: NDArray[np.intp], first: NDArray[np.intp], last: NDArray[np.intp],
+                          start: NDArray[np.int64], end: NDArray[np.int64], value: NDArray[np.uint8],
+                          edges: NDArray[np.int64]) -> None:
+    """Where several intervals share a pixel, sum their shares and keep the largest."""
+    width = out.shape[1]
+    head = np.minimum(end, edges[first + 1]) - start
+    tail = end - np.maximum(start, edges[last])
+    spread = last > first
+    pixel = np.concatenate((row * width + first, (row * width + last)[spread]))
+    share = np.concatenate((head, tail[spread]))
+    values = np.concatenate((value, value[spread]))
+    key = pixel * VALUE_COUNT + values
+    order = np.argsort(key, kind="stable")
+    key, share = key[order], share[order]
+    at = np.flatnonzero(np.concatenate(([True], key[1:] != key[:-1])))
+    total, key = np.add.reduceat(share, at), key[at]
+    pixel, values = key // VALUE_COUNT, (key % VALUE_COUNT).astype(np.uint8)
+    # Sorted so that the winner of each pixel is its last entry: most cycles, then smallest value.
+    rank = np.lexsort((-values.astype(np.int16), total, pixel))
+    winners = rank[np.append(pixel[rank][1:] != pixel[rank][:-1], True)]
+    flat = out.ravel()
+    flat[pixel[winners]] = values[winners]
+    flat[pixel[values == RUNNING]] |= SEEN_RUNNING
+    # Whole pixels in the middle of a long RUNNING interval have no entry above.
+    flat[flat == RUNNING] |= SEEN_RUNNING
+
+
+def constant_lane(window: TimeWindow, value: int = ABSENT) -> LaneSpans:
+    """Return a lane of one interval."""
+    return LaneSpans(np.array([window.start]), np.array([value], np.uint8), np.array([NO_EVENT], np.uint32), None, window.end)

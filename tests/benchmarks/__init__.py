@@ -1,0 +1,1 @@
+"""Benchmarks: run by hand, never part of the timed test run. `python -m tests.benchmarks` lists them."""
