@@ -9,24 +9,24 @@ from enum import StrEnum
 class Release(StrEnum):
     """Releases whose numbers and lists differ; the value is the key used in files and on the command line."""
 
-    QNX_6 = "6.x"       # 6.0 to 6.5
+    QNX_6 = "6.x"  # 6.0 to 6.5
     QNX_6_6 = "6.6"
-    QNX_7 = "7.x"       # 7.0 and 7.1
+    QNX_7 = "7.x"  # 7.0 and 7.1
     QNX_8 = "8.0"
-    UNIXWARE = "unixware"   # thread_trace files
+    UNIXWARE = "unixware"  # thread_trace files
 
 
 class Show(StrEnum):
     """How the value of an argument is written."""
 
     HEX = "hex"
-    DEC = "dec"             # signed
+    DEC = "dec"  # signed
     POINTER = "pointer"
-    MSG = "msg"             # first word of message data: characters and hexadecimal
-    MSG_MORE = "msg_cont"   # next word of the same message
-    STRING = "string"       # NUL-terminated text up to the end of the payload
-    STRUCT = "struct"       # embedded structure, up to the end of the payload
-    UNKNOWN = "unknown"     # no hint known: hexadecimal
+    MSG = "msg"  # first word of message data: characters and hexadecimal
+    MSG_MORE = "msg_cont"  # next word of the same message
+    STRING = "string"  # NUL-terminated text up to the end of the payload
+    STRUCT = "struct"  # embedded structure, up to the end of the payload
+    UNKNOWN = "unknown"  # no hint known: hexadecimal
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,12 +18,12 @@ class StateGroup(StrEnum):
 
     RUNNING = "running"
     READY = "ready"
-    MESSAGE = "message"           # SEND, RECEIVE, REPLY, queues, pipes
-    SYNC = "synchronisation"      # MUTEX, CONDVAR, SEM, RWLOCK, BARRIER, JOIN
-    TIME = "time"                 # NANOSLEEP
-    INTERRUPT = "interrupt"       # INTR
-    SIGNAL = "signal"             # SIGSUSPEND, SIGWAITINFO
-    MEMORY = "memory"             # WAITPAGE, STACK, WAITCTX, ...
+    MESSAGE = "message"  # SEND, RECEIVE, REPLY, queues, pipes
+    SYNC = "synchronisation"  # MUTEX, CONDVAR, SEM, RWLOCK, BARRIER, JOIN
+    TIME = "time"  # NANOSLEEP
+    INTERRUPT = "interrupt"  # INTR
+    SIGNAL = "signal"  # SIGSUSPEND, SIGWAITINFO
+    MEMORY = "memory"  # WAITPAGE, STACK, WAITCTX, ...
     STOPPED = "stopped"
     DEAD = "dead"
 
@@ -45,8 +45,8 @@ class StateMeaning:
     meaning: str
 
 
-ABSENT: Final = 0     # the thread does not exist, or nothing is drawn here
-UNKNOWN: Final = 1    # it exists, its state is not known
+ABSENT: Final = 0  # the thread does not exist, or nothing is drawn here
+UNKNOWN: Final = 1  # it exists, its state is not known
 FIRST_STATE: Final = 2
 
 _ROWS: Final = (
@@ -98,15 +98,15 @@ DEAD: Final = STATE_BY_NAME["DEAD"].value
 IDLE: Final = 36
 INTERRUPT: Final = 37
 KERNEL_CALL: Final = 38
-WAITING: Final = 39        # process lanes: it lives, none of its threads runs or is ready
+WAITING: Final = 39  # process lanes: it lives, none of its threads runs or is ready
 FIRST_PROCESS: Final = 40
 PROCESS_HUES: Final = 24
 VALUE_COUNT: Final = FIRST_PROCESS + PROCESS_HUES
 VALUE_MASK: Final = 0x3F
-SEEN_RUNNING: Final = 0x40   # something ran in this cell, though another state dominates it
-SEEN_EVENT: Final = 0x80     # an event that is not a state change happened in this cell
+SEEN_RUNNING: Final = 0x40  # something ran in this cell, though another state dominates it
+SEEN_EVENT: Final = 0x80  # an event that is not a state change happened in this cell
 
-NOT_A_STATE: Final = 255     # in tables over event codes: the event is no change of thread state
+NOT_A_STATE: Final = 255  # in tables over event codes: the event is no change of thread state
 
 
 def process_value(process_row: int) -> int:
@@ -114,6 +114,8 @@ def process_value(process_row: int) -> int:
     return FIRST_PROCESS + process_row % PROCESS_HUES
 
 
-def process_values(process_rows: np.ndarray[tuple[int], np.dtype[np.integer]]) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
+def process_values(
+    process_rows: np.ndarray[tuple[int], np.dtype[np.integer]],
+) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
     """Return `process_value` of every element, uint8."""
     return (FIRST_PROCESS + process_rows % PROCESS_HUES).astype(np.uint8)

@@ -16,7 +16,7 @@ PAYLOAD_WORDS_PER_SLOT: Final = 2
 EVENT_MASK: Final = 0x3FF
 CLASS_SHIFT: Final = 10
 CLASS_MASK: Final = 0x1F
-CODE_MASK: Final = 0x7FFF          # class and event together: 15 bits, the `code` column of every table
+CODE_MASK: Final = 0x7FFF  # class and event together: 15 bits, the `code` column of every table
 PROCESS_INJECTED: Final = 0x10000  # 8.0: a process, not the kernel, supplied the event
 CPU_SHIFT: Final = 24
 CPU_MASK: Final = 0x3F
@@ -72,14 +72,14 @@ CONTROL_BUFFER_END: Final = code(WireClass.CONTROL, 4)
 CONTROL_DROPPED: Final = code(WireClass.CONTROL, 8)
 BUFFER_END_COOKIE: Final = 0xE6E6E6E6
 
-KER_EXIT_OFFSET: Final = 128    # event number of a kernel call's exit = call number + 128
-KER_INT_OFFSET: Final = 256     # ... of its interrupted form
-KER_64BIT: Final = 0x200        # 7.x on: payload holds 64-bit values
+KER_EXIT_OFFSET: Final = 128  # event number of a kernel call's exit = call number + 128
+KER_INT_OFFSET: Final = 256  # ... of its interrupted form
+KER_64BIT: Final = 0x200  # 7.x on: payload holds 64-bit values
 
 THREAD_RUNNING: Final = code(WireClass.PR_TH, 1)
 THREAD_CREATE: Final = code(WireClass.PR_TH, 24)
 THREAD_DESTROY: Final = code(WireClass.PR_TH, 25)
-VTHREAD_OFFSET: Final = 26      # up to 7.x: virtual thread events follow the 26 thread events
+VTHREAD_OFFSET: Final = 26  # up to 7.x: virtual thread events follow the 26 thread events
 PROC_CREATE: Final = code(WireClass.PR_TH, 64)
 PROC_DESTROY: Final = code(WireClass.PR_TH, 128)
 PROC_CREATE_NAME: Final = code(WireClass.PR_TH, 192)

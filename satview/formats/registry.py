@@ -53,10 +53,16 @@ def open_trace(path: Path | str, progress: Progress | None = None, cancelled: Ca
     try:
         return _best(path)(path, progress, cancelled)
     except MemoryError as error:
-        raise TraceFormatError(path, None, "there is not enough memory to hold its events",
-                               "cut it with `satview filter`, or open it on a larger machine") from error
+        raise TraceFormatError(
+            path,
+            None,
+            "there is not enough memory to hold its events",
+            "cut it with `satview filter`, or open it on a larger machine",
+        ) from error
     except OSError as error:
-        raise TraceFormatError(path, None, f"cannot be read: {error.strerror or error}", "check the name and the permissions") from error
+        raise TraceFormatError(
+            path, None, f"cannot be read: {error.strerror or error}", "check the name and the permissions"
+        ) from error
 
 
 def _best(path: Path) -> Callable[[Path, Progress | None, CancelCheck | None], Trace]:
@@ -69,15 +75,23 @@ def _best(path: Path) -> Callable[[Path, Progress | None, CancelCheck | None], T
     with path.open("rb") as file:
         first = file.read(_SAMPLE_BYTES)
     if not first:
-        raise TraceFormatError(path, 0, "the file is empty", "the capture wrote nothing; look at tracelogger's messages")
+        raise TraceFormatError(
+            path, 0, "the file is empty", "the capture wrote nothing; look at tracelogger's messages"
+        )
     best, entry = 0, FORMATS[0]
     for candidate in FORMATS:
         sure = import_module(candidate.module).score(first, path)
         if sure > best:
             best, entry = sure, candidate
         if best >= _CERTAIN:
-            break       # the readers left are not even imported
+            break  # the readers left are not even imported
     if best <= 0:
-        raise TraceFormatError(path, 0, "this is no trace that satview knows",
-                               "open a .kev file written by tracelogger, or a listing printed by traceprinter")
-    return cast(Callable[[Path, Progress | None, CancelCheck | None], Trace], getattr(import_module(entry.module), entry.opener))
+        raise TraceFormatError(
+            path,
+            0,
+            "this is no trace that satview knows",
+            "open a .kev file written by tracelogger, or a listing printed by traceprinter",
+        )
+    return cast(
+        Callable[[Path, Progress | None, CancelCheck | None], Trace], getattr(import_module(entry.module), entry.opener)
+    )

@@ -25,51 +25,129 @@ class ProblemKind:
 
 
 _KINDS: Final = (
-    ProblemKind("partial-slot", "Last slot cut short",
-                "The file ends inside a 16-byte slot: a size limit, a full disk or an interrupted copy.", True),
-    ProblemKind("empty-slots", "Empty slots",
-                "Slots of zero bytes: the logger died before it wrote them. They are skipped.", True),
-    ProblemKind("orphan-slots", "Slots without their beginning",
-                "Continuation slots whose first slot was lost with an earlier buffer. They make no event.", True),
-    ProblemKind("unfinished-events", "Events without their end",
-                "The last slots of these events never came; they are kept and flagged as truncated.", True),
-    ProblemKind("lost-buffers", "Lost buffers",
-                "Numbers are missing in the sequence of kernel buffers: the logger was too slow. What happened in the "
-                "gap is unknown; capture fewer events, or more and larger buffers.", True),
-    ProblemKind("lost-events", "Events dropped by the kernel",
-                "The kernel dropped events while no buffer was free.", True),
-    ProblemKind("buffer-order", "Buffers out of order",
-                "A buffer's number is not larger than the one before it. Times still place its events.", False),
-    ProblemKind("buffer-length", "Buffer of unexpected length",
-                "A buffer holds fewer or more slots than it announces: the file was cut or spliced there.", True),
-    ProblemKind("buffer-end", "Damaged end of buffer",
-                "The mark that ends a buffer is not intact; the slots before it may be damaged.", True),
-    ProblemKind("unknown-events", "Events of unknown kind",
-                "Class or event number is in no table of this release. Raw words are shown.", False),
-    ProblemKind("clock-step", "Clock stepped back",
-                "The clock of a CPU went back by a full turn or more. Times after it follow the new value.", False),
-    ProblemKind("clock-unknown", "Upper half of the clock unknown",
-                "There is no TIME event, so times are relative to the first event.", False),
-    ProblemKind("clock-seed", "Clock of a CPU placed late",
-                "The first TIME event of a CPU contradicts where its earlier events were placed.", False),
-    ProblemKind("clock-rate", "Clock rate missing",
-                "The header gives no usable rate; 1 GHz is assumed, so a cycle shows as a nanosecond.", False),
-    ProblemKind("release-assumed", "Release not given",
-                "The header does not tell the release, so names and lists may be those of another one.", False),
-    ProblemKind("byte-order", "Byte order not given",
-                "None, both, or a contradiction of the byte order keys; it was found by looking at the data.", False),
+    ProblemKind(
+        "partial-slot",
+        "Last slot cut short",
+        "The file ends inside a 16-byte slot: a size limit, a full disk or an interrupted copy.",
+        True,
+    ),
+    ProblemKind(
+        "empty-slots",
+        "Empty slots",
+        "Slots of zero bytes: the logger died before it wrote them. They are skipped.",
+        True,
+    ),
+    ProblemKind(
+        "orphan-slots",
+        "Slots without their beginning",
+        "Continuation slots whose first slot was lost with an earlier buffer. They make no event.",
+        True,
+    ),
+    ProblemKind(
+        "unfinished-events",
+        "Events without their end",
+        "The last slots of these events never came; they are kept and flagged as truncated.",
+        True,
+    ),
+    ProblemKind(
+        "lost-buffers",
+        "Lost buffers",
+        "Numbers are missing in the sequence of kernel buffers: the logger was too slow. What happened in the "
+        "gap is unknown; capture fewer events, or more and larger buffers.",
+        True,
+    ),
+    ProblemKind(
+        "lost-events", "Events dropped by the kernel", "The kernel dropped events while no buffer was free.", True
+    ),
+    ProblemKind(
+        "buffer-order",
+        "Buffers out of order",
+        "A buffer's number is not larger than the one before it. Times still place its events.",
+        False,
+    ),
+    ProblemKind(
+        "buffer-length",
+        "Buffer of unexpected length",
+        "A buffer holds fewer or more slots than it announces: the file was cut or spliced there.",
+        True,
+    ),
+    ProblemKind(
+        "buffer-end",
+        "Damaged end of buffer",
+        "The mark that ends a buffer is not intact; the slots before it may be damaged.",
+        True,
+    ),
+    ProblemKind(
+        "unknown-events",
+        "Events of unknown kind",
+        "Class or event number is in no table of this release. Raw words are shown.",
+        False,
+    ),
+    ProblemKind(
+        "clock-step",
+        "Clock stepped back",
+        "The clock of a CPU went back by a full turn or more. Times after it follow the new value.",
+        False,
+    ),
+    ProblemKind(
+        "clock-unknown",
+        "Upper half of the clock unknown",
+        "There is no TIME event, so times are relative to the first event.",
+        False,
+    ),
+    ProblemKind(
+        "clock-seed",
+        "Clock of a CPU placed late",
+        "The first TIME event of a CPU contradicts where its earlier events were placed.",
+        False,
+    ),
+    ProblemKind(
+        "clock-rate",
+        "Clock rate missing",
+        "The header gives no usable rate; 1 GHz is assumed, so a cycle shows as a nanosecond.",
+        False,
+    ),
+    ProblemKind(
+        "release-assumed",
+        "Release not given",
+        "The header does not tell the release, so names and lists may be those of another one.",
+        False,
+    ),
+    ProblemKind(
+        "byte-order",
+        "Byte order not given",
+        "None, both, or a contradiction of the byte order keys; it was found by looking at the data.",
+        False,
+    ),
     ProblemKind("header", "Header incomplete", "Parts of the header are missing or cannot be read.", False),
-    ProblemKind("syspage", "System page unusable",
-                "The system page is cut short or contradicts itself; what it would tell is left out.", False),
-    ProblemKind("ring-tail", "Events after the capture",
-                "A ring capture has slots that were written while it was saved, after a pause.", False),
-    ProblemKind("injected-struct", "Event too long",
-                "An event claims more slots than any event has; the rest was cut.", True),
+    ProblemKind(
+        "syspage",
+        "System page unusable",
+        "The system page is cut short or contradicts itself; what it would tell is left out.",
+        False,
+    ),
+    ProblemKind(
+        "ring-tail",
+        "Events after the capture",
+        "A ring capture has slots that were written while it was saved, after a pause.",
+        False,
+    ),
+    ProblemKind(
+        "injected-struct", "Event too long", "An event claims more slots than any event has; the rest was cut.", True
+    ),
     ProblemKind("bad-line", "Line not understood", "A line of a listing fits no known layout; it was left out.", True),
-    ProblemKind("cut-listing", "Listing with gaps",
-                "Lines of single dots say that somebody left lines out of the listing.", False),
-    ProblemKind("listing-digits", "Damaged number in a listing",
-                "A number of a listing has lost digits; the value shown is the nearest that fits.", False),
+    ProblemKind(
+        "cut-listing",
+        "Listing with gaps",
+        "Lines of single dots say that somebody left lines out of the listing.",
+        False,
+    ),
+    ProblemKind(
+        "listing-digits",
+        "Damaged number in a listing",
+        "A number of a listing has lost digits; the value shown is the nearest that fits.",
+        False,
+    ),
 )
 KINDS: Final = {kind.slug: kind for kind in _KINDS}
 
@@ -111,8 +189,16 @@ class Problems:
     _counts: dict[str, int] = field(default_factory=dict)
     _kept: dict[str, int] = field(default_factory=dict)
 
-    def add(self, slug: str, detail: str, offset: int | None = None, count: int = 1,
-            time_cycles: int | None = None, line: int | None = None, file: str = "") -> None:
+    def add(
+        self,
+        slug: str,
+        detail: str,
+        offset: int | None = None,
+        count: int = 1,
+        time_cycles: int | None = None,
+        line: int | None = None,
+        file: str = "",
+    ) -> None:
         """Note one problem; `slug` must be one of `KINDS`."""
         kind = KINDS[slug]
         self._counts[slug] = self._counts.get(slug, 0) + count

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-UNKNOWN_THREAD: Final = 0   # row of the thread table for "nobody knows who"
+UNKNOWN_THREAD: Final = 0  # row of the thread table for "nobody knows who"
 
 
 def _freeze(table: object) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,7 +13,7 @@ from satview.store.tables import UNKNOWN_THREAD
 from satview.store.trace import Trace
 
 _STEP = 1 << 16
-_LIMIT = 1 << 24     # events looked at before giving up; a call blocked for longer keeps its pair unknown
+_LIMIT = 1 << 24  # events looked at before giving up; a call blocked for longer keeps its pair unknown
 
 
 def partner(trace: Trace, event: int) -> int | None:
@@ -58,7 +60,9 @@ def _interrupt_partner(trace: Trace, event: int, number: int) -> int | None:
     opening = _INT_CLOSES[closing]
     depth = 0
     for rows in _around(trace, event, forward=is_open):
-        mine = rows[(events.cpu[rows] == events.cpu[event]) & (events.code[rows] >> wire.CLASS_SHIFT == wire.WireClass.INT)]
+        mine = rows[
+            (events.cpu[rows] == events.cpu[event]) & (events.code[rows] >> wire.CLASS_SHIFT == wire.WireClass.INT)
+        ]
         for row in mine.tolist():
             kind = wire.event_of(int(events.code[row]))
             step = 1 if kind in opening else -1 if kind == closing else 0
@@ -68,7 +72,7 @@ def _interrupt_partner(trace: Trace, event: int, number: int) -> int | None:
     return None
 
 
-def _around(trace: Trace, event: int, forward: bool):  # type: ignore[no-untyped-def]
+def _around(trace: Trace, event: int, forward: bool) -> Iterator[NDArray[np.int64]]:
     """Yield event rows after (or before) an event, nearest first, some ten thousand at a time."""
     n = len(trace.events)
     for i in range(0, _LIMIT, _STEP):
@@ -87,8 +91,8 @@ def _around(trace: Trace, event: int, forward: bool):  # type: ignore[no-untyped
 def lost_marks(trace: Trace) -> NDArray[np.int64]:
     """Return the stretches of time in which events are missing, shape (k, 2): start and end in cycles, ascending.
 
-    A lost buffer lies between the last event before its place in the file and the first event after it; an event that the
-    kernel itself reports as dropped marks its own moment.
+    A lost buffer lies between the last event before its place in the file and the first event after it; an event that
+    the kernel itself reports as dropped marks its own moment.
     """
     buffers, events = trace.buffers, trace.events
     marks = []

@@ -6,14 +6,24 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.time import TimeWindow
 from satview.events import wire
-from satview.events.states import ABSENT, FIRST_PROCESS, IDLE, INTERRUPT, KERNEL_CALL, SEEN_EVENT, STATE_BY_VALUE, UNKNOWN, WAITING
+from satview.events.states import (
+    ABSENT,
+    FIRST_PROCESS,
+    IDLE,
+    INTERRUPT,
+    KERNEL_CALL,
+    SEEN_EVENT,
+    STATE_BY_VALUE,
+    UNKNOWN,
+    WAITING,
+)
 from satview.store.trace import Trace
 from satview.timeline.calls import lost_marks
 from satview.timeline.lane import Lane
@@ -22,7 +32,7 @@ from satview.timeline.per_cpu import cpu_spans, idle_threads, interrupt_spans, r
 from satview.timeline.per_thread import process_spans, thread_spans, value_of_code
 from satview.timeline.spans import LaneSpans, Span, constant_lane, exact_raster, pixel_edges
 
-_TICKS_PER_FRAME: Final = 400_000     # events that a frame may place one by one; beyond it the levels tell
+_TICKS_PER_FRAME: Final = 400_000  # events that a frame may place one by one; beyond it the levels tell
 _NO_LANE: Final = 2**32 - 1
 
 
@@ -109,8 +119,8 @@ class Timeline:
     def events_of(self, index: int) -> NDArray[np.uint32]:
         """Return the rows of the events that belong to a lane, in time order.
 
-        To a thread its state changes and what it did while running; to a process those of its threads; to a CPU all that it
-        logged; to an interrupt lane the interrupts. The answer for one lane is kept.
+        To a thread its state changes and what it did while running; to a process those of its threads; to a CPU all
+        that it logged; to an interrupt lane the interrupts. The answer for one lane is kept.
         """
         with self._lock:
             kept, rows = self._rows
@@ -121,7 +131,9 @@ class Timeline:
             self._rows = (index, rows)
         return rows
 
-    def raster(self, indices: Sequence[int], window: TimeWindow, width_px: int, exact: bool = False) -> NDArray[np.uint8]:
+    def raster(
+        self, indices: Sequence[int], window: TimeWindow, width_px: int, exact: bool = False
+    ) -> NDArray[np.uint8]:
         """Return pixels of lanes: value and flags, shape (len(indices), width_px), uint8.
 
         Args:
@@ -152,15 +164,21 @@ class Timeline:
             self._mark_events(out, beyond, indices, window, edges)
         return out
 
-    def label(self, span: Span, index: int) -> str:
+    def label(self, span: Span) -> str:
         """Return a few words for an interval: `RUNNING`, `idle`, `devb-eide 2`, `interrupt`."""
         if span.value in STATE_BY_VALUE:
             return STATE_BY_VALUE[span.value].name
         if span.value >= FIRST_PROCESS or (span.value == IDLE and span.thread):
             name = self.trace.thread_name(span.thread)
             return f"idle ({name})" if span.value == IDLE else name
-        return {ABSENT: "", UNKNOWN: "unknown", IDLE: "idle", INTERRUPT: "interrupt", KERNEL_CALL: "kernel call",
-                WAITING: "waiting"}.get(span.value, "")
+        return {
+            ABSENT: "",
+            UNKNOWN: "unknown",
+            IDLE: "idle",
+            INTERRUPT: "interrupt",
+            KERNEL_CALL: "kernel call",
+            WAITING: "waiting",
+        }.get(span.value, "")
 
     def _tree(self) -> list[LaneInfo]:
         trace, infos = self.trace, list[LaneInfo]()
@@ -174,13 +192,30 @@ class Timeline:
             mine = threads[starts[process] : starts[process + 1]]
             mine = mine[np.argsort(trace.threads.tid[mine], kind="stable")]
             parent = len(infos)
-            infos.append(LaneInfo(parent, LaneKind.PROCESS, trace.process_name(process), f"pid {trace.processes.pid[process]}", -1,
-                                  process=process))
+            infos.append(
+                LaneInfo(
+                    parent,
+                    LaneKind.PROCESS,
+                    trace.process_name(process),
+                    f"pid {trace.processes.pid[process]}",
+                    -1,
+                    process=process,
+                )
+            )
             for thread in mine.tolist():
                 name = trace.threads.names[thread]
                 tid = int(trace.threads.tid[thread])
-                infos.append(LaneInfo(len(infos), LaneKind.THREAD, name or f"thread {tid}", f"tid {tid}" if name else "", parent,
-                                      process=process, thread=thread))
+                infos.append(
+                    LaneInfo(
+                        len(infos),
+                        LaneKind.THREAD,
+                        name or f"thread {tid}",
+                        f"tid {tid}" if name else "",
+                        parent,
+                        process=process,
+                        thread=thread,
+                    )
+                )
         return infos
 
     def _cpu_subtitle(self, cpu: int) -> str:
@@ -191,8 +226,13 @@ class Timeline:
         events, counts = self.trace.events, self.trace.code_counts
         if not counts[wire.code(wire.WireClass.INT, 0) : wire.code(wire.WireClass.INT, 1023) + 1].any():
             return False
-        return any(np.any((events.cpu[at : at + (1 << 20)] == cpu) & (events.code[at : at + (1 << 20)] >> wire.CLASS_SHIFT == wire.WireClass.INT))
-                   for at in range(0, len(events), 1 << 20))
+        return any(
+            np.any(
+                (events.cpu[at : at + (1 << 20)] == cpu)
+                & (events.code[at : at + (1 << 20)] >> wire.CLASS_SHIFT == wire.WireClass.INT)
+            )
+            for at in range(0, len(events), 1 << 20)
+        )
 
     def _threads_of(self, process: int) -> NDArray[np.intp]:
         return np.flatnonzero(self.trace.threads.process == process)
@@ -234,14 +274,20 @@ class Timeline:
         return np.asarray(table[code])
 
     def _event_cells(self, spans: dict[int, LaneSpans]) -> dict[int, NDArray[np.integer]]:
-        """Return for every lane of a batch the finest cells that hold a mark: one pass over the events for all of them."""
+        """Return the finest cells that hold a mark, for every lane of a batch in one pass over the events."""
         window = self.trace.window
-        lane_of = {"thread": np.full(len(self.trace.threads), _NO_LANE, np.uint32), "cpu": np.full(64, _NO_LANE, np.uint32),
-                   "interrupts": np.full(64, _NO_LANE, np.uint32), "process": np.full(len(self.trace.threads), _NO_LANE, np.uint32)}
+        lane_of = {
+            "thread": np.full(len(self.trace.threads), _NO_LANE, np.uint32),
+            "cpu": np.full(64, _NO_LANE, np.uint32),
+            "interrupts": np.full(64, _NO_LANE, np.uint32),
+            "process": np.full(len(self.trace.threads), _NO_LANE, np.uint32),
+        }
         order = list(spans)
         for number, index in enumerate(order):
             info = self.infos[index]
-            at = {LaneKind.THREAD: info.thread, LaneKind.PROCESS: self._threads_of(info.process)}.get(info.kind, info.cpu)
+            at: Any = {LaneKind.THREAD: info.thread, LaneKind.PROCESS: self._threads_of(info.process)}.get(
+                info.kind, info.cpu
+            )
             lane_of[info.kind.value][at] = number
         shifts = np.array([finest_shift(window, len(spans[index])) for index in order], np.int64)
         counts = ((window.length - 1) >> shifts) + 1
@@ -263,8 +309,14 @@ class Timeline:
                 seen[offset[chosen] + (time[mine] >> shifts[chosen])] = True
         return {index: np.flatnonzero(seen[offset[i] : offset[i] + counts[i]]) for i, index in enumerate(order)}
 
-    def _mark_events(self, out: NDArray[np.uint8], rows: list[int], indices: Sequence[int], window: TimeWindow,
-                     edges: NDArray[np.int64]) -> None:
+    def _mark_events(
+        self,
+        out: NDArray[np.uint8],
+        rows: list[int],
+        indices: Sequence[int],
+        window: TimeWindow,
+        edges: NDArray[np.int64],
+    ) -> None:
         """Set `SEEN_EVENT` on lanes drawn from their intervals: event by event where few are in the window."""
         part = self.trace.rows_between(window)
         if part.stop - part.start > _TICKS_PER_FRAME:
@@ -291,12 +343,16 @@ class Timeline:
             info = self.infos[indices[row]]
             if info.kind == LaneKind.THREAD:
                 continue
-            mine = np.isin(threads, self._threads_of(info.process)) if info.kind == LaneKind.PROCESS else cpus == info.cpu
+            mine = (
+                np.isin(threads, self._threads_of(info.process)) if info.kind == LaneKind.PROCESS else cpus == info.cpu
+            )
             if info.kind == LaneKind.INTERRUPTS:
                 mine = mine & is_interrupt
             out[row, pixel[mine]] |= SEEN_EVENT
 
-    def _mark_from_levels(self, out: NDArray[np.uint8], rows: list[int], indices: Sequence[int], edges: NDArray[np.int64]) -> None:
+    def _mark_from_levels(
+        self, out: NDArray[np.uint8], rows: list[int], indices: Sequence[int], edges: NDArray[np.int64]
+    ) -> None:
         for row in rows:
             levels = self._lanes[indices[row]].levels
             cells = PixelCells.of(edges, levels.origin, levels.shift, len(levels.cells[0]))

@@ -1,8 +1,8 @@
 """Coarse copies of a lane for zooming out: per time cell the value that covers most of it.
 
-Cells of 2^k cycles on one grid for all lanes; the finest level has about as many cells as the lane has intervals and at least
-8192, every coarser one half as many, down to 1024. One byte per cell: six bits of value, `SEEN_RUNNING`, `SEEN_EVENT`, so that
-short bursts and single events never vanish. Exact per cell at every level.
+Cells of 2^k cycles on one grid for all lanes; the finest level has about as many cells as the lane has intervals and at
+least 8192, every coarser one half as many, down to 1024. One byte per cell: six bits of value, `SEEN_RUNNING`,
+`SEEN_EVENT`, so that short bursts and single events never vanish. Exact per cell at every level.
 """
 
 from __future__ import annotations
@@ -90,7 +90,9 @@ def build_levels(spans: LaneSpans, window: TimeWindow, event_cells: NDArray[np.i
     return Levels(window.start, shift, tuple(np.concatenate(parts) for parts in levels))
 
 
-def _coverage(spans: LaneSpans, start: int, shift: int, count: int, local: NDArray[np.int64], kinds: int) -> NDArray[np.float64]:
+def _coverage(
+    spans: LaneSpans, start: int, shift: int, count: int, local: NDArray[np.int64], kinds: int
+) -> NDArray[np.float64]:
     """Return the cycles that every value covers in every cell of a block, shape (count, kinds)."""
     window = TimeWindow(start, start + (count << shift))
     part = spans.visible(window)
@@ -110,7 +112,7 @@ def _coverage(spans: LaneSpans, start: int, shift: int, count: int, local: NDArr
     spread = last > first
     head = np.where(spread, ((first + 1) << shift) - begin, end - begin)
     keys = np.concatenate((first * kinds + kind, (last * kinds + kind)[spread]))
-    cover = np.bincount(keys, np.concatenate((head, (end - (last << shift))[spread])), minlength=count * kinds)
+    cover = np.bincount(keys, weights=np.concatenate((head, (end - (last << shift))[spread])), minlength=count * kinds)
     middle = np.maximum(last - first - 1, 0)
     if middle.any():
         offset = np.cumsum(middle) - middle
@@ -155,8 +157,12 @@ class PixelCells:
         begin, end = edges[:-1] - origin, np.maximum(edges[1:] - 1, edges[:-1]) - origin
         limit = cell_count - 1
         outside = (end < 0) | (begin >> shift > limit)
-        return cls(np.clip(begin >> shift, 0, limit), np.clip((begin + (end - begin) // 2) >> shift, 0, limit),
-                   np.clip(end >> shift, 0, limit), outside)
+        return cls(
+            np.clip(begin >> shift, 0, limit),
+            np.clip((begin + (end - begin) // 2) >> shift, 0, limit),
+            np.clip(end >> shift, 0, limit),
+            outside,
+        )
 
     def take(self, cells: NDArray[np.uint8], out: NDArray[np.uint8]) -> None:
         """Write a lane's pixels: the value of the cell in the middle of the pixel, the flags of all its cells."""

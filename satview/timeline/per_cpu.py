@@ -17,8 +17,8 @@ _FIRST_TIME = np.iinfo(np.int64).min
 def idle_threads(trace: Trace) -> NDArray[np.bool_]:
     """Tell for every thread row whether it is an idle thread.
 
-    Up to 7.x threads 1 to the number of CPUs of process 1 are (inferred in the format description, 8.4); in any release a
-    thread of process 1 named `idle...` is.
+    Up to 7.x threads 1 to the number of CPUs of process 1 are (inferred in the format description, 8.4); in any release
+    a thread of process 1 named `idle...` is.
     """
     threads = trace.threads
     kernel = threads.pid == 1
@@ -32,7 +32,7 @@ def idle_threads(trace: Trace) -> NDArray[np.bool_]:
 def run_slices(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
     """Return every run slice of the trace: rows of the RUNNING events, ascending, and when each slice ends.
 
-    A slice ends at the thread's next state event, or when another thread starts to run on the CPU, whichever comes first.
+    A slice ends at the thread's next state event, or when another thread starts to run on the CPU, whichever is first.
     """
     states, events = trace.states, trace.events
     codes = events.code[states.event]
@@ -52,7 +52,9 @@ def run_slices(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
     return rows, ends
 
 
-def cpu_spans(trace: Trace, cpu: int, slices: tuple[NDArray[np.uint32], NDArray[np.int64]], idle: NDArray[np.bool_]) -> LaneSpans:
+def cpu_spans(
+    trace: Trace, cpu: int, slices: tuple[NDArray[np.uint32], NDArray[np.int64]], idle: NDArray[np.bool_]
+) -> LaneSpans:
     """Return who ran on a CPU: one hue per process, `IDLE`, or `UNKNOWN` where the trace does not say."""
     rows, ends = slices
     mine = trace.events.cpu[rows] == cpu
@@ -123,8 +125,16 @@ def interrupt_spans(trace: Trace, cpu: int, resets: NDArray[np.int64]) -> LaneSp
     # An interrupt still open when events were lost ends at the loss.
     cut = np.flatnonzero(np.append(part[1:] != part[:-1], False) & (depth > 0))
     times = np.concatenate((np.array([trace.window.start]), time[opens | closes], resets[part[cut]]))
-    value = np.concatenate((np.array([0], np.uint8), np.where(opens, INTERRUPT, 0)[opens | closes].astype(np.uint8), np.zeros(len(cut), np.uint8)))
-    event = np.concatenate((np.array([NO_EVENT], np.uint32), at[opens | closes], np.full(len(cut), NO_EVENT, np.uint32)))
+    value = np.concatenate(
+        (
+            np.array([0], np.uint8),
+            np.where(opens, INTERRUPT, 0)[opens | closes].astype(np.uint8),
+            np.zeros(len(cut), np.uint8),
+        )
+    )
+    event = np.concatenate(
+        (np.array([NO_EVENT], np.uint32), at[opens | closes], np.full(len(cut), NO_EVENT, np.uint32))
+    )
     order = np.argsort(times, kind="stable")
     return touching(times[order], value[order], event[order], None, trace.window.end)
 

@@ -66,14 +66,25 @@ class LaneSpans:
         return slice(first, int(np.searchsorted(self.start_cycles, window.end)))
 
 
-def touching(start_cycles: NDArray[np.int64], value: NDArray[np.uint8], event: NDArray[np.uint32],
-             thread: NDArray[np.unsignedinteger] | None, end_cycles: int) -> LaneSpans:
+def touching(
+    start_cycles: NDArray[np.int64],
+    value: NDArray[np.uint8],
+    event: NDArray[np.uint32],
+    thread: NDArray[np.unsignedinteger] | None,
+    end_cycles: int,
+) -> LaneSpans:
     """Return spans without those of length zero: of several that begin in one cycle the last one counts."""
     keep = np.append(start_cycles[1:] > start_cycles[:-1], True) if len(start_cycles) else np.empty(0, np.bool_)
     if not keep.all():
         start_cycles, value, event = start_cycles[keep], value[keep], event[keep]
         thread = thread[keep] if thread is not None else None
-    return LaneSpans(start_cycles, value, event, thread, max(end_cycles, int(start_cycles[-1]) + 1) if len(start_cycles) else end_cycles)
+    return LaneSpans(
+        start_cycles,
+        value,
+        event,
+        thread,
+        max(end_cycles, int(start_cycles[-1]) + 1) if len(start_cycles) else end_cycles,
+    )
 
 
 def pixel_edges(window: TimeWindow, width_px: int) -> NDArray[np.int64]:
@@ -115,8 +126,14 @@ def exact_raster(lanes: Sequence[LaneSpans], window: TimeWindow, width_px: int) 
     return out
 
 
-def _stretched(out: NDArray[np.uint8], row: NDArray[np.intp], start: NDArray[np.int64], end: NDArray[np.int64],
-               value: NDArray[np.uint8], edges: NDArray[np.int64]) -> NDArray[np.uint8]:
+def _stretched(
+    out: NDArray[np.uint8],
+    row: NDArray[np.intp],
+    start: NDArray[np.int64],
+    end: NDArray[np.int64],
+    value: NDArray[np.uint8],
+    edges: NDArray[np.int64],
+) -> NDArray[np.uint8]:
     """Fill pixels that are shorter than a cycle: each shows the cycle its left edge lies in."""
     first = np.searchsorted(edges[:-1], start)
     last = np.searchsorted(edges[:-1], end) - 1
@@ -124,8 +141,13 @@ def _stretched(out: NDArray[np.uint8], row: NDArray[np.intp], start: NDArray[np.
     return out
 
 
-def _fill_whole_pixels(out: NDArray[np.uint8], row: NDArray[np.intp], first: NDArray[np.intp], last: NDArray[np.intp],
-                       value: NDArray[np.uint8]) -> None:
+def _fill_whole_pixels(
+    out: NDArray[np.uint8],
+    row: NDArray[np.intp],
+    first: NDArray[np.intp],
+    last: NDArray[np.intp],
+    value: NDArray[np.uint8],
+) -> None:
     """Give every pixel that an interval touches its value; pixels shared by several are settled later."""
     counts = last - first + 1
     width = out.shape[1]
@@ -134,9 +156,16 @@ def _fill_whole_pixels(out: NDArray[np.uint8], row: NDArray[np.intp], first: NDA
     out.ravel()[at] = np.repeat(value, counts)
 
 
-def _settle_shared_pixels(out: NDArray[np.uint8], row: NDArray[np.intp], first: NDArray[np.intp], last: NDArray[np.intp],
-                          start: NDArray[np.int64], end: NDArray[np.int64], value: NDArray[np.uint8],
-                          edges: NDArray[np.int64]) -> None:
+def _settle_shared_pixels(
+    out: NDArray[np.uint8],
+    row: NDArray[np.intp],
+    first: NDArray[np.intp],
+    last: NDArray[np.intp],
+    start: NDArray[np.int64],
+    end: NDArray[np.int64],
+    value: NDArray[np.uint8],
+    edges: NDArray[np.int64],
+) -> None:
     """Where several intervals share a pixel, sum their shares and keep the largest."""
     width = out.shape[1]
     head = np.minimum(end, edges[first + 1]) - start
@@ -163,4 +192,6 @@ def _settle_shared_pixels(out: NDArray[np.uint8], row: NDArray[np.intp], first: 
 
 def constant_lane(window: TimeWindow, value: int = ABSENT) -> LaneSpans:
     """Return a lane of one interval."""
-    return LaneSpans(np.array([window.start]), np.array([value], np.uint8), np.array([NO_EVENT], np.uint32), None, window.end)
+    return LaneSpans(
+        np.array([window.start]), np.array([value], np.uint8), np.array([NO_EVENT], np.uint32), None, window.end
+    )

@@ -1,4 +1,4 @@
-"""`python -m tests.benchmarks NAME [ARGS]`: each prints its figure, its floor measured in the same run, and their ratio."""
+"""`python -m tests.benchmarks NAME [ARGS]`: each prints its figure, its floor from the same run, and their ratio."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from pathlib import Path
 
 def main() -> int:
     """Run the named benchmark, or list them all."""
-    names = sorted(m.name for m in pkgutil.iter_modules([str(Path(__file__).parent)]) if not m.name.startswith(("_", "made_")))
+    names = sorted(
+        m.name for m in pkgutil.iter_modules([str(Path(__file__).parent)]) if not m.name.startswith(("_", "made_"))
+    )
     if len(sys.argv) < 2 or sys.argv[1] not in names:
         for name in names:
             doc = (importlib.import_module(f"tests.benchmarks.{name}").__doc__ or "").splitlines()[0]

@@ -1,4 +1,7 @@
-"""Load of 1, 10 and 50 million slots against a plain copy of the same bytes; memory per event. Args: millions... [--kind mixed|states]."""
+"""Load of 1, 10 and 50 million slots against a plain copy of the same bytes; memory per event.
+
+Args: millions... [--kind mixed|states] [--threads N] [--cpus N].
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,9 @@ def private_bytes() -> int:
     """Return resident memory that is not the mapped file: anonymous pages where the system tells, else all of it."""
     status = Path("/proc/self/status")
     if status.exists():
-        return next(int(line.split()[1]) * 1024 for line in status.read_text().splitlines() if line.startswith("RssAnon"))
+        return next(
+            int(line.split()[1]) * 1024 for line in status.read_text().splitlines() if line.startswith("RssAnon")
+        )
     return int(psutil.Process().memory_info().rss)
 
 
@@ -42,8 +47,13 @@ def run(args: list[str]) -> None:
     parser.add_argument("--cpus", type=int, default=4)
     options = parser.parse_args(args)
     for millions in options.millions:
-        path = make_file(Path(tempfile.gettempdir()) / f"satview-{options.kind}-{options.threads}-{options.cpus}-{millions:g}m.kev",
-                         int(millions * 1e6), kind=options.kind, threads=options.threads, cpus=options.cpus)
+        path = make_file(
+            Path(tempfile.gettempdir()) / f"satview-{options.kind}-{options.threads}-{options.cpus}-{millions:g}m.kev",
+            int(millions * 1e6),
+            kind=options.kind,
+            threads=options.threads,
+            cpus=options.cpus,
+        )
         data = np.fromfile(path, np.uint8)
         target = np.empty_like(data)
         copy_ns = median_ns(lambda data=data, target=target: np.copyto(target, data))
@@ -54,5 +64,9 @@ def run(args: list[str]) -> None:
         slots, events = trace.slot_count, len(trace.events)
         del trace
         load_ns = median_ns(lambda path=path: open_kev(path), 3 if millions > 20 else 5)
-        print(f"{options.kind} {millions:g} M slots: load {load_ns / 1e6:.1f} ms, {load_ns / slots:.1f} ns/slot; copy {copy_ns / 1e6:.1f} ms; "
-              f"ratio {load_ns / copy_ns:.1f}; kept {kept / events:.1f} bytes/event ({events} events)", flush=True)
+        print(
+            f"{options.kind} {millions:g} M slots: load {load_ns / 1e6:.1f} ms, {load_ns / slots:.1f} ns/slot; "
+            f"copy {copy_ns / 1e6:.1f} ms; "
+            f"ratio {load_ns / copy_ns:.1f}; kept {kept / events:.1f} bytes/event ({events} events)",
+            flush=True,
+        )

@@ -1,7 +1,8 @@
 """Large .kev files in seconds: a seeded mix of events drawn in numpy, plausible in kind and number, not in meaning.
 
-"mixed": 51 % kernel calls, 30 % thread states, 9 % interrupts, 9 % messages; 28 % of the slots belong to combine events, of whose
-tails 13 % stand apart from their head; 4 CPUs, 200 threads, several turns of the 32-bit stamp. "states": thread states only.
+"mixed": 51 % kernel calls, 30 % thread states, 9 % interrupts, 9 % messages; 28 % of the slots belong to combine
+events, of whose tails 13 % stand apart from their head; 4 CPUs, 200 threads, several turns of the 32-bit stamp.
+"states": thread states only.
 """
 
 from __future__ import annotations
@@ -29,10 +30,15 @@ def make_slots(count: int, seed: int, first_cycles: int, threads: int = 200, cpu
     pid, tid = thread // 8 * 4096 + 1, thread % 8 + 1
     state = np.array([1, 2, 5, 6, 13, 14, 12, 4], np.uint32)[rng.integers(0, 8, n)]
     call = np.array([11, 14, 15, 80, 81, 82], np.uint32)[rng.integers(0, 6, n)] + 128 * (rng.random(n) < 0.5)
-    header = np.where(what < (0.305 if kind == "mixed" else 1.1), wire.code(4, 0) + state,
-                      np.where(what < 0.815, wire.code(2, 0) + call,
-                               np.where(what < 0.905, wire.code(3, 1) + (rng.random(n) < 0.5),
-                                        wire.code(7, 0) + rng.integers(0, 3, n)))).astype(np.uint32)
+    header = np.where(
+        what < (0.305 if kind == "mixed" else 1.1),
+        wire.code(4, 0) + state,
+        np.where(
+            what < 0.815,
+            wire.code(2, 0) + call,
+            np.where(what < 0.905, wire.code(3, 1) + (rng.random(n) < 0.5), wire.code(7, 0) + rng.integers(0, 3, n)),
+        ),
+    ).astype(np.uint32)
     header |= cpu << 24
     tails = np.zeros(n, np.int64)
     if kind == "mixed":
@@ -57,14 +63,33 @@ def make_slots(count: int, seed: int, first_cycles: int, threads: int = 200, cpu
     return slots, int(time[-1]) + 1000
 
 
-def make_file(path: Path, slot_count: int, seed: int = 1, threads: int = 200, cpus: int = 4, kind: str = "mixed") -> Path:
+def make_file(
+    path: Path, slot_count: int, seed: int = 1, threads: int = 200, cpus: int = 4, kind: str = "mixed"
+) -> Path:
     """Write a file of about that many slots; keeps one that is there already."""
     if path.exists():
         return path
-    page = syspage_bytes("little", kind=0x100, cycles_per_s=CYCLES_PER_S, boot_time_s=1_700_000_000, cpu_names=("x86_64",) * cpus, speed_mhz=1000)
-    pairs = standard_header(file_name="/tmp/made.kev", date="Tue Nov 14 22:13:20 2023", boot_date="Tue Nov 14 22:13:20 2023",
-                            byte_order="little", cycles_per_s=CYCLES_PER_S, cpu_count=cpus, release="7.1.0", version="2021/05/07",
-                            machine="x86pc", node="made", syspage_length=len(page))
+    page = syspage_bytes(
+        "little",
+        kind=0x100,
+        cycles_per_s=CYCLES_PER_S,
+        boot_time_s=1_700_000_000,
+        cpu_names=("x86_64",) * cpus,
+        speed_mhz=1000,
+    )
+    pairs = standard_header(
+        file_name="/tmp/made.kev",
+        date="Tue Nov 14 22:13:20 2023",
+        boot_date="Tue Nov 14 22:13:20 2023",
+        byte_order="little",
+        cycles_per_s=CYCLES_PER_S,
+        cpu_count=cpus,
+        release="7.1.0",
+        version="2021/05/07",
+        machine="x86pc",
+        node="made",
+        syspage_length=len(page),
+    )
     with path.open("wb") as file:
         write_start(file, pairs, page)
         cycles, left = 5_000_000_000, slot_count

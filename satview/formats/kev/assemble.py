@@ -25,7 +25,7 @@ from satview.store.tables import BufferTable, EventTable, Fragments, StateIndex
 from satview.store.trace import Header, SystemInfo, Trace
 
 _MAX_RATE: Final = 1_000_000_000_000
-_MANY: Final = 200      # rows per kind of problem that are spelled out; the rest is counted
+_MANY: Final = 200  # rows per kind of problem that are spelled out; the rest is counted
 
 
 def choose_release(header: Header, system: SystemInfo | None, problems: Problems) -> Release:
@@ -55,10 +55,21 @@ def choose_rate(header: Header, system: SystemInfo | None, problems: Problems) -
     return NS_PER_S
 
 
-def trace_from_slots(path: Path | str, format_name: str, header: Header, system_page: bytes, slots: NDArray[np.uint32],
-                     byte_order: str, problems: Problems, *, offset: int = 0,
-                     progress: Callable[[float], None] | None = None,
-                     cancelled: Callable[[], bool] | None = None, has_whole_buffers: bool = True) -> Trace:
+def trace_from_slots(
+    path: Path | str,
+    format_name: str,
+    header: Header,
+    system_page: bytes,
+    slots: NDArray[np.uint32],
+    byte_order: str,
+    problems: Problems,
+    *,
+    offset: int = 0,
+    progress: Callable[[float], None] | None = None,
+    cancelled: Callable[[], bool] | None = None,
+    has_whole_buffers: bool = True,
+    times: NDArray[np.int64] | None = None,
+) -> Trace:
     """Build a trace from its slots.
 
     Args:
@@ -72,6 +83,7 @@ def trace_from_slots(path: Path | str, format_name: str, header: Header, system_
         offset: Byte offset of the first slot in the file.
         progress: Called with 0 to 1 between chunks.
         cancelled: Asked between chunks.
+        times: (n,) full time of every slot, where the source tells it; None = rebuild it from the stamps.
         has_whole_buffers: False for listings with lines cut out, whose buffers cannot have their announced length.
 
     Raises:
@@ -85,6 +97,9 @@ def trace_from_slots(path: Path | str, format_name: str, header: Header, system_
     region = EventRegion(offset, len(slots))
     with timed("decode"):
         decoded = Decoder(slots, names).run(progress, cancelled)
+        if times is not None:
+            decoded.time[:] = times[decoded.slot]
+            decoded.clock.has_time = True
     with timed("repair and sort"):
         _report_pass(decoded, region, names, problems)
         fragments, unfinished = _repair(decoded, region, problems)
@@ -105,11 +120,34 @@ def trace_from_slots(path: Path | str, format_name: str, header: Header, system_
     rate = choose_rate(header, system, problems)
     start = int(events.time_cycles[0]) if len(events) else 0
     boot_time_s = system.boot_time_s if system else None
-    cpus = max(min(header.number("CPU_NUM") or 0, 64), min(len(system.cpus), 64) if system else 0,
-               int(events.cpu.max()) + 1 if len(events) else 0, 1)
-    return Trace(Path(path), format_name, header, system, release, byte_order, Clock(rate, start, boot_time_s, decoded.clock.has_time),
-                 cpus, len(slots), events, threads, processes, states, buffers, payloads, problems, names, dumped,
-                 fragments, unfinished.astype(np.uint32))
+    cpus = max(
+        min(header.number("CPU_NUM") or 0, 64),
+        min(len(system.cpus), 64) if system else 0,
+        int(events.cpu.max()) + 1 if len(events) else 0,
+        1,
+    )
+    return Trace(
+        Path(path),
+        format_name,
+        header,
+        system,
+        release,
+        byte_order,
+        Clock(rate, start, boot_time_s, decoded.clock.has_time),
+        cpus,
+        len(slots),
+        events,
+        threads,
+        processes,
+        states,
+        buffers,
+        payloads,
+        problems,
+        names,
+        dumped,
+        fragments,
+        unfinished.astype(np.uint32),
+    )
 
 
 def _activity() -> NDArray[np.bool_]:
@@ -126,20 +164,32 @@ def _report_pass(decoded: Decoded, region: EventRegion, names: Catalogue, proble
     for first, count in decoded.empty:
         problems.add("empty-slots", f"{count} slot{'s' * (count > 1)} of zeros", region.byte(first), count)
     for code, (row, count) in sorted(decoded.unknown.items()):
-        problems.add("unknown-events", f"class {wire.class_of(code)} event {wire.event_of(code)} is in no table of {names.release}",
-                     region.byte(int(decoded.slot[row])), count, int(decoded.time[row]))
+        problems.add(
+            "unknown-events",
+            f"class {wire.class_of(code)} event {wire.event_of(code)} is in no table of {names.release}",
+            region.byte(int(decoded.slot[row])),
+            count,
+            int(decoded.time[row]),
+        )
     clock = decoded.clock
     if decoded.count and not clock.has_time:
         problems.add("clock-unknown", "no TIME event: times count from the first event")
-    for slug, entries, text in (("clock-step", clock.steps, "CPU {} went back by {} cycles"),
-                                ("clock-seed", clock.reseeded, "the first TIME of CPU {} is {} cycles from where it was placed")):
+    for slug, entries, text in (
+        ("clock-step", clock.steps, "CPU {} went back by {} cycles"),
+        ("clock-seed", clock.reseeded, "the first TIME of CPU {} is {} cycles from where it was placed"),
+    ):
         for row, cpu, cycles in entries[:_MANY]:
             problems.add(slug, text.format(cpu, cycles), region.byte(int(decoded.slot[row])), 1, int(decoded.time[row]))
         if len(entries) > _MANY:
             problems.add(slug, "and more of the same", None, len(entries) - _MANY)
     for row in clock.ignored[:_MANY]:
-        problems.add("clock-step", "a TIME event holds an impossible value and was ignored", region.byte(int(decoded.slot[row])), 1,
-                     int(decoded.time[row]))
+        problems.add(
+            "clock-step",
+            "a TIME event holds an impossible value and was ignored",
+            region.byte(int(decoded.slot[row])),
+            1,
+            int(decoded.time[row]),
+        )
 
 
 def _repair(decoded: Decoded, region: EventRegion, problems: Problems) -> tuple[Fragments, NDArray[np.int64]]:
@@ -149,11 +199,22 @@ def _repair(decoded: Decoded, region: EventRegion, problems: Problems) -> tuple[
     orphans = np.flatnonzero(matched.owner < 0)
     for i in orphans[:_MANY].tolist():
         n = int(loose.count[i])
-        problems.add("orphan-slots", f"{n} slot{'s' * (n > 1)} of an event whose beginning is missing", region.byte(int(loose.slot[i])), n)
+        problems.add(
+            "orphan-slots",
+            f"{n} slot{'s' * (n > 1)} of an event whose beginning is missing",
+            region.byte(int(loose.slot[i])),
+            n,
+        )
     if len(orphans) > _MANY:
         problems.add("orphan-slots", "and more of the same", None, int(loose.count[orphans[_MANY:]].sum()))
     for row in matched.unfinished[:_MANY].tolist():
-        problems.add("unfinished-events", "the end of this event is missing", region.byte(int(decoded.slot[row])), 1, int(decoded.time[row]))
+        problems.add(
+            "unfinished-events",
+            "the end of this event is missing",
+            region.byte(int(decoded.slot[row])),
+            1,
+            int(decoded.time[row]),
+        )
     if len(matched.unfinished) > _MANY:
         problems.add("unfinished-events", "and more of the same", None, len(matched.unfinished) - _MANY)
     return _fragments(decoded, matched, region, problems), matched.unfinished
@@ -172,10 +233,17 @@ def _fragments(decoded: Decoded, matched: combine.Matched, region: EventRegion, 
     sizes = np.add.reduceat(counts, np.searchsorted(matched.owner[rows], apart))
     too_long = np.flatnonzero(sizes > combine.MAX_SLOTS)
     for i in too_long[:_MANY].tolist():
-        problems.add("injected-struct", f"an event of {sizes[i]} slots; {combine.MAX_SLOTS} are kept",
-                     region.byte(int(decoded.slot[apart[i]])))
+        problems.add(
+            "injected-struct",
+            f"an event of {sizes[i]} slots; {combine.MAX_SLOTS} are kept",
+            region.byte(int(decoded.slot[apart[i]])),
+        )
     decoded.slots[apart] = np.minimum(sizes, combine.MAX_SLOTS)
-    return Fragments(apart.astype(np.uint32), np.concatenate(([0], np.cumsum(sizes))).astype(np.int64), slot.astype(decoded.slot.dtype))
+    return Fragments(
+        apart.astype(np.uint32),
+        np.concatenate(([0], np.cumsum(sizes))).astype(np.int64),
+        slot.astype(decoded.slot.dtype),
+    )
 
 
 Moves = tuple[NDArray[np.int64], NDArray[np.int64]]
@@ -211,8 +279,15 @@ def _renumber(fragments: Fragments, moves: Moves) -> Fragments:
     return Fragments(event[by_event].astype(np.uint32), start, slot)
 
 
-def _buffers(control: NDArray[np.int64], payloads: SlotPayloads, events: EventTable, release: Release, region: EventRegion,
-             problems: Problems, has_whole_buffers: bool) -> BufferTable:
+def _buffers(
+    control: NDArray[np.int64],
+    payloads: SlotPayloads,
+    events: EventTable,
+    release: Release,
+    region: EventRegion,
+    problems: Problems,
+    has_whole_buffers: bool,
+) -> BufferTable:
     words = np.stack((payloads.column(control, 0), payloads.column(control, 1)), axis=1)
     report_control_events(control, words, events, region, problems)
     is_buffer = events.code[control] == wire.CONTROL_BUFFER

@@ -28,7 +28,9 @@ class EventRegion:
         return self.offset + slot * wire.SLOT_BYTES
 
 
-def buffer_table(rows: NDArray[np.int64], words: NDArray[np.uint32], events: EventTable, release: Release) -> BufferTable:
+def buffer_table(
+    rows: NDArray[np.int64], words: NDArray[np.uint32], events: EventTable, release: Release
+) -> BufferTable:
     """Build the table of buffers from the BUFFER events.
 
     Args:
@@ -37,7 +39,7 @@ def buffer_table(rows: NDArray[np.int64], words: NDArray[np.uint32], events: Eve
         events: In time order.
         release: Decides whether sequences run per CPU.
     """
-    order = np.argsort(events.slot[rows], kind="stable")      # file order
+    order = np.argsort(events.slot[rows], kind="stable")  # file order
     rows, words = rows[order], words[order]
     cpu = events.cpu[rows]
     sequence = words[:, 0].astype(np.int64)
@@ -45,14 +47,23 @@ def buffer_table(rows: NDArray[np.int64], words: NDArray[np.uint32], events: Eve
     groups = [np.flatnonzero(cpu == c) for c in np.unique(cpu)] if release == Release.QNX_8 else [np.arange(len(rows))]
     for group in groups:
         lost[group[1:]] = np.maximum(np.diff(sequence[group]) - 1, 0)
-    return BufferTable(events.slot[rows].astype(np.int64), cpu, words[:, 0], words[:, 1], events.time_cycles[rows],
-                       lost.astype(np.uint32))
+    return BufferTable(
+        events.slot[rows].astype(np.int64),
+        cpu,
+        words[:, 0],
+        words[:, 1],
+        events.time_cycles[rows],
+        lost.astype(np.uint32),
+    )
 
 
 def report_buffers(buffers: BufferTable, region: EventRegion, release: Release, problems: Problems) -> None:
     """List gaps, buffers out of order, and buffers that are shorter or longer than they say."""
-    groups = ([np.flatnonzero(buffers.cpu == c) for c in np.unique(buffers.cpu)] if release == Release.QNX_8
-              else [np.arange(len(buffers))])
+    groups = (
+        [np.flatnonzero(buffers.cpu == c) for c in np.unique(buffers.cpu)]
+        if release == Release.QNX_8
+        else [np.arange(len(buffers))]
+    )
     for group in groups:
         sequence = buffers.sequence[group].astype(np.int64)
         step = np.diff(sequence)
@@ -61,8 +72,14 @@ def report_buffers(buffers: BufferTable, region: EventRegion, release: Release, 
             at, time = region.byte(int(buffers.slot[after])), int(buffers.time_cycles[after])
             if step[i] > 1:
                 lost = int(step[i]) - 1
-                problems.add("lost-buffers", f"{lost} buffer{'s' * (lost > 1)} lost between number {sequence[i]} at byte "
-                             f"0x{region.byte(int(buffers.slot[before])):x} and number {sequence[i + 1]}", at, lost, time)
+                problems.add(
+                    "lost-buffers",
+                    f"{lost} buffer{'s' * (lost > 1)} lost between number {sequence[i]} at byte "
+                    f"0x{region.byte(int(buffers.slot[before])):x} and number {sequence[i + 1]}",
+                    at,
+                    lost,
+                    time,
+                )
             elif not (release == Release.QNX_8 and i == len(step) - 1 and sequence[i + 1] == 1):
                 problems.add("buffer-order", f"buffer {sequence[i + 1]} follows buffer {sequence[i]}", at, 1, time)
     _report_lengths(buffers, region, problems)
@@ -73,14 +90,20 @@ def _report_lengths(buffers: BufferTable, region: EventRegion, problems: Problem
     announced = buffers.slots.astype(np.int64)
     wrong = (announced != 0) & (found != announced)
     if len(wrong):
-        wrong[-1] = announced[-1] > found[-1]      # slots after the last buffer may be a buffer that was never announced
+        wrong[-1] = announced[-1] > found[-1]  # slots after the last buffer may be a buffer that was never announced
     for i in np.flatnonzero(wrong).tolist():
-        problems.add("buffer-length", f"buffer {buffers.sequence[i]} announces {announced[i]} slots, the file holds {found[i]}",
-                     region.byte(int(buffers.slot[i])), 1, int(buffers.time_cycles[i]))
+        problems.add(
+            "buffer-length",
+            f"buffer {buffers.sequence[i]} announces {announced[i]} slots, the file holds {found[i]}",
+            region.byte(int(buffers.slot[i])),
+            1,
+            int(buffers.time_cycles[i]),
+        )
 
 
-def report_control_events(rows: NDArray[np.int64], words: NDArray[np.uint32], events: EventTable, region: EventRegion,
-                          problems: Problems) -> None:
+def report_control_events(
+    rows: NDArray[np.int64], words: NDArray[np.uint32], events: EventTable, region: EventRegion, problems: Problems
+) -> None:
     """List damaged BUFFER_END marks and DROPPED events.
 
     Args:
@@ -97,6 +120,9 @@ def report_control_events(rows: NDArray[np.int64], words: NDArray[np.uint32], ev
         row = int(rows[i])
         place = region.byte(int(events.slot[row]))
         text = f"words 0x{words[i, 0]:08x} 0x{words[i, 1]:08x}"
-        slug, detail = (("lost-events", f"the kernel reports dropped events, {text}") if dropped[i]
-                        else ("buffer-end", f"the end mark of a buffer reads {text}"))
+        slug, detail = (
+            ("lost-events", f"the kernel reports dropped events, {text}")
+            if dropped[i]
+            else ("buffer-end", f"the end mark of a buffer reads {text}")
+        )
         problems.add(slug, detail, place, 1, int(events.time_cycles[row]))

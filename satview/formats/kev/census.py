@@ -1,4 +1,7 @@
-"""Processes and threads of a trace: ids, parents, names, lifetimes. Names count for the whole trace, whenever they come."""
+"""Processes and threads of a trace: ids, parents, names, lifetimes.
+
+Names count for the whole trace, whenever they come.
+"""
 
 from __future__ import annotations
 
@@ -33,8 +36,13 @@ def _text(raw: bytes) -> str:
     return raw.split(b"\0", 1)[0].decode("utf-8", "replace")
 
 
-def take_census(events: EventTable, payloads: SlotPayloads, process_rows: NDArray[np.int64], keys: NDArray[np.uint64],
-                dump_end_cycles: int) -> tuple[ThreadTable, ProcessTable]:
+def take_census(
+    events: EventTable,
+    payloads: SlotPayloads,
+    process_rows: NDArray[np.int64],
+    keys: NDArray[np.uint64],
+    dump_end_cycles: int,
+) -> tuple[ThreadTable, ProcessTable]:
     """Build the tables of threads and processes.
 
     Args:
@@ -67,7 +75,9 @@ def take_census(events: EventTable, payloads: SlotPayloads, process_rows: NDArra
         elif code in _DESTROYED:
             process.destroyed_cycles = time
         process.has_history = True
-    all_pids = np.unique(np.concatenate((pids[1:], np.array(sorted({*processes, *(p for p, _ in thread_names)}), np.int32))))
+    all_pids = np.unique(
+        np.concatenate((pids[1:], np.array(sorted({*processes, *(p for p, _ in thread_names)}), np.int32)))
+    )
     table = [processes.get(int(pid), _Process()) for pid in all_pids]
     process_table = ProcessTable(
         np.concatenate((np.array([-1], np.int32), all_pids.astype(np.int32))),
@@ -94,9 +104,9 @@ def _in_range(pid: int) -> int:
 def dump_end(events: EventTable, code_is_activity: NDArray[np.bool_]) -> int:
     """Return when the opening state dump ends: just before the first event that is real activity.
 
-    START reports every process and thread that exists, first of all events: creations, names and one state each. The dump
-    ends before the first event of any other kind (a kernel call, an interrupt, a message), or before the second state
-    event of a thread. Source: kernel event trace format 8.5, capture 4.4.
+    START reports every process and thread that exists, first of all events: creations, names and one state each. The
+    dump ends before the first event of any other kind (a kernel call, an interrupt, a message), or before the second
+    state event of a thread. Source: kernel event trace format 8.5, capture 4.4.
     """
     head = min(len(events), 1 << 17)
     if not head:
@@ -104,8 +114,11 @@ def dump_end(events: EventTable, code_is_activity: NDArray[np.bool_]) -> int:
     code = events.code[:head]
     active = np.flatnonzero(code_is_activity[code])
     end = int(active[0]) if len(active) else head
-    states = np.flatnonzero((code[:end] >> wire.CLASS_SHIFT == wire.WireClass.PR_TH) & (code[:end] & wire.EVENT_MASK < 64)
-                            & (code[:end] != wire.THREAD_CREATE))
+    states = np.flatnonzero(
+        (code[:end] >> wire.CLASS_SHIFT == wire.WireClass.PR_TH)
+        & (code[:end] & wire.EVENT_MASK < 64)
+        & (code[:end] != wire.THREAD_CREATE)
+    )
     threads = events.thread[states]
     _, first = np.unique(threads, return_index=True)
     again = np.setdiff1d(np.arange(len(states)), first)

@@ -1,9 +1,9 @@
 """Rebuilds the 64-bit clock of every event from its 32-bit stamp.
 
-Source: kernel event trace format, section 5.3. Per CPU there is a reference: the latest 64-bit time placed on it. A stamp
-is placed in the turn that puts it at most a quarter turn before the reference and less than three quarters after it;
-a CONTROL TIME event sets the reference. `place_one_by_one` is that rule as it reads. `ClockRebuilder` gives the same
-times: a chunk in which no CPU can leave its turn needs one addition, the others are placed in stretches.
+Source: kernel event trace format, section 5.3. Per CPU there is a reference: the latest 64-bit time placed on it. A
+stamp is placed in the turn that puts it at most a quarter turn before the reference and less than three quarters after
+it; a CONTROL TIME event sets the reference. `place_one_by_one` is that rule as it reads. `ClockRebuilder` gives the
+same times: a chunk in which no CPU can leave its turn needs one addition, the others are placed in stretches.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from numpy.typing import NDArray
 
 TURN: Final = 1 << 32
 SLACK: Final = 1 << 30
-LATEST: Final = 1 << 62           # beyond this a TIME event is damage: no counter has run that long
+LATEST: Final = 1 << 62  # beyond this a TIME event is damage: no counter has run that long
 MAX_CPUS: Final = 64
 _UNSET: Final = -1
-_TAIL: Final = 8192               # the latest time of a CPU is nearly always among the last events of a chunk
-_MAX_STRETCHES: Final = 64        # turns of one CPU within a chunk; more only in rubbish, then one by one
+_TAIL: Final = 8192  # the latest time of a CPU is nearly always among the last events of a chunk
+_MAX_STRETCHES: Final = 64  # turns of one CPU within a chunk; more only in rubbish, then one by one
 
 
 def _common_turn(references: list[int], low: int, high: int) -> int | None:
-    """Return the turn that every stamp from `low` to `high` falls into for every one of the references, None if none does."""
+    """Return the turn that all stamps from `low` to `high` fall into for each of the references, None if none does."""
     base = max(references) // TURN * TURN
     if base + low < max(base + high, *references) - SLACK or base + high >= min(references) + TURN - SLACK:
         return None
@@ -63,8 +63,16 @@ class ClockRebuilder:
         """Set the clock of every CPU that has none yet, before the first chunk."""
         self.last = time
 
-    def chunk(self, stamps: NDArray[np.uint32], cpus: NDArray[np.uint8], time_rows: NDArray[np.intp],
-              time_values: NDArray[np.int64], same_as_next: NDArray[np.intp], first_row: int, out: NDArray[np.int64]) -> None:
+    def chunk(
+        self,
+        stamps: NDArray[np.uint32],
+        cpus: NDArray[np.uint8],
+        time_rows: NDArray[np.intp],
+        time_values: NDArray[np.int64],
+        same_as_next: NDArray[np.intp],
+        first_row: int,
+        out: NDArray[np.int64],
+    ) -> None:
         """Place one chunk of events.
 
         Args:
@@ -86,9 +94,15 @@ class ClockRebuilder:
         out[same_as_next[::-1]] = out[same_as_next[::-1] + 1]
         self.last = int(out[-1])
 
-    def _place_all_in_one_turn(self, stamps: NDArray[np.uint32], cpus: NDArray[np.uint8], time_rows: NDArray[np.intp],
-                               time_values: NDArray[np.int64], same_as_next: NDArray[np.intp],
-                               out: NDArray[np.int64]) -> bool:
+    def _place_all_in_one_turn(
+        self,
+        stamps: NDArray[np.uint32],
+        cpus: NDArray[np.uint8],
+        time_rows: NDArray[np.intp],
+        time_values: NDArray[np.int64],
+        same_as_next: NDArray[np.intp],
+        out: NDArray[np.int64],
+    ) -> bool:
         """Place a chunk with one addition, if by the rules no CPU can leave its turn in it; return whether it did."""
         if np.any(time_values < 0):
             return False
@@ -109,15 +123,25 @@ class ClockRebuilder:
         """Return the references of the CPUs in this chunk, save those whose first event here sets it anew."""
         present, first = np.unique(cpus, return_index=True)
         times = set(time_rows.tolist())
-        return [self.references[c] if self.references[c] != _UNSET else self.last
-                for c, row in zip(present.tolist(), first.tolist(), strict=True) if row not in times]
+        return [
+            self.references[c] if self.references[c] != _UNSET else self.last
+            for c, row in zip(present.tolist(), first.tolist(), strict=True)
+            if row not in times
+        ]
 
-    def _move_references(self, base: int, stamps: NDArray[np.uint32], cpus: NDArray[np.uint8], time_rows: NDArray[np.intp],
-                         values: list[int], same_as_next: NDArray[np.intp]) -> None:
+    def _move_references(
+        self,
+        base: int,
+        stamps: NDArray[np.uint32],
+        cpus: NDArray[np.uint8],
+        time_rows: NDArray[np.intp],
+        values: list[int],
+        same_as_next: NDArray[np.intp],
+    ) -> None:
         """Set every CPU's reference to the latest time placed on it since its last TIME."""
         if len(same_as_next):
             stamps = stamps.copy()
-            stamps[same_as_next] = 0        # these do not take part
+            stamps[same_as_next] = 0  # these do not take part
         since = dict.fromkeys(range(MAX_CPUS), 0)
         floor = dict(enumerate(self.references))
         for row, value in zip(time_rows.tolist(), values, strict=True):
@@ -130,24 +154,37 @@ class ClockRebuilder:
         before_tail = int(stamps[:tail].max()) if tail else 0
         for cpu in np.flatnonzero(np.bincount(cpus[tail:], minlength=MAX_CPUS)).tolist():
             start = since[cpu]
-            latest = int(np.multiply(stamps[max(tail, start):], cpus[max(tail, start):] == cpu).max(initial=0))
+            latest = int(np.multiply(stamps[max(tail, start) :], cpus[max(tail, start) :] == cpu).max(initial=0))
             if latest < before_tail and start < tail:
                 latest = max(latest, int(np.multiply(stamps[start:tail], cpus[start:tail] == cpu).max(initial=0)))
             self._raise_reference(cpu, floor[cpu], base, latest)
             floor.pop(cpu)
         for cpu in range(int(cpus.max()) + 1 if floor else 0):
             if cpu in floor and tail:
-                mine = cpus[since[cpu]:tail] == cpu
+                mine = cpus[since[cpu] : tail] == cpu
                 if mine.any() or since[cpu]:
-                    self._raise_reference(cpu, floor[cpu], base, int(np.multiply(stamps[since[cpu]:tail], mine).max(initial=0)))
+                    self._raise_reference(
+                        cpu, floor[cpu], base, int(np.multiply(stamps[since[cpu] : tail], mine).max(initial=0))
+                    )
 
     def _raise_reference(self, cpu: int, floor: int, base: int, latest_stamp: int) -> None:
         # Stamp 0 stands for "nothing placed"; a real stamp of 0 is the start of the turn, which the floor then covers.
-        self.references[cpu] = max(floor, base + latest_stamp) if latest_stamp else max(floor, self.references[cpu] if floor == _UNSET else floor)
+        self.references[cpu] = (
+            max(floor, base + latest_stamp)
+            if latest_stamp
+            else max(floor, self.references[cpu] if floor == _UNSET else floor)
+        )
 
-    def _place_by_cpu(self, stamps: NDArray[np.uint32], cpus: NDArray[np.uint8], time_rows: NDArray[np.intp],
-                      time_values: NDArray[np.int64], same_as_next: NDArray[np.intp], first_row: int,
-                      out: NDArray[np.int64]) -> None:
+    def _place_by_cpu(
+        self,
+        stamps: NDArray[np.uint32],
+        cpus: NDArray[np.uint8],
+        time_rows: NDArray[np.intp],
+        time_values: NDArray[np.int64],
+        same_as_next: NDArray[np.intp],
+        first_row: int,
+        out: NDArray[np.int64],
+    ) -> None:
         skip = np.zeros(len(stamps), np.bool_)
         skip[same_as_next] = True
         skip[time_rows] = True
@@ -159,7 +196,7 @@ class ClockRebuilder:
         for _, cpu in sorted(starts):
             rows = order[edges[cpu] : edges[cpu + 1]]
             if self.references[cpu] == _UNSET:
-                self.references[cpu] = self._seed(int(rows[0]), cpus, out, starts)
+                self.references[cpu] = self._seed(int(rows[0]), cpus, out, starts, same_as_next)
             cuts = np.flatnonzero(np.isin(rows, time_rows, kind="table"))
             begin = 0
             for cut in [*cuts.tolist(), len(rows)]:
@@ -167,15 +204,22 @@ class ClockRebuilder:
                 part = part[~skip[part]]
                 self.references[cpu] = _place_stretches(self.references[cpu], stamps, part, out)
                 if cut < len(rows):
-                    self._set_by_time(int(rows[cut]), cpu, value_at[int(rows[cut])], int(stamps[rows[cut]]), first_row, out)
+                    self._set_by_time(
+                        int(rows[cut]), cpu, value_at[int(rows[cut])], int(stamps[rows[cut]]), first_row, out
+                    )
                 begin = cut + 1
 
-    def _seed(self, row: int, cpus: NDArray[np.uint8], out: NDArray[np.int64], starts: list[tuple[int, int]]) -> int:
+    def _seed(
+        self,
+        row: int,
+        cpus: NDArray[np.uint8],
+        out: NDArray[np.int64],
+        starts: list[tuple[int, int]],
+        same_as_next: NDArray[np.intp],
+    ) -> int:
         """Return the last time placed before a row on a CPU that is already done, else that of the chunk before."""
-        done = [c for at, c in starts if at < row]
-        if not done:
-            return self.last
-        before = np.flatnonzero(np.isin(cpus[:row], np.array(done, np.uint8)))
+        done = np.array([cpu for at, cpu in starts if at < row], np.uint8)
+        before = np.setdiff1d(np.flatnonzero(np.isin(cpus[:row], done)), same_as_next, assume_unique=True)
         return int(out[before[-1]]) if len(before) else self.last
 
     def _set_by_time(self, row: int, cpu: int, value: int, stamp: int, first_row: int, out: NDArray[np.int64]) -> None:
@@ -224,7 +268,9 @@ def _place_rest(reference: int, stamps: NDArray[np.uint32], rows: NDArray[np.int
     return reference
 
 
-def place_one_by_one(stamps: list[int], cpus: list[int], times: dict[int, int], same_as_next: set[int], start: int) -> list[int]:
+def place_one_by_one(
+    stamps: list[int], cpus: list[int], times: dict[int, int], same_as_next: set[int], start: int
+) -> list[int]:
     """Return the time of every event by the rules as they read, one event after the other; the yardstick for tests."""
     references: dict[int, int] = {}
     last, out = start, []

@@ -1,8 +1,12 @@
 """Puts combine events together: links neighbouring slots, then repairs what stands apart.
 
-Source: kernel event trace format, section 3.3. Almost every slot of a combine event follows the one before it; there one
-comparison with the previous slot is enough. A run of tail slots whose predecessor is another event becomes a fragment,
-and only fragments are matched with the events left open, oldest first.
+Source: kernel event trace format, section 3.3. Almost every slot of a combine event follows the one before it; there
+one comparison with the previous slot is enough. A run of tail slots whose predecessor is another event becomes a
+fragment, and only fragments are matched with the events left open, oldest first.
+
+One reading of the rules is ours: a tail right behind a slot of its own key continues that slot's event, even if an older
+event of the same key is still open. Stamps of a CPU differ, so no kernel writes such a pair less than a full turn apart;
+where one stands, the older event has lost its end, and neighbours belong together.
 """
 
 from __future__ import annotations
@@ -15,9 +19,9 @@ from numpy.typing import NDArray
 
 from satview.formats.kev.clock import TURN
 
-KEY_MASK: Final = np.uint32(0x3FFFFFFF)     # CPU, class and event: all but the structure bits
-_TAIL: Final = np.uint32(0x80000000)        # set in CC and CE
-MAX_SLOTS: Final = 65535                    # what the slot_count column holds
+KEY_MASK: Final = np.uint32(0x3FFFFFFF)  # CPU, class and event: all but the structure bits
+_TAIL: Final = np.uint32(0x80000000)  # set in CC and CE
+MAX_SLOTS: Final = 65535  # what the slot_count column holds
 
 
 def group_starts(headers: NDArray[np.uint32], stamps: NDArray[np.uint32]) -> NDArray[np.bool_]:
@@ -57,6 +61,18 @@ class Loose:
     event: NDArray[np.int64]
 
 
+def joined(parts: list[Loose]) -> Loose:
+    """Return the rows of several tables as one."""
+    return Loose(
+        np.concatenate([np.empty(0, np.int64), *(part.slot for part in parts)]),
+        np.concatenate([np.empty(0, np.int64), *(part.count for part in parts)]),
+        np.concatenate([np.empty(0, np.uint32), *(part.header for part in parts)]),
+        np.concatenate([np.empty(0, np.uint32), *(part.stamp for part in parts)]),
+        np.concatenate([np.empty(0, np.bool_), *(part.closes for part in parts)]),
+        np.concatenate([np.empty(0, np.int64), *(part.event for part in parts)]),
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Matched:
     """The repair: which runs of tails continue which events.
@@ -70,8 +86,12 @@ class Matched:
     unfinished: NDArray[np.int64]
 
 
-def match(loose: Loose, event_slots: NDArray[np.unsignedinteger], event_times: NDArray[np.int64],
-          event_cpus: NDArray[np.uint8]) -> Matched:
+def match(
+    loose: Loose,
+    event_slots: NDArray[np.unsignedinteger],
+    event_times: NDArray[np.int64],
+    event_cpus: NDArray[np.uint8],
+) -> Matched:
     """Match runs of tails with open events of the same key, first come first served.
 
     Within a key the k-th closing run closes the k-th open event, unless nothing was open when it came.
@@ -92,7 +112,7 @@ def match(loose: Loose, event_slots: NDArray[np.unsignedinteger], event_times: N
     orphan_ends = _running_excess(closed_before + closing - heads, segment, n)
     before = np.concatenate(([0], orphan_ends[:-1]))
     before[first] = 0
-    index = closed_before - before                    # the oldest open event of the key
+    index = closed_before - before  # the oldest open event of the key
     has_owner = ~is_head & (index < heads)
     head_rows = np.flatnonzero(is_head)
     head_start = np.concatenate(([0], np.cumsum(is_head)))[np.flatnonzero(first)[segment]]
@@ -118,8 +138,15 @@ def _running_excess(excess: NDArray[np.intp], segment: NDArray[np.intp], n: int)
     return np.maximum.accumulate(lifted) - segment * step
 
 
-def _expire(owner: NDArray[np.int64], loose: Loose, order: NDArray[np.intp], segment: NDArray[np.intp],
-            event_slots: NDArray[np.unsignedinteger], event_times: NDArray[np.int64], event_cpus: NDArray[np.uint8]) -> None:
+def _expire(
+    owner: NDArray[np.int64],
+    loose: Loose,
+    order: NDArray[np.intp],
+    segment: NDArray[np.intp],
+    event_slots: NDArray[np.unsignedinteger],
+    event_times: NDArray[np.int64],
+    event_cpus: NDArray[np.uint8],
+) -> None:
     """Give up on events whose CPU is more than a full turn ahead: their stamp has come round again."""
     tails = np.flatnonzero((loose.event < 0) & (owner >= 0))
     if not len(tails):
@@ -134,8 +161,14 @@ def _expire(owner: NDArray[np.int64], loose: Loose, order: NDArray[np.intp], seg
         _match_one_by_one(owner, loose, np.sort(order[segment == number]), event_slots, event_times, event_cpus)
 
 
-def _match_one_by_one(owner: NDArray[np.int64], loose: Loose, rows: NDArray[np.intp], event_slots: NDArray[np.unsignedinteger],
-                      event_times: NDArray[np.int64], event_cpus: NDArray[np.uint8]) -> None:
+def _match_one_by_one(
+    owner: NDArray[np.int64],
+    loose: Loose,
+    rows: NDArray[np.intp],
+    event_slots: NDArray[np.unsignedinteger],
+    event_times: NDArray[np.int64],
+    event_cpus: NDArray[np.uint8],
+) -> None:
     queue: list[int] = []
     cpu = int(loose.header[rows[0]]) >> 24 & 0x3F
     for row in rows.tolist():
@@ -150,8 +183,13 @@ def _match_one_by_one(owner: NDArray[np.int64], loose: Loose, rows: NDArray[np.i
             queue.pop(0)
 
 
-def _cpu_time_before(slot: int, cpu: int, event_slots: NDArray[np.unsignedinteger], event_times: NDArray[np.int64],
-                     event_cpus: NDArray[np.uint8]) -> int:
+def _cpu_time_before(
+    slot: int,
+    cpu: int,
+    event_slots: NDArray[np.unsignedinteger],
+    event_times: NDArray[np.int64],
+    event_cpus: NDArray[np.uint8],
+) -> int:
     last = int(np.searchsorted(event_slots, np.array(slot, event_slots.dtype)))
     while last > 0:
         begin = max(0, last - 4096)

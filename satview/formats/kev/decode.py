@@ -1,8 +1,8 @@
 """Turns slots into columns: the bulk decoder behind every .kev-like source.
 
-One pass over the file in chunks that stay in the processor's cache; per chunk group slots into events, place times, number
-threads, find owners. What one pass cannot know (events whose slots stand far apart, blocks out of order) is repaired after it.
-No step looks at events one by one.
+One pass over the file in chunks that stay in the processor's cache; per chunk group slots into events, place times,
+number threads, find owners. What one pass cannot know (events whose slots stand far apart, blocks out of order) is
+repaired after it. No step looks at events one by one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from satview.formats.kev import combine
 from satview.formats.kev.clock import LATEST, ClockRebuilder, held_times
 from satview.formats.kev.owners import RunningThreads, ThreadNumbers
 
-CHUNK_SLOTS: Final = 1 << 17       # measured best between 2^16 and 2^17: scratch stays in the second-level cache
+CHUNK_SLOTS: Final = 1 << 17  # measured best between 2^16 and 2^17: scratch stays in the second-level cache
 _KIND_SHIFT: Final = np.uint32(wire.STRUCT_SHIFT)
 _MAX_NARROW_THREADS: Final = 65_000
 
@@ -65,7 +65,7 @@ class _Parts:
 
     state_rows: list[NDArray[np.uint32]] = field(default_factory=list)
     rare_rows: list[NDArray[np.int64]] = field(default_factory=list)
-    loose: list[tuple[NDArray[np.generic], ...]] = field(default_factory=list)
+    loose: list[combine.Loose] = field(default_factory=list)
     empty: list[tuple[int, int]] = field(default_factory=list)
     unknown: dict[int, tuple[int, int]] = field(default_factory=dict)
 
@@ -107,7 +107,9 @@ class Decoder:
         # Bit 0: belongs to a thread by its payload; 1: a state; 2: rare, looked at again later; 3: in no table.
         self._traits = (self._is_thread | self._is_state << 1 | rare << 2 | ~known << 3).astype(np.uint8)
 
-    def run(self, progress: Callable[[float], None] | None = None, cancelled: Callable[[], bool] | None = None) -> Decoded:
+    def run(
+        self, progress: Callable[[float], None] | None = None, cancelled: Callable[[], bool] | None = None
+    ) -> Decoded:
         """Decode everything.
 
         Raises:
@@ -174,8 +176,15 @@ class Decoder:
             cut = before
         return cut or n
 
-    def _set_aside(self, start: int, at: NDArray[np.intp], counts: NDArray[np.intp], heads: NDArray[np.uint32],
-                   stamps: NDArray[np.uint32], headers: NDArray[np.uint32]) -> NDArray[np.bool_] | None:
+    def _set_aside(
+        self,
+        start: int,
+        at: NDArray[np.intp],
+        counts: NDArray[np.intp],
+        heads: NDArray[np.uint32],
+        stamps: NDArray[np.uint32],
+        headers: NDArray[np.uint32],
+    ) -> NDArray[np.bool_] | None:
         """Note open events, runs of tails and zero slots; return which groups are events, None if all are."""
         keep = None
         if int(heads.min()) == 0:
@@ -194,8 +203,11 @@ class Decoder:
             keep = np.ones(len(at), np.bool_) if keep is None else keep
             keep[loose[tails]] = False
         rows = self.count + (loose if keep is None else (np.cumsum(keep) - 1)[loose])
-        self._parts.loose.append((at[loose] + start, counts[loose], heads[loose], stamps[loose], ends & tails,
-                                  np.where(tails, -1, rows)))
+        self._parts.loose.append(
+            combine.Loose(
+                at[loose] + start, counts[loose], heads[loose], stamps[loose], ends & tails, np.where(tails, -1, rows)
+            )
+        )
         return keep
 
     def _note_empty(self, slots: NDArray[np.intp]) -> None:
@@ -203,8 +215,15 @@ class Decoder:
         for run in np.split(slots, cuts) if len(cuts) < 100 else [slots]:
             self._parts.empty.append((int(run[0]), len(run)))
 
-    def _append(self, start: int, part: NDArray[np.uint32], at: NDArray[np.intp], counts: NDArray[np.intp],
-                heads: NDArray[np.uint32], stamps: NDArray[np.uint32]) -> None:
+    def _append(
+        self,
+        start: int,
+        part: NDArray[np.uint32],
+        at: NDArray[np.intp],
+        counts: NDArray[np.intp],
+        heads: NDArray[np.uint32],
+        stamps: NDArray[np.uint32],
+    ) -> None:
         """Write one chunk's events into the columns."""
         n, first = len(at), self.count
         if not n:
@@ -232,23 +251,47 @@ class Decoder:
             row, before = self._parts.unknown.get(number, (self.count + int(at[place]), 0))
             self._parts.unknown[number] = row, before + count
 
-    def _place(self, rows: slice, part: NDArray[np.uint32], at: NDArray[np.intp], code: NDArray[np.uint16],
-               cpu: NDArray[np.uint8], stamps: NDArray[np.uint32], rare: NDArray[np.intp]) -> None:
+    def _place(
+        self,
+        rows: slice,
+        part: NDArray[np.uint32],
+        at: NDArray[np.intp],
+        code: NDArray[np.uint16],
+        cpu: NDArray[np.uint8],
+        stamps: NDArray[np.uint32],
+        rare: NDArray[np.intp],
+    ) -> None:
         time_rows = rare[code[rare] == wire.CONTROL_TIME]
         words = part[at[time_rows], 2:4].astype(np.int64)
         values = words[:, 0] << 32 | words[:, 1]
-        values[words[:, 0] >= 1 << 30] = -1       # no counter has run that long: damage
+        values[words[:, 0] >= 1 << 30] = -1  # no counter has run that long: damage
         buffers = rare[code[rare] == wire.CONTROL_BUFFER]
         buffers = buffers[buffers + 1 < len(at)]
         shared = buffers[stamps[buffers] == stamps[buffers + 1]]
         out, held = self.time[rows], 0
-        if rows.start == 0 and self._held:
-            held = int(np.searchsorted(at, self._held))
+        slots = self.slot[rows]
+        if int(slots[0]) < self._held:
+            held = int(np.searchsorted(slots, slots.dtype.type(self._held)))
             out[:held] = held_times(stamps[:held], self._held_from)
-        self._clock.chunk(stamps[held:], cpu[held:], time_rows - held, values, shared[shared >= held] - held, held + rows.start, out[held:])
+        self._clock.chunk(
+            stamps[held:],
+            cpu[held:],
+            time_rows - held,
+            values,
+            shared[shared >= held] - held,
+            held + rows.start,
+            out[held:],
+        )
 
-    def _own(self, rows: slice, part: NDArray[np.uint32], at: NDArray[np.intp], code: NDArray[np.uint16],
-             cpu: NDArray[np.uint8], traits: NDArray[np.uint8]) -> None:
+    def _own(
+        self,
+        rows: slice,
+        part: NDArray[np.uint32],
+        at: NDArray[np.intp],
+        code: NDArray[np.uint16],
+        cpu: NDArray[np.uint8],
+        traits: NDArray[np.uint8],
+    ) -> None:
         subjects = np.flatnonzero(traits & 1)
         keys = self._keys(part, at[subjects])
         threads = self._numbers.numbers(keys)
@@ -271,12 +314,19 @@ class Decoder:
 
     def _finish(self) -> Decoded:
         n, parts = self.count, self._parts
-        kinds = (np.int64, np.int64, np.uint32, np.uint32, np.bool_, np.int64)
-        loose = [_joined([entry[i] for entry in parts.loose], kind) for i, kind in enumerate(kinds)]
-        return Decoded(n, self.time[:n], self.code[:n], self.cpu[:n], self.thread[:n], self.slot[:n], self.slots[:n],
-                       _joined(parts.state_rows, np.uint32), _joined(parts.rare_rows, np.int64), self._numbers.keys(),
-                       combine.Loose(*loose), parts.empty, self._clock, parts.unknown)  # type: ignore[arg-type]
-
-
-def _joined(parts: list[NDArray[np.generic]] | list[NDArray[np.uint32]] | list[NDArray[np.int64]], kind: type) -> NDArray[np.generic]:
-    return np.concatenate(parts).astype(kind, copy=False) if parts else np.empty(0, kind)
+        return Decoded(
+            n,
+            self.time[:n],
+            self.code[:n],
+            self.cpu[:n],
+            self.thread[:n],
+            self.slot[:n],
+            self.slots[:n],
+            np.concatenate([np.empty(0, np.uint32), *parts.state_rows]),
+            np.concatenate([np.empty(0, np.int64), *parts.rare_rows]),
+            self._numbers.keys(),
+            combine.joined(parts.loose),
+            parts.empty,
+            self._clock,
+            parts.unknown,
+        )

@@ -18,10 +18,25 @@ from satview.store.trace import Header
 
 BEGIN: Final = b"TRACE_HEADER_BEGIN::"
 END: Final = b"TRACE_HEADER_END::"
-MAX_HEADER_BYTES: Final = 1 << 20   # the vendor never writes 1 KiB; beyond this it is not a header
+MAX_HEADER_BYTES: Final = 1 << 20  # the vendor never writes 1 KiB; beyond this it is not a header
 KEY_ORDER: Final = (
-    "FILE_NAME", "DATE", "VER_MAJOR", "VER_MINOR", "LITTLE_ENDIAN", "BIG_ENDIAN", "MIDDLE_ENDIAN", "ENCODING", "BOOT_DATE",
-    "CYCLES_PER_SEC", "CPU_NUM", "SYSNAME", "NODENAME", "SYS_RELEASE", "SYS_VERSION", "MACHINE", "SYSPAGE_LEN",
+    "FILE_NAME",
+    "DATE",
+    "VER_MAJOR",
+    "VER_MINOR",
+    "LITTLE_ENDIAN",
+    "BIG_ENDIAN",
+    "MIDDLE_ENDIAN",
+    "ENCODING",
+    "BOOT_DATE",
+    "CYCLES_PER_SEC",
+    "CPU_NUM",
+    "SYSNAME",
+    "NODENAME",
+    "SYS_RELEASE",
+    "SYS_VERSION",
+    "MACHINE",
+    "SYSPAGE_LEN",
 )
 
 _KEY = re.compile(rb"TRACE_((?:(?!TRACE_|::).)+)::", re.DOTALL)
@@ -40,10 +55,18 @@ def parse_header(data: bytes, path: Path | None, file_size: int) -> Header:
     """
     if not data.startswith(BEGIN):
         if BEGIN.startswith(data):
-            raise TraceFormatError(path, len(data), "the file ends inside the first key of the header",
-                                   "it was cut short; copy it from the target again")
-        raise TraceFormatError(path, 0, "this is not a kernel event trace: it does not begin with TRACE_HEADER_BEGIN::",
-                               "open a .kev file written by tracelogger, or a listing printed by traceprinter")
+            raise TraceFormatError(
+                path,
+                len(data),
+                "the file ends inside the first key of the header",
+                "it was cut short; copy it from the target again",
+            )
+        raise TraceFormatError(
+            path,
+            0,
+            "this is not a kernel event trace: it does not begin with TRACE_HEADER_BEGIN::",
+            "open a .kev file written by tracelogger, or a listing printed by traceprinter",
+        )
     pairs: list[tuple[str, str]] = []
     key, value_start = "", 0
     for match in _KEY.finditer(data):
@@ -54,10 +77,15 @@ def parse_header(data: bytes, path: Path | None, file_size: int) -> Header:
             return Header(tuple(pairs), match.end())
         key, value_start = name, match.end()
     if len(data) < file_size:
-        raise TraceFormatError(path, len(data), f"no end of the header within {len(data)} bytes",
-                               "the file is damaged or was not written by tracelogger")
-    raise TraceFormatError(path, file_size, "the file ends inside the header",
-                           "it was cut short; copy it from the target again")
+        raise TraceFormatError(
+            path,
+            len(data),
+            f"no end of the header within {len(data)} bytes",
+            "the file is damaged or was not written by tracelogger",
+        )
+    raise TraceFormatError(
+        path, file_size, "the file ends inside the header", "it was cut short; copy it from the target again"
+    )
 
 
 def header_bytes(pairs: Sequence[tuple[str, str]]) -> bytes:

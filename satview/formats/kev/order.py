@@ -1,7 +1,7 @@
 """Time order: sorts only where time goes back, and groups state events by thread.
 
-Traces are almost in order already: CPUs write into one buffer a few microseconds apart, and only an overrun or a ring dump
-moves whole blocks. So rows between two places where all before is not later than all after are left alone.
+Traces are almost in order already: CPUs write into one buffer a few microseconds apart, and only an overrun or a ring
+dump moves whole blocks. So rows between two places where all before is not later than all after are left alone.
 """
 
 from __future__ import annotations
@@ -50,14 +50,16 @@ def time_order(time: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.i
     places = disordered_rows(time)
     if not len(places):
         return None
-    # A row that is not later than anything after it, nor earlier than anything before it, stays where it is; so the others
-    # fill the places left among themselves.
+    # A row that is not later than anything after it, nor earlier than anything before it, stays where it is; so the
+    # others fill the places left among themselves.
     rows = places[np.argsort(time[places], kind="stable")]
     moved = rows != places
     return places[moved], rows[moved]
 
 
-def group_rows(rows: NDArray[np.uint32], threads: NDArray[np.unsignedinteger], thread_count: int) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+def group_rows(
+    rows: NDArray[np.uint32], threads: NDArray[np.unsignedinteger], thread_count: int
+) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
     """Group ascending event rows by thread, keeping their order.
 
     Returns:

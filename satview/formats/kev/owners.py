@@ -9,22 +9,22 @@ from numpy.typing import NDArray
 
 from satview.formats.kev.clock import MAX_CPUS
 
-_MULTIPLIER: Final = np.uint64(0x9E3779B97F4A7C15)   # 2^64 / golden ratio: spreads neighbouring ids
-_TABLE_CPUS: Final = 10     # above this, sorting by CPU is cheaper than a table per CPU
+_MULTIPLIER: Final = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: spreads neighbouring ids
+_TABLE_CPUS: Final = 10  # above this, sorting by CPU is cheaper than a table per CPU
 
 
 class ThreadNumbers:
     """Gives every (pid, tid) a row number, from 1; 0 is nobody.
 
-    An open-addressed hash table in two arrays, probed for a whole chunk at a time: almost every key is found at the first
-    probe, and only the others are looked at again.
+    An open-addressed hash table in two arrays, probed for a whole chunk at a time: almost every key is found at the
+    first probe, and only the others are looked at again.
     """
 
     def __init__(self) -> None:
         self._bits = 12
         self._keys = np.zeros(1 << self._bits, np.uint64)
         self._rows = np.zeros(1 << self._bits, np.uint32)
-        self._known = np.zeros(64, np.uint64)     # key per row, row 0 unused
+        self._known = np.zeros(64, np.uint64)  # key per row, row 0 unused
         self._count = 1
 
     def __len__(self) -> int:
@@ -96,7 +96,9 @@ class RunningThreads:
     def __init__(self) -> None:
         self.now = np.zeros(MAX_CPUS, np.uint32)
 
-    def owners(self, cpus: NDArray[np.uint8], running_rows: NDArray[np.intp], running_threads: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    def owners(
+        self, cpus: NDArray[np.uint8], running_rows: NDArray[np.intp], running_threads: NDArray[np.uint32]
+    ) -> NDArray[np.uint32]:
         """Return the thread running on each event's CPU when the event happened, shape (n,).
 
         Args:
@@ -123,11 +125,12 @@ class RunningThreads:
             index = np.cumsum(flags, dtype=np.int32)
             index += cpus.astype(np.int32) * np.int32(changes + 1)
             owners = threads.ravel()[index]
-        self.now[cpus[running_rows]] = running_threads      # of several for one CPU the last one stays
+        self.now[cpus[running_rows]] = running_threads  # of several for one CPU the last one stays
         return owners
 
-    def _owners_sorted(self, cpus: NDArray[np.uint8], running_rows: NDArray[np.intp],
-                       running_threads: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    def _owners_sorted(
+        self, cpus: NDArray[np.uint8], running_rows: NDArray[np.intp], running_threads: NDArray[np.uint32]
+    ) -> NDArray[np.uint32]:
         order = np.argsort(cpus, kind="stable")
         change_at = np.zeros(len(cpus), np.uint32)
         change_at[running_rows] = np.arange(1, len(running_rows) + 1, dtype=np.uint32)

@@ -21,8 +21,9 @@ class SlotPayloads:
         catalogue: Of the release.
     """
 
-    def __init__(self, slots: NDArray[np.uint32], events: EventTable, fragments: Fragments, byte_order: str,
-                 catalogue: Catalogue) -> None:
+    def __init__(
+        self, slots: NDArray[np.uint32], events: EventTable, fragments: Fragments, byte_order: str, catalogue: Catalogue
+    ) -> None:
         self._slots = slots
         self._events = events
         self._fragments = fragments

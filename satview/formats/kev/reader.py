@@ -26,8 +26,9 @@ def score(first_bytes: bytes, path: Path) -> int:
     return 5 if path.suffix.lower() == ".kev" else 0
 
 
-def open_kev(path: Path | str, progress: Callable[[float], None] | None = None,
-             cancelled: Callable[[], bool] | None = None) -> Trace:
+def open_kev(
+    path: Path | str, progress: Callable[[float], None] | None = None, cancelled: Callable[[], bool] | None = None
+) -> Trace:
     """Open a .kev file.
 
     Args:
@@ -47,8 +48,13 @@ def open_kev(path: Path | str, progress: Callable[[float], None] | None = None,
         page_length = header.number("SYSPAGE_LEN") or 0
         offset = header.length + page_length
         if offset > size:
-            raise TraceFormatError(path, header.length, f"the header announces a system page of {page_length} bytes, but only "
-                                   f"{size - header.length} bytes follow", "the file was cut short; copy it from the target again")
+            raise TraceFormatError(
+                path,
+                header.length,
+                f"the header announces a system page of {page_length} bytes, but only "
+                f"{size - header.length} bytes follow",
+                "the file was cut short; copy it from the target again",
+            )
         file.seek(header.length)
         page = file.read(page_length)
         sample = file.read(_SAMPLE_SLOTS * SLOT_BYTES)
@@ -59,8 +65,9 @@ def open_kev(path: Path | str, progress: Callable[[float], None] | None = None,
     rest = (size - offset) % SLOT_BYTES
     if rest:
         problems.add("partial-slot", f"{rest} of {SLOT_BYTES} bytes of the last slot", size - rest)
-    return trace_from_slots(path, "kev", header, page, slots, byte_order, problems, offset=offset, progress=progress,
-                            cancelled=cancelled)
+    return trace_from_slots(
+        path, "kev", header, page, slots, byte_order, problems, offset=offset, progress=progress, cancelled=cancelled
+    )
 
 
 def map_slots(path: Path, offset: int, size: int, byte_order: str) -> NDArray[np.uint32]:

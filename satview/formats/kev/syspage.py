@@ -15,18 +15,64 @@ import construct as cs
 
 from satview.store.trace import Cpu, SystemInfo
 
-PROCESSORS: Final = {0: "X86", 1: "PPC", 2: "MIPS", 3: "unknown(3)", 4: "ARM", 5: "SH", 0x100: "X86_64", 0x101: "AARCH64",
-                     0x1100: "X86_64", 0x1101: "AARCH64"}
-VERSIONED: Final = 0x1000     # this bit of the type: the layout of 8.0
-_PAIRS_OLD: Final = ("system_private", "asinfo", "meminfo", "hwinfo", "cpuinfo", "cacheattr", "qtime", "callout", "callin",
-                     "typed_strings", "strings", "intrinfo", "smp", "pminfo", "mdriver")
+PROCESSORS: Final = {
+    0: "X86",
+    1: "PPC",
+    2: "MIPS",
+    3: "unknown(3)",
+    4: "ARM",
+    5: "SH",
+    0x100: "X86_64",
+    0x101: "AARCH64",
+    0x1100: "X86_64",
+    0x1101: "AARCH64",
+}
+VERSIONED: Final = 0x1000  # this bit of the type: the layout of 8.0
+_PAIRS_OLD: Final = (
+    "system_private",
+    "asinfo",
+    "meminfo",
+    "hwinfo",
+    "cpuinfo",
+    "cacheattr",
+    "qtime",
+    "callout",
+    "callin",
+    "typed_strings",
+    "strings",
+    "intrinfo",
+    "smp",
+    "pminfo",
+    "mdriver",
+)
 _TRIPLES_7: Final = (("asinfo", 232), ("cpuinfo", 238), ("cacheattr", 244), ("intrinfo", 250), ("mdriver", 256))
-_PAIRS_8: Final = (("system_private", 8), ("hwinfo", 16), ("qtime", 20), ("callout", 24), ("typed_strings", 28),
-                   ("strings", 32), ("smp", 36), ("hypinfo", 224))
+_PAIRS_8: Final = (
+    ("system_private", 8),
+    ("hwinfo", 16),
+    ("qtime", 20),
+    ("callout", 24),
+    ("typed_strings", 28),
+    ("strings", 32),
+    ("smp", 36),
+    ("hypinfo", 224),
+)
 _TRIPLES_8: Final = (("asinfo", 200), ("cpuinfo", 206), ("cacheattr", 212), ("intrinfo", 218), ("cluster", 228))
 STRING_TYPES: Final = {
-    1: "PATH", 2: "HOSTNAME", 3: "RELEASE", 4: "VERSION", 5: "MACHINE", 6: "ARCHITECTURE", 7: "HW_SERIAL", 8: "HW_PROVIDER",
-    9: "SRPC_DOMAIN", 11: "SYSNAME", 200: "LIBPATH", 201: "DOMAIN", 202: "RESOLVE", 203: "TIMEZONE", 204: "LOCALE",
+    1: "PATH",
+    2: "HOSTNAME",
+    3: "RELEASE",
+    4: "VERSION",
+    5: "MACHINE",
+    6: "ARCHITECTURE",
+    7: "HW_SERIAL",
+    8: "HW_PROVIDER",
+    9: "SRPC_DOMAIN",
+    11: "SYSNAME",
+    200: "LIBPATH",
+    201: "DOMAIN",
+    202: "RESOLVE",
+    203: "TIMEZONE",
+    204: "LOCALE",
 }
 STRING_SET_BIT: Final = 0x100
 _FLAGS_ALL: Final = ((31, "FPU"), (30, "MMU"))
@@ -35,7 +81,7 @@ _FLAGS: Final = {
     "PPC": ("EAR", "HW_HT", "HW_POW", "FPREGS", "SW_HT", "ALTIVEC"),
 }
 _CPU_ENTRY_BYTES: Final = 32
-GLOBAL_CLOCK: Final = 0x8     # qtime flag: one clock common to all CPUs
+GLOBAL_CLOCK: Final = 0x8  # qtime flag: one clock common to all CPUs
 
 
 @cache
@@ -52,12 +98,34 @@ def qtime_struct(byte_order: str, is_8: bool) -> Any:
     u32, i32 = (cs.Int32ul, cs.Int32sl) if little else (cs.Int32ub, cs.Int32sb)
     u64 = cs.Int64ul if little else cs.Int64ub
     if is_8:
-        return cs.Struct("cycles_per_sec" / u64, "nsec_tod_adjust" / u64, "nsec_inc" / u32, "boot_time" / u32,
-                         "adjust" / cs.Bytes(8), "timer_period" / u32, "timer_scale" / i32, "intr" / i32, "epoch" / u32,
-                         "flags" / u32, "rr_interval_mul" / u32)
-    return cs.Struct("cycles_per_sec" / u64, "nsec_tod_adjust" / u64, "nsec" / u64, "nsec_inc" / u32, "boot_time" / u32,
-                     "adjust" / cs.Bytes(8), "timer_rate" / u32, "timer_scale" / i32, "timer_load" / u32, "intr" / i32,
-                     "epoch" / u32, "flags" / u32, "rr_interval_mul" / u32)
+        return cs.Struct(
+            "cycles_per_sec" / u64,
+            "nsec_tod_adjust" / u64,
+            "nsec_inc" / u32,
+            "boot_time" / u32,
+            "adjust" / cs.Bytes(8),
+            "timer_period" / u32,
+            "timer_scale" / i32,
+            "intr" / i32,
+            "epoch" / u32,
+            "flags" / u32,
+            "rr_interval_mul" / u32,
+        )
+    return cs.Struct(
+        "cycles_per_sec" / u64,
+        "nsec_tod_adjust" / u64,
+        "nsec" / u64,
+        "nsec_inc" / u32,
+        "boot_time" / u32,
+        "adjust" / cs.Bytes(8),
+        "timer_rate" / u32,
+        "timer_scale" / i32,
+        "timer_load" / u32,
+        "intr" / i32,
+        "epoch" / u32,
+        "flags" / u32,
+        "rr_interval_mul" / u32,
+    )
 
 
 @cache
@@ -66,8 +134,15 @@ def cpu_struct(byte_order: str, is_8: bool) -> Any:
     little = byte_order == "little"
     half, u32 = (cs.Int16ul, cs.Int32ul) if little else (cs.Int16ub, cs.Int32ub)
     u64 = cs.Int64ul if little else cs.Int64ub
-    return cs.Struct("cpu" / u32, "speed" / u32, "flags" / (u64 if is_8 else u32), cs.Padding(12 if is_8 else 16),
-                     "name" / half, "ins_cache" / cs.Byte, "data_cache" / cs.Byte)
+    return cs.Struct(
+        "cpu" / u32,
+        "speed" / u32,
+        "flags" / (u64 if is_8 else u32),
+        cs.Padding(12 if is_8 else 16),
+        "name" / half,
+        "ins_cache" / cs.Byte,
+        "data_cache" / cs.Byte,
+    )
 
 
 def fits(image: bytes, byte_order: str) -> bool:
@@ -84,7 +159,7 @@ class _Page:
 
     image: bytes
     byte_order: str
-    sections: dict[str, tuple[int, int, int]] = field(default_factory=dict)   # name: offset, size, size of one element
+    sections: dict[str, tuple[int, int, int]] = field(default_factory=dict)  # name: offset, size, size of one element
     doubts: list[str] = field(default_factory=list)
 
     def half(self, offset: int) -> int:
@@ -95,7 +170,9 @@ class _Page:
 
     def note(self, name: str, offset: int, size: int, element: int = 0) -> None:
         if size and offset + size > len(self.image):
-            self.doubts.append(f"section {name} at {offset}, {size} bytes, lies beyond the page of {len(self.image)} bytes")
+            self.doubts.append(
+                f"section {name} at {offset}, {size} bytes, lies beyond the page of {len(self.image)} bytes"
+            )
             return
         self.sections[name] = (offset, size, element)
 
@@ -189,8 +266,17 @@ def parse_syspage(image: bytes, byte_order: str) -> tuple[SystemInfo | None, lis
     return SystemInfo(len(image), processor, cpus, boot_time_s, strings, values, image), page.doubts
 
 
-def syspage_bytes(byte_order: str, *, kind: int = 0, cycles_per_s: int, boot_time_s: int, cpu_names: tuple[str, ...],
-                  speed_mhz: int, strings: tuple[tuple[int, str], ...] = (), flags: int = GLOBAL_CLOCK) -> bytes:
+def syspage_bytes(
+    byte_order: str,
+    *,
+    kind: int = 0,
+    cycles_per_s: int,
+    boot_time_s: int,
+    cpu_names: tuple[str, ...],
+    speed_mhz: int,
+    strings: tuple[tuple[int, str], ...] = (),
+    flags: int = GLOBAL_CLOCK,
+) -> bytes:
     """Build a small system page: CPUs, qtime, typed strings. Used by tests, samples and the simulated target.
 
     Args:
@@ -211,11 +297,26 @@ def syspage_bytes(byte_order: str, *, kind: int = 0, cycles_per_s: int, boot_tim
         name_offsets.append(len(names))
         names += name.encode() + b"\0"
     cpu = cpu_struct(byte_order, is_8)
-    cpuinfo = b"".join(cpu.build({"cpu": i, "speed": speed_mhz, "flags": 0xC0000000, "name": at, "ins_cache": 0, "data_cache": 0})
-                       for i, at in enumerate(name_offsets))
-    fields = {"cycles_per_sec": cycles_per_s, "nsec_tod_adjust": 0, "nsec": 0, "nsec_inc": 1_000_000, "boot_time": boot_time_s,
-              "adjust": bytes(8), "timer_rate": 0, "timer_scale": 0, "timer_load": 0, "timer_period": 0, "intr": 0, "epoch": 1970,
-              "flags": flags, "rr_interval_mul": 4}
+    cpuinfo = b"".join(
+        cpu.build({"cpu": i, "speed": speed_mhz, "flags": 0xC0000000, "name": at, "ins_cache": 0, "data_cache": 0})
+        for i, at in enumerate(name_offsets)
+    )
+    fields = {
+        "cycles_per_sec": cycles_per_s,
+        "nsec_tod_adjust": 0,
+        "nsec": 0,
+        "nsec_inc": 1_000_000,
+        "boot_time": boot_time_s,
+        "adjust": bytes(8),
+        "timer_rate": 0,
+        "timer_scale": 0,
+        "timer_load": 0,
+        "timer_period": 0,
+        "intr": 0,
+        "epoch": 1970,
+        "flags": flags,
+        "rr_interval_mul": 4,
+    }
     qtime = qtime_struct(byte_order, is_8).build(fields)
     qtime = qtime.ljust(96 if kind >= 0x100 else 80, b"\0")
     typed = b"".join(number.to_bytes(4, byte_order) + _padded(text) for number, text in strings) + bytes(4)  # type: ignore[arg-type]
@@ -224,7 +325,9 @@ def syspage_bytes(byte_order: str, *, kind: int = 0, cycles_per_s: int, boot_tim
     for name, content in sections.items():
         places[name] = (len(image), len(content))
         image += content.ljust((len(content) + 7) // 8 * 8, b"\0")
-    image[0:8] = entry_struct(byte_order).build({"size": header_size, "total_size": len(image), "type": kind, "num_cpu": len(cpu_names)})
+    image[0:8] = entry_struct(byte_order).build(
+        {"size": header_size, "total_size": len(image), "type": kind, "num_cpu": len(cpu_names)}
+    )
     pairs = dict(_PAIRS_8) if is_8 else {name: 8 + 4 * i for i, name in enumerate(_PAIRS_OLD)}
     triples = dict(_TRIPLES_8) if is_8 else dict(_TRIPLES_7) if kind >= 0x100 else {}
     for name, (offset, size) in places.items():

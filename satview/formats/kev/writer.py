@@ -47,7 +47,9 @@ class SlotWriter:
             self._words.extend(slot)
 
     @staticmethod
-    def slots_of(code: int, cpu: int, stamp: int, words: Sequence[int], flags: int = 0) -> list[tuple[int, int, int, int]]:
+    def slots_of(
+        code: int, cpu: int, stamp: int, words: Sequence[int], flags: int = 0
+    ) -> list[tuple[int, int, int, int]]:
         """Return the slots of one event without appending them, so that a caller may interlace them with others."""
         header = code & 0x7FFF | (cpu & CPU_MASK) << CPU_SHIFT | flags
         stamp &= 0xFFFFFFFF
@@ -57,7 +59,9 @@ class SlotWriter:
         if last == 0:
             return [(header, stamp, payload[0], payload[1])]
         kinds = [Struct.COMBINE_BEGIN, *[Struct.COMBINE_CONTINUE] * (last - 1), Struct.COMBINE_END]
-        return [(header | kind << STRUCT_SHIFT, stamp, payload[2 * i], payload[2 * i + 1]) for i, kind in enumerate(kinds)]
+        return [
+            (header | kind << STRUCT_SHIFT, stamp, payload[2 * i], payload[2 * i + 1]) for i, kind in enumerate(kinds)
+        ]
 
     def append(self, slot: tuple[int, int, int, int]) -> None:
         """Append one slot as it is."""
@@ -98,8 +102,9 @@ def write_start(file: BinaryIO, pairs: Sequence[tuple[str, str]], system_page: b
     file.write(system_page)
 
 
-def write_kev(path: Path | str, pairs: Sequence[tuple[str, str]], system_page: bytes, slots: NDArray[np.uint32],
-              byte_order: str) -> None:
+def write_kev(
+    path: Path | str, pairs: Sequence[tuple[str, str]], system_page: bytes, slots: NDArray[np.uint32], byte_order: str
+) -> None:
     """Write a whole file.
 
     Args:
@@ -120,21 +125,43 @@ def write_kev(path: Path | str, pairs: Sequence[tuple[str, str]], system_page: b
         raise ValueError(f"the header does not say that the file is {byte_order}-endian")
     with Path(path).open("wb") as file:
         write_start(file, pairs, system_page)
-        for i in range(0, len(slots), 1 << 16):
-            file.write(slots_as_bytes(slots[i : i + (1 << 16)], byte_order))
+        file.writelines(slots_as_bytes(slots[i : i + (1 << 16)], byte_order) for i in range(0, len(slots), 1 << 16))
 
 
-def standard_header(*, file_name: str, date: str, boot_date: str, byte_order: str, cycles_per_s: int, cpu_count: int,
-                    release: str, version: str, machine: str, node: str, syspage_length: int,
-                    attributes: Sequence[tuple[str, str]] = ()) -> tuple[tuple[str, str], ...]:
+def standard_header(
+    *,
+    file_name: str,
+    date: str,
+    boot_date: str,
+    byte_order: str,
+    cycles_per_s: int,
+    cpu_count: int,
+    release: str,
+    version: str,
+    machine: str,
+    node: str,
+    syspage_length: int,
+    attributes: Sequence[tuple[str, str]] = (),
+) -> tuple[tuple[str, str], ...]:
     """Return the pairs in the order in which tracelogger writes them, extra attributes last.
 
     `boot_date` and `date` are local times in `ctime()` form; `release` is the full one, such as `7.1.0`.
     """
     return (
-        ("FILE_NAME", file_name), ("DATE", date), ("VER_MAJOR", "1"), ("VER_MINOR", "01"),
-        (f"{byte_order.upper()}_ENDIAN", "TRUE"), ("ENCODING", "16 byte events"), ("BOOT_DATE", boot_date),
-        ("CYCLES_PER_SEC", str(cycles_per_s)), ("CPU_NUM", str(cpu_count)), ("SYSNAME", "QNX"), ("NODENAME", node),
-        ("SYS_RELEASE", release), ("SYS_VERSION", version), ("MACHINE", machine), ("SYSPAGE_LEN", str(syspage_length)),
+        ("FILE_NAME", file_name),
+        ("DATE", date),
+        ("VER_MAJOR", "1"),
+        ("VER_MINOR", "01"),
+        (f"{byte_order.upper()}_ENDIAN", "TRUE"),
+        ("ENCODING", "16 byte events"),
+        ("BOOT_DATE", boot_date),
+        ("CYCLES_PER_SEC", str(cycles_per_s)),
+        ("CPU_NUM", str(cpu_count)),
+        ("SYSNAME", "QNX"),
+        ("NODENAME", node),
+        ("SYS_RELEASE", release),
+        ("SYS_VERSION", version),
+        ("MACHINE", machine),
+        ("SYSPAGE_LEN", str(syspage_length)),
         *attributes,
     )

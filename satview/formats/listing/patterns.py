@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from satview.events.spec import Field, Show
 
 _LOW = 0xFFFFFFFF
-_MESSAGE = r'"(?:[^"]|"(?! \(0x))*+"? \((0x[0-9a-f]{1,8}(?: 0x[0-9a-f]{1,8})*+)\)'
+# The text ends at a quote that the numbers follow; it may hold other quotes.
+_MESSAGE = r'"(?:[^"]|"(?! \(0x))*+" \((0x[0-9a-f]{{1,8}}(?: 0x[0-9a-f]{{1,8}}){{0,{more}}})\)'
 Words = list[int]
+Reader = Callable[[str, str], Words]   # text of a value, byte order
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +24,14 @@ class ListPattern:
         readers: Per group, what makes words of its text.
         code: The event code that this list belongs to.
         is_whole: The list is printed as a whole or not at all (fast lists).
+        has_text: It ends in text; an event of two words then shows its first two values only.
     """
 
     regex: re.Pattern[str]
-    readers: tuple[Callable[[str, str], Words], ...]
+    readers: tuple[Reader, ...]
     code: int
     is_whole: bool
+    has_text: bool
 
     def words(self, text: str, byte_order: str) -> Words | None:
         """Return the payload words of a text, None if the list does not describe it."""
@@ -52,14 +56,16 @@ def compile_list(fields: Sequence[Field], code: int, *, is_whole: bool, has_shor
         has_short_hex: 6.x prints addresses and 64-bit values without leading zeros; later releases with all of them.
     """
     pieces: list[str] = []
-    readers: list[Callable[[str, str], Words]] = []
+    readers: list[Reader] = []
     has_text = False
     for index, field in enumerate(fields):
         if field.show == Show.MSG_MORE:
             continue
         name = re.escape(field.name)
+        value: str
+        reader: Reader
         if field.show == Show.MSG:
-            value, reader = _MESSAGE, _message_reader(1 + _more(fields[index + 1:]))
+            value, reader = _MESSAGE.format(more=_more(fields[index + 1:])), message_words
             name = re.escape(field.name.removesuffix("[0]")) + r"(?:\[0\])?"
         elif field.show == Show.STRING:
             value, reader, has_text = "(.*)", text_words, True
@@ -74,7 +80,7 @@ def compile_list(fields: Sequence[Field], code: int, *, is_whole: bool, has_shor
         source = "".join(pieces)
     else:
         source = pieces[0] + "".join(f"(?:{piece}" for piece in pieces[1:]) + ")?" * (len(pieces) - 1)
-    return ListPattern(re.compile(source + end, re.DOTALL), tuple(readers), code, is_whole)
+    return ListPattern(re.compile(source + end, re.DOTALL), tuple(readers), code, is_whole, has_text)
 
 
 def _more(fields: Sequence[Field]) -> int:
@@ -84,51 +90,44 @@ def _more(fields: Sequence[Field]) -> int:
     return count
 
 
-def _number(field: Field, has_short_hex: bool) -> tuple[str, Callable[[str, str], Words]]:
-    reader = number64 if field.words == 2 else number32
+def _number(field: Field, has_short_hex: bool) -> tuple[str, Reader]:
+    wide = field.words == 2
     if field.show == Show.DEC:
-        return r"(-?\d{1,20})", reader
+        return r"(-?\d{1,20})", number64 if wide else number32
     digits = 8 * field.words
-    if has_short_hex or field.show == Show.UNKNOWN:
-        return rf"((?:0x)?[0-9a-f]{{1,{digits}}})", reader
-    return rf"((?:0x)?[0-9a-f]{{{digits}}})", reader
+    count = f"{{1,{digits}}}" if has_short_hex else f"{{{digits}}}"
+    prefix = "(?:0x)?" if field.show == Show.POINTER else "0x"
+    return rf"({prefix}[0-9a-f]{count})", hex64 if wide else hex32
 
 
-def _integer(text: str) -> int:
-    if text.startswith("0x"):
-        return int(text, 16)
-    try:
-        return int(text)
-    except ValueError:
-        return int(text, 16)
-
-
-def number32(text: str, _byte_order: str) -> Words:
-    """Return a number as one word: decimal, `0x` hexadecimal, or bare hexadecimal that is no decimal number."""
-    return [_integer(text) & _LOW]
+def number32(text: str, byte_order: str) -> Words:  # noqa: ARG001  -- one signature for all
+    """Return a decimal number as one word."""
+    return [int(text) & _LOW]
 
 
 def number64(text: str, byte_order: str) -> Words:
-    """Return a number as two words in payload order."""
-    value = _integer(text)
+    """Return a decimal number as two words in payload order."""
+    return _halves(int(text), byte_order)
+
+
+def hex32(text: str, byte_order: str) -> Words:  # noqa: ARG001  -- one signature for all
+    """Return a hexadecimal number, with or without `0x`, as one word."""
+    return [int(text, 16) & _LOW]
+
+
+def hex64(text: str, byte_order: str) -> Words:
+    """Return a hexadecimal number, with or without `0x`, as two words in payload order."""
+    return _halves(int(text, 16), byte_order)
+
+
+def _halves(value: int, byte_order: str) -> Words:
     halves = [value & _LOW, value >> 32 & _LOW]
     return halves if byte_order == "little" else halves[::-1]
 
 
-def pointer32(text: str, _byte_order: str) -> Words:
-    """Return an address printed by %p: hexadecimal with or without `0x`."""
-    return [int(text, 16) & _LOW]
-
-
-def pointer64(text: str, byte_order: str) -> Words:
-    """Return a 64-bit address, as `pointer32`."""
-    return number64(f"0x{text.removeprefix('0x')}", byte_order)
-
-
-def _message_reader(limit: int) -> Callable[[str, str], Words]:
-    def read(text: str, _byte_order: str) -> Words:
-        return [int(word, 16) for word in text.split()[:limit]]
-    return read
+def message_words(text: str, byte_order: str) -> Words:  # noqa: ARG001  -- one signature for all
+    """Return the numbers that stand behind the characters of a message."""
+    return [int(word, 16) for word in text.split()]
 
 
 def text_words(text: str, byte_order: str) -> Words:

@@ -1,0 +1,125 @@
+"""The command `satview`: opens files in windows, or runs a subcommand of `satview/cli`."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import pkgutil
+import sys
+from pathlib import Path
+from types import ModuleType
+
+from satview import __version__, cli
+from satview.base import debug
+from satview.base.errors import SatviewError, UsageError
+
+_USAGE = 2
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command line.
+
+    Args:
+        argv: Arguments without the program's name; None = those of the process.
+
+    Returns:
+        0 = fine, 1 = opened with problems that cost data, 2 = not a trace or bad use.
+    """
+    arguments = sys.argv[1:] if argv is None else list(argv)
+    try:
+        if arguments and arguments[0] in command_names():
+            return _run_command(arguments)
+        return _run_viewer(arguments)
+    except SatviewError as error:
+        print(f"satview: {error}", file=sys.stderr)
+        return _USAGE
+    except SystemExit as stop:      # argparse has said what was wrong
+        return stop.code if isinstance(stop.code, int) else _USAGE
+    except BrokenPipeError:         # the reader of our output went away, such as `head`
+        sys.stderr.close()
+        return 0
+    except KeyboardInterrupt:
+        return 130
+
+
+def command_names() -> dict[str, str]:
+    """Return subcommand to module name; a command is a public module of `satview.cli` of one word or several."""
+    return {info.name.replace("_", "-"): info.name for info in pkgutil.iter_modules(cli.__path__) if not info.name.startswith("_")}
+
+
+def _run_command(arguments: list[str]) -> int:
+    module = importlib.import_module(f"satview.cli.{command_names()[arguments[0]]}")
+    if not hasattr(module, "add_parser"):
+        raise UsageError(f"{arguments[0]!r} is no command; `satview --help` lists them")
+    parser = argparse.ArgumentParser(prog="satview")
+    module.add_parser(parser.add_subparsers(dest="command", required=True))
+    parsed = parser.parse_args(arguments)
+    return int(module.run(parsed))
+
+
+def _viewer_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="satview", usage="satview [options] [FILE ...]\n       satview COMMAND [options] ...",
+        description="Opens kernel event traces of QNX Neutrino in a viewer.",
+        formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", nargs="*", metavar="FILE", type=Path, help="trace to open, each in a window of its own")
+    parser.add_argument("--version", action="version", version=f"satview {__version__}")
+    parser.add_argument("--theme", choices=("system", "light", "dark"), help="colours of the windows")
+    parser.add_argument("--debug", default="", metavar="NAMES",
+                        help="log more; switches: " + ", ".join(f"{name} ({text})" for name, text in debug.SWITCHES.items()))
+    picture = parser.add_argument_group("picture of the window instead of a window, needs no display")
+    picture.add_argument("--screenshot", type=Path, metavar="OUT.png", help="where to save it")
+    picture.add_argument("--size", default="1600x1000", metavar="WxH", help="size of the window (default %(default)s)")
+    picture.add_argument("--range", default="", metavar="A..B", help="part of the trace, such as 1.2s..1.5s or 350us..2ms")
+    picture.add_argument("--select", type=int, metavar="N", help="number of the event to select")
+    picture.add_argument("--scale", type=int, choices=(1, 2), default=1, help="pixels per pixel of --size")
+    return parser
+
+
+def _run_viewer(arguments: list[str]) -> int:
+    parser = _viewer_parser()
+    if "-h" in arguments or "--help" in arguments:
+        parser.epilog = _commands_help()
+    options = parser.parse_args(arguments)
+    try:
+        debug.enable(options.debug)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    if options.screenshot is not None:
+        return _screenshot(options)
+    for name in ("range", "select"):
+        if getattr(options, name):
+            raise UsageError(f"--{name} goes with --screenshot")
+    from satview.gui import application  # Qt: only when windows are wanted
+
+    if not application.has_display():
+        raise UsageError("there is no display; `satview FILE --screenshot OUT.png` and the commands in --help need none")
+    return application.run(options.files, options.theme or "")
+
+
+def _screenshot(options: argparse.Namespace) -> int:
+    if len(options.files) != 1:
+        raise UsageError("--screenshot takes exactly one FILE")
+    width, cross, height = options.size.partition("x")
+    if not (cross and width.isdecimal() and height.isdecimal() and 200 <= int(width) <= 16000 and 200 <= int(height) <= 16000):
+        raise UsageError(f"--size {options.size} is no size between 200x200 and 16000x16000")
+    from satview.gui import screenshot  # Qt: only when a picture is wanted
+
+    theme = options.theme if options.theme in ("light", "dark") else "light"
+    return screenshot.take(screenshot.ScreenshotRequest(
+        options.files[0], options.screenshot, int(width), int(height), options.scale, theme, options.range, options.select))
+
+
+def _commands_help() -> str:
+    lines = ["commands (`satview COMMAND --help` tells more):"]
+    for name, module_name in sorted(command_names().items()):
+        module: ModuleType = importlib.import_module(f"satview.cli.{module_name}")
+        if hasattr(module, "add_parser"):
+            first = (module.__doc__ or "").strip().splitlines()[0] if module.__doc__ else ""
+            lines.append(f"  {name:<16} {first.rstrip('.')}")
+    lines += ["", "exit codes: 0 fine, 1 opened with problems that cost data, 2 not a trace or bad use"]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,137 @@
+"""`satview info FILE`: what a trace is, in a page or as one JSON object."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import Any
+
+from satview.base.errors import TraceFormatError
+from satview.base.time import format_duration
+from satview.formats.registry import open_trace
+from satview.store.problems import KINDS
+from satview.store.trace import Trace
+
+FINE, COST_DATA, BAD_USE = 0, 1, 2
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to the command line."""
+    parser = subparsers.add_parser("info", help="tell what a trace holds: header, CPUs, counts, time range, buffers, problems")
+    parser.add_argument("file", help="a .kev file, a traceprinter listing or a thread trace")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of a page")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the facts; return 0, 1 if problems cost data, 2 if the file is no trace."""
+    try:
+        trace = open_trace(args.file)
+    except TraceFormatError as error:
+        print(f"satview: {error}", file=sys.stderr)
+        return BAD_USE
+    if args.json:
+        print(json.dumps(facts(trace), indent=2))
+    else:
+        print_page(trace)
+    return COST_DATA if trace.problems.cost_data else FINE
+
+
+def facts(trace: Trace) -> dict[str, Any]:
+    """Return everything `info` tells as plain values.
+
+    Times are nanoseconds from the first event; `release` is the key of the tables used, `sys_release` what the header says.
+    """
+    system, window, buffers = trace.system, trace.window, trace.buffers
+    return {
+        "file": str(trace.path),
+        "format": trace.format,
+        "release": trace.release.value,
+        "sys_release": trace.header.get("SYS_RELEASE"),
+        "byte_order": trace.byte_order,
+        "header": dict(trace.header.pairs),
+        "cpus": trace.cpu_count,
+        "cpu_list": [{"number": c.number, "name": c.name, "speed_mhz": c.speed_mhz} for c in system.cpus] if system else [],
+        "processor": system.processor if system else None,
+        "boot_time_s": trace.clock.boot_time_s,
+        "system_strings": [list(pair) for pair in system.strings] if system else [],
+        "cycles_per_s": trace.clock.cycles_per_s,
+        "first_cycles": window.start if len(trace.events) else None,
+        "last_cycles": window.end - 1 if len(trace.events) else None,
+        "slots": trace.slot_count,
+        "events": len(trace.events),
+        "duration_ns": trace.duration_ns,
+        "classes": trace.class_counts(),
+        "processes": len(trace.processes) - 1,
+        "threads": len(trace.threads) - 1,
+        "buffers": {"count": len(buffers), "lost": int(buffers.lost_before.sum())},
+        "problems": [
+            {"slug": slug, "count": count, "title": KINDS[slug].title, "costs_data": KINDS[slug].costs_data}
+            for slug, count in trace.problems.counts().items()
+        ],
+    }
+
+
+def print_page(trace: Trace) -> None:
+    """Print the facts for people."""
+    # Brought in here: `--json` and error paths need no table.
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    told = facts(trace)
+    console = Console(highlight=False, soft_wrap=True)
+    system = trace.system
+    lines = [
+        ("File", told["file"]),
+        ("Format", f"{told['format']}, {told['byte_order']}-endian"),
+        ("Release", f"{told['sys_release'] or 'not given'} (tables of {told['release']})"),
+        ("Captured", " ".join(filter(None, (trace.header.get("DATE"), trace.header.get("NODENAME"), trace.header.get("MACHINE"))))),
+        ("Captured with", trace.header.get("TRACELOGGER_ARGS")),
+        ("CPUs", f"{told['cpus']}" + "".join(f"; {c.number}: {c.name or '?'} {c.speed_mhz} MHz" for c in (system.cpus if system else ()))),
+        ("Clock", f"{told['cycles_per_s']:,} cycles per second"),
+        ("Time", _time_range(trace)),
+        ("Slots, events", f"{told['slots']:,} slots, {told['events']:,} events"),
+        ("Processes, threads", f"{told['processes']:,} processes, {told['threads']:,} threads"),
+        ("Buffers", f"{told['buffers']['count']:,}, {told['buffers']['lost']:,} lost"),
+    ]
+    for name, value in lines:
+        if value:
+            console.print(f"[bold]{name:>18}[/]  {escape(str(value))}")
+    if system and system.strings:
+        console.print(f"[bold]{'System page':>18}[/]  {escape(', '.join(f'{k}={v}' for k, v in system.strings))}")
+    if told["classes"]:
+        table = Table("Class", "Events", "Share", box=None, pad_edge=False, header_style="bold")
+        table.columns[1].justify = table.columns[2].justify = "right"
+        for name, count in sorted(told["classes"].items(), key=lambda item: -item[1]):
+            table.add_row(name, f"{count:,}", f"{100 * count / told['events']:.1f} %")
+        console.print()
+        console.print(table)
+    _print_problems(trace, console, escape)
+
+
+def _time_range(trace: Trace) -> str:
+    if not len(trace.events):
+        return "no events"
+    clock, window = trace.clock, trace.window
+    start = clock.wall_time(window.start)
+    since = f"from 0x{window.start:x} to 0x{window.end - 1:x} cycles"
+    about = f", about {start:%Y-%m-%d %H:%M:%S} UTC" if start else ""
+    return f"{format_duration(trace.duration_ns)}, {since}{about}"
+
+
+def _print_problems(trace: Trace, console: Any, escape: Any) -> None:
+    console.print()
+    if not len(trace.problems):
+        console.print("No problems.")
+        return
+    console.print("[bold]Problems[/]")
+    counts = trace.problems.counts()
+    for slug, count in counts.items():
+        kind = KINDS[slug]
+        cost = "" if kind.costs_data else " (no data lost)"
+        console.print(f"  {escape(kind.title)}: {count:,}{cost}")
+        for problem in [p for p in trace.problems if p.kind.slug == slug][:3]:
+            place = f"byte 0x{problem.offset:x}: " if problem.offset is not None else f"line {problem.line}: " if problem.line else ""
+            console.print(f"    {place}{escape(problem.detail)}")

@@ -1,0 +1,335 @@
+"""Events of a trace as they come, chunk by chunk, in the order in which their last slots stand in the file.
+
+For what prints or counts and never looks back: listings, the traceparser library. Nothing is kept but the events whose
+end has not come yet, so a pipe of any length can be read. `reader.open_kev` is the door for everything that needs time
+order or a second look.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import BinaryIO, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.events import wire
+from satview.events.wire import SLOT_BYTES, Struct
+from satview.formats.kev.clock import LATEST, ClockRebuilder, held_times
+from satview.formats.kev.combine import KEY_MASK, group_starts
+from satview.formats.kev.owners import RunningThreads, ThreadNumbers
+from satview.store.problems import Problems
+
+CHUNK_SLOTS: Final = 1 << 16
+MAX_OPEN_WORDS: Final = 1 << 22       # payload words of unfinished events that are kept; beyond this a file is rubbish
+_KIND_SHIFT: Final = np.uint32(wire.STRUCT_SHIFT)
+_TAIL_LIMIT: Final = 65_535           # slots of one event
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Events of one chunk, in delivery order; n events, w payload words, s slots.
+
+    Attributes:
+        first_slot: Index in the file of the chunk's first slot.
+        slots: uint32 (s, 4), the chunk's slots in host order, of all kinds.
+        header: uint32 (n,), header word of each event's first slot.
+        stamp: uint32 (n,).
+        time_cycles: int64 (n,), rebuilt time.
+        thread: uint32 (n,), number of the thread it belongs to, see `EventStream.thread_ids`; 0 = not known.
+        start: int64 (n + 1,): payload of event i is `words[start[i]:start[i + 1]]`.
+        words: uint32 (w,), payload words in host order.
+        last_slot: int64 (n,), position in `slots` of each event's last slot.
+        stray_tails: int64 (k,), positions in `slots` of continuation slots that belong to no event.
+    """
+
+    first_slot: int
+    slots: NDArray[np.uint32]
+    header: NDArray[np.uint32]
+    stamp: NDArray[np.uint32]
+    time_cycles: NDArray[np.int64]
+    thread: NDArray[np.uint32]
+    start: NDArray[np.int64]
+    words: NDArray[np.uint32]
+    last_slot: NDArray[np.int64]
+    stray_tails: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.header)
+
+    @property
+    def code(self) -> NDArray[np.uint16]:
+        """Internal class and event, uint16 (n,)."""
+        return (self.header & np.uint32(wire.CODE_MASK)).astype(np.uint16)
+
+    @property
+    def cpu(self) -> NDArray[np.uint8]:
+        """CPU numbers, uint8 (n,)."""
+        return (self.header >> np.uint32(wire.CPU_SHIFT) & np.uint32(wire.CPU_MASK)).astype(np.uint8)
+
+
+@dataclass(slots=True)
+class _Open:
+    """An event whose end has not come."""
+
+    header: int
+    stamp: int
+    time: int
+    thread: int
+    words: list[NDArray[np.uint32]]
+    slots: int
+    place: int
+
+
+@dataclass(slots=True)
+class _Done:
+    """Events that were completed by a run of tails, in order."""
+
+    events: list[_Open] = field(default_factory=list)
+    last: list[int] = field(default_factory=list)
+
+
+class EventStream:
+    """Turns a sequence of slots into batches of events.
+
+    Args:
+        blocks: Arrays (k, 4) of slots in host order, of any size, in file order.
+        problems: Receives what costs data: orphans, unfinished events, empty slots.
+        offset: Byte offset of the first slot in the file, for problems.
+    """
+
+    def __init__(self, blocks: Iterable[NDArray[np.uint32]], problems: Problems, offset: int = 0) -> None:
+        self._blocks = blocks
+        self._problems = problems
+        self._offset = offset
+        self._clock = ClockRebuilder()
+        self._numbers = ThreadNumbers()
+        self._running = RunningThreads()
+        self._open: dict[int, deque[_Open]] = {}
+        self._open_words = 0
+        self._is_first = True
+        self._held, self._held_from = 0, 0
+        self._position = 0
+        self._sequence: dict[int, int] = {}
+
+    def thread_ids(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Return pid and tid of every thread number met so far; -1 for number 0."""
+        keys = np.ascontiguousarray(self._numbers.keys()).view(np.uint32).reshape(-1, 2).astype(np.int32)
+        keys[0] = -1
+        return keys[:, 0], keys[:, 1]
+
+    def __iter__(self) -> Iterator[Batch]:
+        """Yield the batches; afterwards everything unfinished has been reported."""
+        carry = np.empty((0, 4), np.uint32)
+        for block in self._blocks:
+            whole = np.concatenate((carry, block)) if len(carry) else block
+            usable = self._usable(whole)
+            carry = whole[usable:]
+            if usable:
+                yield self._batch(np.ascontiguousarray(whole[:usable]))
+        if len(carry):
+            yield self._batch(np.ascontiguousarray(carry))
+        unfinished = [event for queue in self._open.values() for event in queue]
+        for event in sorted(unfinished, key=lambda event: event.place):
+            self._problems.add("unfinished-events", "the end of this event is missing", self._byte(event.place))
+
+    def _byte(self, slot: int) -> int:
+        return self._offset + slot * SLOT_BYTES
+
+    @staticmethod
+    def _usable(slots: NDArray[np.uint32]) -> int:
+        """Return how many slots to take now: a BUFFER slot waits for its successor, whose time it takes."""
+        n = len(slots)
+        is_buffer = n and slots[n - 1, 0] & wire.CODE_MASK == wire.CONTROL_BUFFER
+        return n - 1 if is_buffer else n
+
+    def _batch(self, slots: NDArray[np.uint32]) -> Batch:
+        headers, stamps = np.ascontiguousarray(slots[:, 0]), np.ascontiguousarray(slots[:, 1])
+        at = np.flatnonzero(group_starts(headers, stamps))
+        counts = np.diff(at, append=len(headers))
+        heads = headers[at]
+        kinds = heads >> _KIND_SHIFT
+        ends = headers[at + counts - 1] >> _KIND_SHIFT
+        is_tail = kinds >= Struct.COMBINE_CONTINUE
+        is_empty = heads == 0
+        begins = ~(is_tail | is_empty)
+        is_whole = begins & ((kinds == Struct.SIMPLE) | (ends == Struct.COMBINE_END)) & (counts <= _TAIL_LIMIT)
+        if is_empty.any():
+            count = int(np.count_nonzero(is_empty))
+            self._problems.add("empty-slots", f"{count} slots of zeros", self._byte(self._position + int(at[is_empty][0])),
+                               count)
+        time, thread = self._place_and_own(slots, at[begins], heads[begins], stamps)
+        done, stray = self._loose(slots, at, counts, begins & ~is_whole, is_tail, time, thread, begins, ends)
+        whole = np.flatnonzero(is_whole)
+        batch = self._whole_events(slots, at[whole], counts[whole], time[is_whole[begins]], thread[is_whole[begins]], stray)
+        if done.events:
+            batch = _merged(batch, done)
+        self._watch_buffers(batch)
+        self._position += len(slots)
+        return batch
+
+    def _place_and_own(
+        self, slots: NDArray[np.uint32], at: NDArray[np.intp], heads: NDArray[np.uint32], stamps: NDArray[np.uint32]
+    ) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
+        """Return time and thread of every event that begins in the chunk."""
+        code = heads & np.uint32(wire.CODE_MASK)
+        cpu = (heads >> np.uint32(wire.CPU_SHIFT) & np.uint32(wire.CPU_MASK)).astype(np.uint8)
+        stamps = stamps[at]
+        time = np.empty(len(at), np.int64)
+        rows = np.flatnonzero(code == wire.CONTROL_TIME)
+        words = slots[at[rows], 2:4].astype(np.int64)
+        values = words[:, 0] << 32 | words[:, 1]
+        values[words[:, 0] >= 1 << 30] = -1
+        held = self._hold_back(rows, values, stamps, time)
+        buffers = np.flatnonzero(code[:-1] == wire.CONTROL_BUFFER) if len(code) else rows[:0]
+        shared = buffers[stamps[buffers] == stamps[buffers + 1]]
+        self._clock.chunk(stamps[held:], cpu[held:], rows[rows >= held] - held, values[rows >= held],
+                          shared[shared >= held] - held, self._position + held, time[held:])
+        is_thread = (code >> wire.CLASS_SHIFT == wire.WireClass.PR_TH) & (code & wire.EVENT_MASK < 64)
+        subjects = np.flatnonzero(is_thread)
+        keys = np.ascontiguousarray(slots[at[subjects], 2:4]).view(np.uint64)[:, 0]
+        numbers = self._numbers.numbers(keys)
+        running = code[subjects] == wire.THREAD_RUNNING
+        threads = np.asarray(self._running.owners(cpu, subjects[running], numbers[running]), dtype=np.uint32)
+        threads[subjects] = numbers
+        return time, threads
+
+    def _hold_back(self, rows: NDArray[np.intp], values: NDArray[np.int64], stamps: NDArray[np.uint32],
+                   time: NDArray[np.int64]) -> int:
+        """Place what comes before the first TIME of the file backwards from it; return how many events that are."""
+        if not self._is_first or not len(stamps):
+            return 0
+        self._is_first = False
+        if not len(rows) or not 0 <= values[0] < LATEST:
+            return 0
+        held = int(rows[0])
+        self._clock.start_from(int(values[0]))
+        time[:held] = held_times(stamps[:held], int(values[0]))
+        return held
+
+    def _loose(
+        self, slots: NDArray[np.uint32], at: NDArray[np.intp], counts: NDArray[np.intp], is_open: NDArray[np.bool_],
+        is_tail: NDArray[np.bool_], time: NDArray[np.int64], thread: NDArray[np.uint32], begins: NDArray[np.bool_],
+        ends: NDArray[np.uint32],
+    ) -> tuple[_Done, NDArray[np.int64]]:
+        """Open events, and give runs of tails to the oldest open event of their CPU, stamp, class and number."""
+        done, stray = _Done(), []
+        row_of_group = np.cumsum(begins) - 1
+        for group in np.flatnonzero(is_open | is_tail).tolist():
+            first, count = int(at[group]), int(counts[group])
+            header, stamp = int(slots[first, 0]), int(slots[first, 1])
+            key = (header & int(KEY_MASK)) << 32 | stamp
+            words = slots[first:first + count, 2:4].ravel()
+            if is_open[group]:
+                row = int(row_of_group[group])
+                self._keep(key, _Open(header, stamp, int(time[row]), int(thread[row]), [words], count,
+                                      self._position + first))
+                continue
+            queue = self._open.get(key)
+            if not queue:
+                stray.append(np.arange(first, first + count))
+                self._problems.add("orphan-slots", f"{count} slots of an event whose beginning is missing",
+                                   self._byte(self._position + first), count)
+                continue
+            event = queue[0]
+            event.words.append(words)
+            event.slots += count
+            self._open_words += len(words)
+            if ends[group] == Struct.COMBINE_END or event.slots > _TAIL_LIMIT:
+                self._close(key, queue)
+                done.events.append(event)
+                done.last.append(first + count - 1)
+        return done, np.concatenate(stray) if stray else np.empty(0, np.int64)
+
+    def _keep(self, key: int, event: _Open) -> None:
+        self._open.setdefault(key, deque()).append(event)
+        self._open_words += len(event.words[0])
+        while self._open_words > MAX_OPEN_WORDS:      # only rubbish leaves that much open: give up the oldest
+            oldest_key = next(iter(self._open))
+            oldest = self._open[oldest_key][0]
+            self._close(oldest_key, self._open[oldest_key])
+            self._problems.add("unfinished-events", "the end of this event is missing", self._byte(oldest.place))
+
+    def _close(self, key: int, queue: deque[_Open]) -> None:
+        event = queue.popleft()
+        self._open_words -= sum(len(words) for words in event.words)
+        if not queue:
+            del self._open[key]
+
+    def _whole_events(
+        self, slots: NDArray[np.uint32], at: NDArray[np.intp], counts: NDArray[np.intp], time: NDArray[np.int64],
+        thread: NDArray[np.uint32], stray: NDArray[np.int64],
+    ) -> Batch:
+        start = np.zeros(len(at) + 1, np.int64)
+        np.cumsum(2 * counts, out=start[1:])
+        if int(counts.sum()) == len(slots):
+            words = slots[:, 2:4].ravel()
+        else:
+            offsets = np.arange(int(counts.sum())) - np.repeat(start[:-1] // 2 - at, counts)
+            words = slots[offsets, 2:4].ravel()
+        return Batch(self._position, slots, slots[at, 0], slots[at, 1], time, thread, start, words, at + counts - 1, stray)
+
+    def _watch_buffers(self, batch: Batch) -> None:
+        """Report gaps in the sequence of buffers."""
+        for row in np.flatnonzero(batch.header & np.uint32(wire.CODE_MASK) == wire.CONTROL_BUFFER).tolist():
+            sequence = int(batch.words[batch.start[row]])
+            before = self._sequence.get(0)
+            if before is not None and sequence > before + 1:
+                self._problems.add("lost-buffers", f"{sequence - before - 1} buffers are missing before number {sequence}",
+                                   self._byte(self._position + int(batch.last_slot[row])), sequence - before - 1)
+            self._sequence[0] = sequence
+
+
+def _merged(batch: Batch, done: _Done) -> Batch:
+    """Return a batch with the events that tails completed, everything in the order of last slots."""
+    loose = [np.concatenate(event.words) for event in done.events]
+    last = np.concatenate((batch.last_slot, done.last))
+    order = np.argsort(last, kind="stable")
+    sizes = np.concatenate((np.diff(batch.start), [len(words) for words in loose]))
+    words = np.concatenate((batch.words, *loose))
+    old = np.concatenate(([0], np.cumsum(sizes)))[:-1][order]
+    start = np.concatenate(([0], np.cumsum(sizes[order]))).astype(np.int64)
+    moved = words[np.arange(len(words)) + np.repeat(old - start[:-1], sizes[order])]
+
+    def column(values: NDArray[np.generic], extra: list[int]) -> NDArray[np.generic]:
+        return np.concatenate((values, np.array(extra, dtype=values.dtype)))[order]
+
+    return Batch(batch.first_slot, batch.slots, column(batch.header, [e.header for e in done.events]),
+                 column(batch.stamp, [e.stamp for e in done.events]), column(batch.time_cycles, [e.time for e in done.events]),
+                 column(batch.thread, [e.thread for e in done.events]), start, moved, last[order], batch.stray_tails)
+
+
+def blocks_of_array(slots: NDArray[np.uint32]) -> Iterator[NDArray[np.uint32]]:
+    """Yield the slots of an array, or of a memory map in either byte order, in chunks of host order."""
+    for at in range(0, len(slots), CHUNK_SLOTS):
+        yield np.asarray(slots[at:at + CHUNK_SLOTS], dtype=np.uint32)
+
+
+def blocks_of_file(file: BinaryIO, rest: bytes, byte_order: str, problems: Problems, offset: int = 0
+                   ) -> Iterator[NDArray[np.uint32]]:
+    """Yield the slots of an open file or pipe, as they come; a cut last slot is reported.
+
+    Args:
+        file: Standing behind `rest`.
+        rest: Bytes of the event region that were read already.
+        byte_order: Of the file.
+        problems: Receives `partial-slot`.
+        offset: Byte offset of the event region.
+    """
+    dtype = np.dtype("<u4" if byte_order == "little" else ">u4")
+    read = getattr(file, "read1", file.read)     # what a pipe has now, not a whole chunk
+    done = 0
+    while True:
+        whole = len(rest) - len(rest) % SLOT_BYTES
+        if whole:
+            yield np.frombuffer(rest[:whole], dtype).reshape(-1, 4).astype(np.uint32)
+            done += whole
+            rest = rest[whole:]
+        more = read(CHUNK_SLOTS * SLOT_BYTES)
+        if not more:
+            break
+        rest += more
+    if rest:
+        problems.add("partial-slot", f"{len(rest)} of {SLOT_BYTES} bytes of the last slot", offset + done)

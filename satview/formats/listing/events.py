@@ -1,0 +1,263 @@
+"""One printed event taken apart: class, name, arguments, in the layouts of 6.x, 7.1 and 8.0.
+
+Source: listing format, sections 3, 4 and 7. A list of arguments is tried as the catalogue has it for the release, as
+the printers of 7.1 and 6.4 spell it, and in both widths.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from satview.events import arguments, wire
+from satview.events.catalogue import Catalogue, catalogue
+from satview.events.constants import flag_names
+from satview.events.rows import lists
+from satview.events.spec import EventSpec, Field, Release
+from satview.events.wire import WireClass
+from satview.formats.listing.patterns import ListPattern, Words, compile_list, number64, text_words
+
+FAILED = re.compile(r"\s*ret_val:-1, errno:(-?\d{1,10})")
+_MINUS_ONE = 0xFFFFFFFF
+_CLASS = re.compile(r"([A-Z][A-Z_]*|CLASS \d+) *: *")
+_LABEL = re.compile(r"(?:EVENT|state) \d+|[A-Za-z_][\w]*(?:/\d{1,3})?")
+_RAW_WORD = re.compile(r"\s+word \d+:0x([0-9a-f]{8})")
+_FLAGS = re.compile(r"( flags:0x[0-9a-f]{1,8})(?: [A-Z_]{1,32}){0,32}\s*$")   # bounded: a line may be hostile
+_TIME = re.compile(r"\s+msb:0x([0-9a-f]{8}),? lsb\(offset\):0x([0-9a-f]{8})\s*")
+_BUFFER = re.compile(r"\s+sequence = (-?\d{1,10}), num_events = (-?\d{1,10})\s*")
+_BUFFER_END = re.compile(r"\s+cookie1 = ([0-9a-f]{1,8}), cookie2 = ([0-9a-f]{1,8})\s*")
+_CONTROL_FORMS = (("TIME", _TIME, wire.CONTROL_TIME, 16), ("BUFFER", _BUFFER, wire.CONTROL_BUFFER, 10),
+                  ("BUFFER_END", _BUFFER_END, wire.CONTROL_BUFFER_END, 16))
+_USER = re.compile(r"EVENT:(\d{1,4}),?\s*(.*)", re.DOTALL)
+_USER_WORD = re.compile(r"(?:, )?\s*d\d+:0x([0-9a-f]{8})")
+_USER_TEXT = re.compile(r'STR:"(.*)"\s*', re.DOTALL)
+_USER_TEXT_AND_WORDS = re.compile(r'STR:"(.*)",((?: d\d+:0x[0-9a-f]{8})+)\s*', re.DOTALL)
+_INTERRUPT = re.compile(r"0x([0-9a-f]{8,16}) \(-?\d+\)\s+(?:inkernel[=:]|IP:)0x([0-9a-f]{8,16})\s*")
+_HANDLER_ENTER = re.compile(
+    r"0x([0-9a-f]{8}) \(-?\d+\)\s+PID:(-?\d+) IP:0x([0-9a-f]{8,16}) AREA:0x([0-9a-f]{8,16})\s*")
+_HANDLER_EXIT = re.compile(r"0x([0-9a-f]{8}) \(-?\d+\) SIGEVENT:(.*)", re.DOTALL)
+_DELIVER = re.compile(r"INT_DELIVER\s+intr_id:0x([0-9a-f]{1,8})\(-?\d+\)\s*")
+_INTERRUPTED = re.compile(r"(?:KER_)(\w+)/(\d{1,3})\s*")
+_PROFILE = re.compile(r"\s+ip = 0x([0-9a-f]{1,16}), tid = 0x([0-9a-f]{1,8}), pid = 0x([0-9a-f]{1,8})\s*")
+_SIGEVENT = {
+    "SIGNAL": re.compile(r"(\d+)"),
+    "SIGNAL_CODE": re.compile(r"(\d+) (?:0x)?([0-9a-f]+):(?:0x)?([0-9a-f]+)"),
+    "SIGNAL_THREAD": re.compile(r"(\d+) (?:0x)?([0-9a-f]+):(?:0x)?([0-9a-f]+)"),
+    "PULSE": re.compile(r"(?:0x)?([0-9a-f]+):(-?\d+) (?:0x)?([0-9a-f]+):(?:0x)?([0-9a-f]+)"),
+    "THREAD": re.compile(r"([0-9a-f]+):([0-9a-f]+)"),
+}
+Event = tuple[int, Words]     # code, payload words
+_OLD_CLASSES = ("CONTROL", "PROCESS", "THREAD", "VTHREAD", "SYSTEM", "COMM")
+
+
+class EventParser:
+    """Takes printed events apart for one release and byte order; remembers the patterns it made."""
+
+    def __init__(self, release: Release, byte_order: str) -> None:
+        self.release = release
+        self.byte_order = byte_order
+        self._names: Catalogue = catalogue(release)
+        self._patterns: dict[tuple[str, str], tuple[ListPattern, ...]] = {}
+        self._specials = {
+            "CONTROL": self._control, "USREVENT": self._user, "INT_CALL": self._interrupted_call,
+            "INT_ENTR": self._interrupt, "INT_EXIT": self._interrupt, "INT_HANDLER_ENTR": self._handler_enter,
+            "INT_HANDLER_EXIT": self._handler_exit, "INTERRUPT": self._deliver,
+        }
+
+    def parse(self, text: str) -> Event | None:
+        """Return code and payload of what stands behind `CPU:00 `, continuation lines included; None if unreadable."""
+        head = _CLASS.match(text)
+        if head is None:
+            return None
+        class_name, body = head[1], text[head.end():]
+        special = self._specials.get(class_name)
+        if special is not None and (event := special(class_name, body)) is not None:
+            return event
+        label = _LABEL.match(body)
+        return self._listed(class_name, label[0], body[label.end():]) if label else None
+
+    def _listed(self, class_name: str, label: str, rest: str) -> Event | None:
+        """Read an event whose arguments are `name:value` pairs."""
+        name, _, number = label.partition("/")
+        if class_name == "KER_EXIT" and (failed := FAILED.fullmatch(rest.rstrip())):
+            code = self._kernel_code(name, number, wire.KER_EXIT_OFFSET)
+            return None if code is None else (code, [_MINUS_ONE, int(failed[1]) & _MINUS_ONE])
+        if (class_name, name) == ("SYSTEM", "PROFILE_64") and (found := _PROFILE.fullmatch(rest)):
+            address = number64(str(int(found[1], 16)), self.byte_order)
+            return wire.code(WireClass.SYSTEM, 20 | wire.KER_64BIT), [*address, int(found[2], 16), int(found[3], 16)]
+        if (class_name, name) == ("SYSTEM", "TIMER"):
+            rest = _FLAGS.sub(r"\1", rest)
+        return self._by_pattern(class_name, label, rest) or self._raw_words(class_name, label, rest)
+
+    def _by_pattern(self, class_name: str, label: str, rest: str) -> Event | None:
+        key = class_name, label
+        patterns = self._patterns.get(key)
+        if patterns is None:
+            patterns = self._patterns[key] = tuple(self._compile(class_name, label))
+        is_long = rest.lstrip(" ").startswith("\n")    # later line ends are part of a text
+        second: Event | None = None
+        for pattern in patterns:
+            words = pattern.words(rest, self.byte_order)
+            if words is None:
+                continue
+            if len(words) > 2 if is_long else pattern.is_whole and len(words) <= 2:
+                return pattern.code, words
+            is_likely = is_long or pattern.is_whole or len(words) > 2 or (pattern.has_text and len(words) == 2)
+            if second is None and is_likely:
+                second = pattern.code, words
+        if second is not None and is_long and len(second[1]) <= 2:
+            return second[0], (second[1] + [0, 0, 0])[:4]    # printed as a long event: it had more words than names
+        return second
+
+    def _compile(self, class_name: str, label: str) -> Iterator[ListPattern]:
+        """Yield the patterns of every list that an event of this name may have, whole lists before others."""
+        specs = [self._spec(class_name, label, code) for code in self._codes(class_name, label)]
+        seen: set[tuple[int, tuple[Field, ...], bool]] = set()
+        for is_whole in (True, False):
+            for spec in specs:
+                for fast, wide in self._lists(spec):
+                    for fields in (fast, wide) if is_whole else (wide,):
+                        key = (spec.code, fields or (), is_whole)
+                        if fields and fields[0].words and key not in seen:
+                            seen.add(key)
+                            yield compile_list(fields, spec.code, is_whole=is_whole,
+                                               has_short_hex=self.release == Release.QNX_6)
+
+    def _spec(self, class_name: str, label: str, code: int) -> EventSpec:
+        """Return the row of a code; a number that the release does not know counts with the lists of the name."""
+        spec = self._names.spec(code)
+        known = self._names.find(f"{class_name}/{label.partition('/')[0]}")
+        return spec if spec.is_known or not known else replace(self._names.spec(known[0]), code=code)
+
+    def _lists(self, spec: EventSpec) -> Iterator[tuple[tuple[Field, ...] | None, tuple[Field, ...] | None]]:
+        yield arguments.listing_lists(spec, self.release)
+        yield spec.fast, spec.wide
+        if not spec.is_64bit:
+            yield arguments.old_lists(spec.name, spec.class_name)
+        if spec.class_name in _OLD_CLASSES:   # the guide spells some arguments unlike any printer seen
+            yield from self._older(spec)
+
+    def _older(self, spec: EventSpec) -> Iterator[tuple[tuple[Field, ...] | None, tuple[Field, ...] | None]]:
+        known = catalogue(Release.QNX_6).find(f"{spec.class_name}/{spec.name}")
+        if len(known) == 1:
+            old = catalogue(Release.QNX_6).spec(known[0])
+            yield old.fast, old.wide
+        elif spec.class_name == "THREAD":
+            yield lists("thread", "lists_6")["*"]
+
+    def _codes(self, class_name: str, label: str) -> tuple[int, ...]:
+        name, _, number = label.partition("/")
+        offset = {"KER_CALL": 0, "KER_EXIT": wire.KER_EXIT_OFFSET}.get(class_name)
+        if offset is not None:
+            code = self._kernel_code(name, number, offset)
+            return () if code is None else (code, code | wire.KER_64BIT)
+        if label.startswith(("EVENT ", "state ")):
+            event = int(label.split()[1])
+            return tuple(code for code in range(event, wire.CODE_COUNT, wire.EVENT_MASK + 1)
+                         if self._names.class_name(code) == class_name)[:1] if event <= wire.EVENT_MASK else ()
+        # A virtual thread is printed with the state name of threads.
+        known = f"V{name}" if class_name == "VTHREAD" and not name.startswith("V") else name
+        return self._names.find(f"{class_name}/{known}") or self._by_label(class_name, name)
+
+    def _by_label(self, class_name: str, label: str) -> tuple[int, ...]:
+        return tuple(code for code in self._names.codes() if self._names.class_name(code) == class_name
+                     and self._names.spec(code).label == label)
+
+    def _kernel_code(self, name: str, number: str, offset: int) -> int | None:
+        """Return the code of a kernel call: the number counts, for some are labelled unlike their name."""
+        call = int(number) if number else self._names.kernel_call_number(name)
+        return None if call is None or call > 127 else wire.code(WireClass.KER_CALL, call + offset)
+
+    def _raw_words(self, class_name: str, label: str, rest: str) -> Event | None:
+        """Read the form of events whose list is not known: `word 0:0x0000000a word 1:...`."""
+        words = [int(word, 16) for word in _RAW_WORD.findall(rest)]
+        codes = self._codes(class_name, label)
+        if not words or not codes or _RAW_WORD.sub("", rest).strip():
+            return None
+        return codes[0], words
+
+    def _control(self, _class_name: str, body: str) -> Event | None:
+        label = _LABEL.match(body)
+        rest = body[label.end():] if label else ""
+        for name, pattern, code, base in _CONTROL_FORMS:
+            if label and label[0] == name and (found := pattern.fullmatch(rest)):
+                return code, [int(found[1], base) & _MINUS_ONE, int(found[2], base) & _MINUS_ONE]
+        return None
+
+    def _user(self, _class_name: str, body: str) -> Event | None:
+        found = _USER.fullmatch(body)
+        if found is None or int(found[1]) > wire.EVENT_MASK:
+            return None
+        code, rest = wire.code(WireClass.USER, int(found[1])), found[2]
+        if both := _USER_TEXT_AND_WORDS.fullmatch(rest):
+            return code, [int(word, 16) for word in _USER_WORD.findall(both[2])]
+        if text := _USER_TEXT.fullmatch(rest):
+            words = text_words(text[1], self.byte_order)
+            return code, words + [0] * (4 - len(words))
+        words = [int(word, 16) for word in _USER_WORD.findall(rest)]
+        return (code, words) if words and not _USER_WORD.sub("", rest).strip() else None
+
+    def _interrupted_call(self, _class_name: str, body: str) -> Event | None:
+        found = _INTERRUPTED.fullmatch(body)
+        code = self._kernel_code(found[1], found[2], wire.KER_INT_OFFSET) if found else None
+        return None if code is None else (code, [0, 0])
+
+    def _interrupt(self, class_name: str, body: str) -> Event | None:
+        found = _INTERRUPT.fullmatch(body)
+        if found is None:
+            return None
+        number = int(found[1], 16) & _MINUS_ONE
+        if class_name == "INT_ENTR" and len(found[2]) > 8:
+            return wire.code(WireClass.INT, 5), [number, 0, *number64(str(int(found[2], 16)), self.byte_order)]
+        return wire.code(WireClass.INT, 1 if class_name == "INT_ENTR" else 2), [number, int(found[2], 16) & _MINUS_ONE]
+
+    def _handler_enter(self, _class_name: str, body: str) -> Event | None:
+        found = _HANDLER_ENTER.fullmatch(body)
+        if found is None:
+            return None
+        first = [int(found[2]) & _MINUS_ONE, int(found[1], 16)]
+        if len(found[3]) > 8 or len(found[4]) > 8:
+            addresses = [word for text in (found[3], found[4])
+                         for word in number64(str(int(text, 16)), self.byte_order)]
+            return wire.code(WireClass.INT, 6), first + addresses
+        return wire.code(WireClass.INT, 3), [*first, int(found[3], 16), int(found[4], 16)]
+
+    def _handler_exit(self, _class_name: str, body: str) -> Event | None:
+        found = _HANDLER_EXIT.fullmatch(body)
+        if found is None:
+            return None
+        structure = self._sigevent(found[2].strip())
+        return None if structure is None else (wire.code(WireClass.INT, 4), [int(found[1], 16), *structure, 0])
+
+    def _sigevent(self, text: str) -> Words | None:
+        """Return the four words of a sigevent of 6.x from its text; None if it is none."""
+        if raw := re.fullmatch(r"0x[0-9a-f]{8}(?: 0x[0-9a-f]{8})*", text):
+            return [int(word, 16) for word in raw[0].split()]
+        critical = 0x100 if text.endswith(" CRITICAL") else 0
+        kind, _, rest = text.removesuffix(" CRITICAL").partition(" ")
+        if unknown := re.fullmatch(r"UNKNOWN\((?:0x)?([0-9a-f]{1,8})\)", kind):
+            return [int(unknown[1], 16), 0, 0, 0]
+        notify = next((value for value, name in flag_names("sigev_notify").items() if name == kind), None)
+        if notify is None and kind != "":
+            return None
+        pattern = _SIGEVENT.get(kind)
+        values = pattern.fullmatch(rest) if pattern else None
+        if pattern and values is None:
+            return None
+        number = value = code = priority = 0
+        if kind == "PULSE" and values:
+            number, priority = int(values[1], 16), int(values[2])
+            code, value = int(values[3], 16), int(values[4], 16)
+        elif kind == "THREAD" and values:
+            code, value = int(values[1], 16), int(values[2], 16)
+        elif values:
+            number = int(values[1])
+            code, value = (int(values[2], 16), int(values[3], 16)) if kind != "SIGNAL" else (0, 0)
+        halves = (code & 0xFFFF, priority & 0xFFFF)
+        low, high = halves if self.byte_order == "little" else halves[::-1]
+        return [(notify or 0) | critical, number & _MINUS_ONE, value & _MINUS_ONE, low | high << 16]
+
+    def _deliver(self, _class_name: str, body: str) -> Event | None:
+        found = _DELIVER.fullmatch(body)
+        return (wire.code(WireClass.INT, 7), [int(found[1], 16), 0]) if found else None

@@ -1,0 +1,79 @@
+"""Opens listings that traceprinter printed, of QNX 6, 7.1 and 8.0, as traces.
+
+A listing is what people have when the .kev file is gone: it is parsed back into slots, so that all views and tools work
+on it. What a listing does not carry (the system page, words that were not printed) is missing or zero.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import BinaryIO
+
+from satview.base.errors import TraceFormatError
+from satview.formats.kev.assemble import trace_from_slots
+from satview.formats.listing.reader import Listing, read_listing
+from satview.store.problems import Problems
+from satview.store.trace import Trace
+
+_EVENT_LINE = re.compile(rb"^t:\S{4,20} +CPU:\d\d +[A-Z]", re.MULTILINE)
+_TITLE = re.compile(rb"^\s*(?:TRACEPRINTER version|-- HEADER FILE INFORMATION --|-- KERNEL EVENTS --|TRACE_\w+:: )",
+                    re.MULTILINE)
+
+
+def score(first_bytes: bytes, _path: Path) -> int:
+    """Return how sure we are that a file is a listing: by its banner, else by a line that is an event."""
+    if first_bytes.startswith(b"TRACE_HEADER_BEGIN::"):
+        return 0
+    sample = first_bytes[:4096]
+    if sample.startswith(b"TRACEPRINTER version"):
+        return 95
+    if _EVENT_LINE.search(sample):
+        return 90 if _TITLE.search(sample) else 70
+    return 60 if _TITLE.search(sample) and b"\0" not in sample else 0
+
+
+def open_listing(
+    path: Path | str, progress: Callable[[float], None] | None = None, cancelled: Callable[[], bool] | None = None
+) -> Trace:
+    """Open a listing.
+
+    Args:
+        path: The text file.
+        progress: Called with 0 to 1.
+        cancelled: Asked now and then; True stops the load.
+
+    Raises:
+        TraceFormatError: No line of the file is an event.
+        OSError: It cannot be read.
+        Cancelled: `cancelled()` returned True.
+    """
+    path = Path(path)
+    size = max(1, path.stat().st_size)
+    tell = None if progress is None else lambda done: progress(min(0.9, 0.9 * done / size))
+    with path.open("rb") as file:
+        return trace_of_stream(file, path, tell, cancelled)
+
+
+def trace_of_stream(
+    file: BinaryIO, path: Path, progress: Callable[[int], None] | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> Trace:
+    """Read a listing from an open stream, such as a pipe; `path` is for titles and messages."""
+    problems = Problems()
+    listing = read_listing(file, problems, progress, cancelled)
+    return trace_of_listing(listing, path, cancelled)
+
+
+def trace_of_listing(listing: Listing, path: Path, cancelled: Callable[[], bool] | None = None) -> Trace:
+    """Return a listing as a trace.
+
+    Raises:
+        TraceFormatError: It has neither a header nor an event.
+    """
+    if not len(listing.slots) and not listing.pairs:
+        raise TraceFormatError(path, 0, "no line of it is an event of a listing",
+                               "open a .kev file, or text printed by traceprinter")
+    return trace_from_slots(path, "traceprinter", listing.header, b"", listing.slot_array(), listing.byte_order,
+                            listing.problems, cancelled=cancelled, has_whole_buffers=False)

@@ -1,0 +1,210 @@
+"""Layouts of payloads and their decoding: examples whose values can be read off, and properties over all rows."""
+
+import struct
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from satview.events import wire
+from satview.events.catalogue import catalogue
+from satview.events.spec import Release, Show
+from satview.events.wire import WireClass
+from satview.formats.kev import layouts
+
+QNX = (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8)
+ALL_LISTS = sorted({fields for release in QNX for code in catalogue(release).codes()
+                    for fields in (catalogue(release).spec(code).fast, catalogue(release).spec(code).wide) if fields},
+                   key=repr)
+
+
+def payload(*words, order="little"):
+    return struct.pack(f"{'<' if order == 'little' else '>'}{len(words)}I", *(word & 0xFFFFFFFF for word in words))
+
+
+def decode(release, wire_class, event, raw, order="little"):
+    spec = catalogue(release).spec(wire.code(wire_class, event))
+    return layouts.decode_payload(spec, raw, order, catalogue(release))
+
+
+def shown(decoded):
+    return {argument.name: argument.text for argument in decoded.arguments}
+
+
+def test_fast_and_wide_are_told_apart_by_the_word_count():
+    fast = decode(Release.QNX_6, WireClass.KER_CALL, 11, payload(0x4000000A, 0x6F6C6C68))
+    assert fast.form == "fast"
+    assert shown(fast) == {"coid": "0x4000000a", "msg": '"hllo" (0x6f6c6c68)'}
+    raw = payload(3, 1, 2, 0x44434241, 0x00000045, 0x46464646)
+    wide = decode(Release.QNX_6, WireClass.KER_CALL, 11, raw)
+    assert wide.form == "wide"
+    assert shown(wide) == {"coid": "0x00000003", "sparts": "1", "rparts": "2",
+                           "msg": '"ABCDE" (0x44434241 0x00000045 0x46464646)'}
+    assert [(a.first_word, a.words) for a in wide.arguments] == [(0, 1), (1, 1), (2, 1), (3, 3)]
+    assert wide.raw == raw
+    assert wide.words[3] == 0x44434241
+
+
+def test_failed_exit_has_qnx_errno_names():
+    failed = decode(Release.QNX_7, WireClass.KER_CALL, 75 + 128, payload(-1, 260))
+    assert failed.form == "failed"
+    assert shown(failed) == {"ret_val": "-1", "errno": "ETIMEDOUT (260)"}
+    assert failed.arguments[1].note == "or data, if the call itself returned -1"
+    odd = decode(Release.QNX_6, WireClass.KER_CALL, 11 + 128, payload(-1, 4711))
+    assert shown(odd)["errno"] == "4711"
+
+
+@pytest.mark.parametrize(("words", "form", "expected"), [
+    ((-1, 48), "failed", {"ret_val": "-1", "errno": "ENOTSUP (48)"}),
+    ((-1, 5000), "raw", {"word 0": "0xffffffff", "word 1": "0x00001388"}),
+    ((-1, -1), "failed", {"ret_val": "-1"}),
+    ((-1, -1, 4, 0), "failed", {"ret_val": "-1", "errno": "EINTR (4)"}),
+    ((-1, -1, 4000, 0), "failed", {"ret_val": "-1", "word 2": "0x00000fa0", "word 3": "0x00000000"}),
+])
+def test_failed_exit_with_64_bit_values(words, form, expected):
+    """MSG_READV returns a byte count of 64 bits; which -1 was meant is told by what follows it."""
+    decoded = decode(Release.QNX_7, WireClass.KER_CALL, 16 + 128 | wire.KER_64BIT, payload(*words))
+    assert (decoded.form, shown(decoded)) == (form, expected)
+
+
+@pytest.mark.parametrize(("order", "words"), [("little", (7, 0x9ABCDEF0, 0x12345678, 2, 0, 3)),
+                                              ("big", (7, 0x12345678, 0x9ABCDEF0, 0, 2, 3))])
+def test_64_bit_values_follow_the_byte_order_of_the_file(order, words):
+    decoded = decode(Release.QNX_6, WireClass.SYSTEM, 6, payload(*words, order=order), order)
+    assert shown(decoded) == {"pid": "7", "vaddr": "0x123456789abcdef0", "len": "0x0000000000000002",
+                              "flags": "0x00000003"}
+
+
+def test_text_is_bounded_by_the_payload_and_decoded_with_replacement():
+    raw = payload(1, 4099) + b"proc/b\xc3\xb6\x01t\xff" + b"\0"
+    decoded = decode(Release.QNX_7, WireClass.PR_TH, 192, raw)
+    name = decoded.arguments[2]
+    assert (name.name, name.value) == ("name", "proc/bö\x01t\N{REPLACEMENT CHARACTER}")
+    assert name.text == "proc/bö\\x01t\N{REPLACEMENT CHARACTER}"
+    unended = decode(Release.QNX_7, WireClass.PR_TH, 192, payload(1, 2) + b"abcdefgh")
+    assert unended.arguments[2].value == "abcdefgh"
+
+
+def test_two_texts_stand_one_after_the_other():
+    raw = payload(1, 0, 2, 3) + b"file\0open\0\0\0"
+    assert shown(decode(Release.QNX_7, WireClass.SEC, 4, raw))["perm_name"] == "open"
+
+
+def test_thread_wide_has_four_or_six_words():
+    four = decode(Release.QNX_6, WireClass.PR_TH, 1, payload(1, 2, 10, 2))
+    assert (four.form, shown(four)) == ("wide", {"pid": "1", "tid": "2", "priority": "10", "policy": "2"})
+    six = decode(Release.QNX_6, WireClass.PR_TH, 1, payload(1, 2, 10, 2, 5, 0x40))
+    assert shown(six)["sched_flags"] == "0x00000040"
+
+
+def test_sigevent_of_6x():
+    raw = payload(0x33, 0x104, 0x40000001, 0x2A) + struct.pack("<hh", -3, 21) + payload(0)
+    decoded = decode(Release.QNX_6, WireClass.INT, 4, raw)
+    assert shown(decoded) == {"interrupt_number": "51", "sigevent": "PULSE 0x40000001:21 0xfffffffd:0x2a CRITICAL"}
+    later = decode(Release.QNX_7, WireClass.INT, 4, raw)
+    assert [a.name for a in later.arguments] == ["interrupt_number", *(f"word {n}" for n in range(1, 6))]
+
+
+def test_user_events_are_text_only_if_nothing_else_is_possible():
+    text = decode(Release.QNX_7, WireClass.USER, 5, b"hello world\0\0\0\0\0")
+    assert [(a.name, a.value) for a in text.arguments] == [("text", "hello world")]
+    words = decode(Release.QNX_7, WireClass.USER, 5, payload(1, 2, 3, 4))
+    assert shown(words) == {"d0": "0x00000001", "d1": "0x00000002", "d2": "0x00000003", "d3": "0x00000004"}
+    short = decode(Release.QNX_7, WireClass.USER, 5, b"abc\0\0\0\0\0")
+    assert [a.name for a in short.arguments] == ["d0", "d1"]
+
+
+@pytest.mark.parametrize(("wire_class", "event", "words", "name", "note"), [
+    (WireClass.SYSTEM, 15, (0x70002, 3), "bitset", "CPU 2 IDLE START IDLE_REACHED"),
+    (WireClass.SYSTEM, 15, (0x140001, 3), "bitset", "CPU 1 VFS_OVERDRIVE VFS_STEP_UP"),
+    (WireClass.SYSTEM, 14, (9, 0), "bitset", "ONLINE BURST"),
+    (WireClass.SYSTEM, 18, (1, 8, -1, 0x101), "flags", "WAKEUP ACTIVE"),
+    (WireClass.SYSTEM, 18, (1, 8, -1, 0x101), "timer_id", "TimerTimeout()"),
+    (WireClass.SEC, 0, (1, 2, 3, 4, 0, 0, 0, 0), "flags", "ALLOW IS_ROOT"),
+    (WireClass.SEC, 3, (0, 1, 2, 3, 1, 0), "status", "SERVER_FAILED"),
+])
+def test_numbers_with_a_meaning(wire_class, event, words, name, note):
+    decoded = decode(Release.QNX_7, wire_class, event, payload(*words))
+    assert {a.name: a.note for a in decoded.arguments}[name] == note
+
+
+def test_interrupt_state_word_is_hexadecimal():
+    assert shown(decode(Release.QNX_6, WireClass.INT, 2, payload(5, 0x81)))["inkernel"] == "0x00000081"
+
+
+def test_trace_event_wide_takes_its_count_from_the_mode():
+    decoded = decode(Release.QNX_6, WireClass.KER_CALL, 1, payload(0x30000005, 7, 9, 0))
+    assert list(shown(decoded)) == ["mode", "class[header]", "event[time_off]"]
+
+
+def test_count_decides_between_the_guide_and_the_6_4_list():
+    fast = decode(Release.QNX_7, WireClass.KER_CALL, 75, payload(0x1000, 5))
+    assert shown(fast) == {"timeout_flags": "0x00001000", "ntime(sec)": "5"}
+    read = decode(Release.QNX_7, WireClass.KER_CALL, 23, payload(1, 2, 3, 4))   # MSG_READIOV: in the 6.4 table only
+    assert read.form == "wide"
+    assert read.arguments[0].note == "notation inferred"
+
+
+def test_a_longer_payload_than_the_list_keeps_its_extra_words_raw():
+    decoded = decode(Release.QNX_6, WireClass.KER_CALL, 28 + 128, payload(0, 1, 2, 3, 4, 5, 6, 7))
+    assert list(shown(decoded)) == ["ret_val", "reg_1", "reg_2", "reg_3", "reg_4", "reg_5", "word 6", "word 7"]
+    between = decode(Release.QNX_6, WireClass.KER_CALL, 46, payload(*range(8)))
+    assert between.form == "raw"
+    assert list(shown(between)) == [f"word {n}" for n in range(8)]
+
+
+def test_padding_is_hidden_only_while_it_is_zero():
+    padded = decode(Release.QNX_6, WireClass.KER_CALL, 65, payload(0, 5, 6, 0))
+    assert list(shown(padded)) == ["id", "new(sec)", "new(nsec)"]
+    dirty = decode(Release.QNX_6, WireClass.KER_CALL, 65, payload(0, 5, 6, 7))
+    assert shown(dirty)["word 3"] == "0x00000007"
+
+
+@pytest.mark.parametrize("order", ["little", "big"])
+@pytest.mark.parametrize("fields", ALL_LISTS, ids=lambda fields: f"{fields[0].name}-{len(fields)}")
+def test_numpy_reads_what_construct_builds(fields, order):
+    """For the list of every row in both modes, with values that tell every byte apart."""
+    values, rng = {}, np.random.default_rng(len(fields))
+    for name, field in zip(layouts.column_names(fields), fields, strict=True):
+        if field.show in (Show.STRING, Show.STRUCT):
+            values[name] = b"some text"
+        else:
+            low = -(1 << (32 * field.words - 1)) if field.show == Show.DEC else 0
+            values[name] = int(rng.integers(low, low + (1 << (32 * field.words - 1)), dtype=np.int64))
+    built = layouts.struct(fields, order).build(values)
+    parsed = layouts.struct(fields, order).parse(built)
+    assert {name: parsed[name] for name in values} == values
+    fixed = [field for field in fields if field.words]
+    dtype = layouts.dtype(fixed, order)
+    assert dtype.itemsize == 4 * layouts.word_count(fields)
+    record = np.frombuffer(built, dtype=dtype, count=1)[0]
+    for name in dtype.names:
+        assert int(record[name]) == values[name]
+
+
+def test_a_list_with_text_has_no_dtype():
+    spec = catalogue(Release.QNX_7).spec(wire.PROC_CREATE_NAME)
+    with pytest.raises(ValueError, match="no fixed size"):
+        layouts.dtype(spec.wide, "little")
+
+
+@given(release=st.sampled_from(QNX), code=st.integers(0, wire.CODE_MASK), raw=st.binary(max_size=120),
+       order=st.sampled_from(["little", "big"]))
+def test_any_bytes_decode_and_every_word_is_accounted_for(release, code, raw, order):
+    events = catalogue(release)
+    decoded = layouts.decode_payload(events.spec(code), raw, order, events)
+    assert decoded.raw == raw
+    assert len(decoded.words) == len(raw) // 4
+    covered = [word for a in decoded.arguments for word in range(a.first_word, a.first_word + a.words)]
+    assert all(0 <= word < max(1, len(decoded.words)) for word in covered)
+    assert covered == sorted(covered)
+
+
+@given(release=st.sampled_from(QNX), index=st.integers(0, 10_000),
+       words=st.lists(st.integers(0, 2**32 - 1), max_size=30))
+def test_known_codes_with_any_words_never_raise(release, index, words):
+    events = catalogue(release)
+    code = events.codes()[index % len(events.codes())]
+    decoded = layouts.decode_payload(events.spec(code), payload(*words), "little", events)
+    assert decoded.form in ("fast", "wide", "same", "failed", "raw")
