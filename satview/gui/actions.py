@@ -1,0 +1,90 @@
+"""Menus, toolbar and shortcuts from the command table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QObject, Qt, Slot
+from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtWidgets import QMainWindow, QToolBar, QWidget
+
+from satview.gui.icons import icon
+from satview.gui.theme import Theme
+from satview.session.commands import Binding, CommandRegistry, Menu, Needs, Scope
+
+
+class CommandActions(QObject):
+    """One QAction per command; checks and enabled states follow `refresh`.
+
+    Attributes:
+        by_id: Command id to action.
+    """
+
+    def __init__(self, registry: CommandRegistry, is_met: Callable[[Needs], bool], window: QMainWindow) -> None:
+        super().__init__(window)
+        self._is_met = is_met
+        self._registry = registry
+        self.by_id: dict[str, QAction] = {}
+        self._lane_scope: list[QAction] = []
+        for binding in registry:
+            self._add(binding, window)
+
+    def fill_menus(self, window: QMainWindow) -> None:
+        """Make the menu bar."""
+        for entry in Menu:
+            menu = window.menuBar().addMenu(entry.value)
+            menu.setToolTipsVisible(False)
+            for binding in self._registry:
+                if binding.command.menu is entry:
+                    if binding.command.starts_group and menu.actions():
+                        menu.addSeparator()
+                    menu.addAction(self.by_id[binding.command.id])
+            menu.aboutToShow.connect(self.refresh)
+
+    def fill_toolbar(self, bar: QToolBar) -> None:
+        """Put the commands with an icon into a toolbar, a gap between menus."""
+        last: Menu | None = None
+        for binding in self._registry:
+            if binding.command.icon:
+                if last is not None and binding.command.menu is not last:
+                    bar.addSeparator()
+                last = binding.command.menu
+                bar.addAction(self.by_id[binding.command.id])
+
+    def attach_lane_keys(self, widget: QWidget) -> None:
+        """Let the keys of the swimlanes work in a widget."""
+        for action in self._lane_scope:
+            widget.addAction(action)
+
+    def set_theme(self, theme: Theme) -> None:
+        """Draw icons in other colours."""
+        for binding in self._registry:
+            if binding.command.icon:
+                self.by_id[binding.command.id].setIcon(icon(binding.command.icon, theme))
+
+    @Slot()
+    def refresh(self) -> None:
+        """Bring checks and enabled states up to date."""
+        for binding in self._registry:
+            action = self.by_id[binding.command.id]
+            action.setEnabled(self._is_met(binding.command.needs))
+            if binding.is_checked is not None:
+                action.setChecked(action.isEnabled() and binding.is_checked())
+
+    def _add(self, binding: Binding, window: QMainWindow) -> None:
+        command = binding.command
+        action = QAction(command.title, self)
+        action.setObjectName(command.id)
+        action.setShortcuts([QKeySequence(key) for key in command.keys])
+        action.setStatusTip("")
+        keys = f"  ({QKeySequence(command.keys[0]).toString(QKeySequence.SequenceFormat.NativeText)})" if command.keys else ""
+        action.setToolTip(f"{command.plain_title.rstrip(chr(0x2026))}{keys}\n{command.help}")
+        action.setCheckable(command.is_checkable)
+        action.setAutoRepeat(not command.is_held)
+        if command.scope is Scope.LANES:
+            action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+            self._lane_scope.append(action)
+        else:
+            window.addAction(action)
+        action.triggered.connect(binding.run)
+        self.by_id[command.id] = action

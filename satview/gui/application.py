@@ -1,0 +1,196 @@
+"""The application: one per process, its windows, its theme, the last-resort dialog."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import traceback
+from pathlib import Path
+from types import TracebackType
+
+from PySide6.QtCore import QMessageLogContext, QObject, Qt, QtMsgType, Slot, qInstallMessageHandler
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QApplication
+
+from satview.gui import theme as themes
+from satview.gui.main_window import MainWindow
+from satview.session.recent_files import RecentFiles, recent_files_file
+from satview.session.session import Stage
+from satview.session.settings import Settings, settings_file
+
+_log = logging.getLogger(__name__)
+
+
+class Application(QObject):
+    """Owns settings, recent files and windows.
+
+    Attributes:
+        settings: Those of the user.
+        recent: Files opened last.
+        windows: Open windows.
+    """
+
+    def __init__(self, settings: Settings, recent: RecentFiles, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.settings = settings
+        self.recent = recent
+        self.windows: list[MainWindow] = []
+        self.theme = themes.theme_for(settings.text("window/theme"))
+        self._apply_theme()
+        settings.changed.connect(self._on_setting)
+        QGuiApplication.styleHints().colorSchemeChanged.connect(self._on_system_theme)
+
+    def new_window(self) -> MainWindow:
+        """Show an empty window."""
+        window = MainWindow(self.settings, self.recent, self.theme)
+        window.files_wanted.connect(self._on_files)
+        window.window_wanted.connect(self.new_window)
+        window.quit_wanted.connect(self.close_all)
+        window.destroyed.connect(self._on_destroyed)
+        self.windows.append(window)
+        window.show()
+        return window
+
+    def open_files(self, paths: list[Path], window: MainWindow | None = None) -> None:
+        """Open files: the first one in a window that has no trace, the others in windows of their own."""
+        for path in paths:
+            if window is None or window.session.stage in (Stage.READY, Stage.LOADING):
+                window = self.new_window()
+            window.session.open(path)
+
+    @Slot()
+    def close_all(self) -> None:
+        """Close all windows."""
+        for window in list(self.windows):
+            window.close()
+
+    def _apply_theme(self) -> None:
+        app = QApplication.instance()
+        assert isinstance(app, QApplication)
+        themes.apply(app, self.theme)
+        for window in self.windows:
+            window.set_theme(self.theme)
+
+    @Slot(list)
+    def _on_files(self, paths: list[Path]) -> None:
+        window = self.sender()
+        self.open_files(paths, window if isinstance(window, MainWindow) else None)
+
+    @Slot(str)
+    def _on_setting(self, key: str) -> None:
+        if key == "window/theme":
+            self._change_theme()
+
+    @Slot(Qt.ColorScheme)
+    def _on_system_theme(self, _scheme: Qt.ColorScheme) -> None:
+        self._change_theme()
+
+    def _change_theme(self) -> None:
+        wanted = themes.theme_for(self.settings.text("window/theme"))
+        if wanted != self.theme:
+            self.theme = wanted
+            self._apply_theme()
+
+    @Slot(QObject)
+    def _on_destroyed(self, _window: QObject) -> None:
+        self.windows = [window for window in self.windows if _is_alive(window)]
+
+
+def run(paths: list[Path], theme: str = "") -> int:
+    """Show windows until the user closes them.
+
+    Returns:
+        0; 1 if one of the files lost data, 2 if one could not be opened.
+    """
+    app = make_qt_application()
+    settings = Settings(settings_file())
+    if theme:
+        settings.set("window/theme", theme)
+    application = Application(settings, RecentFiles(recent_files_file(), settings.number("files/recent_count")))
+    sys.excepthook = _last_resort
+    outcome = Outcome()
+    window = application.new_window()
+    # The window is on the screen before anything heavy is imported.
+    app.processEvents()
+    application.open_files(paths, window)
+    for opened in application.windows:
+        outcome.watch(opened)
+    app.exec()
+    return outcome.code
+
+
+class Outcome(QObject):
+    """Notes how the files of the command line ended, for the exit code; prints what failed."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.code = 0
+
+    def watch(self, window: MainWindow) -> None:
+        """Follow the document of a window."""
+        window.session.stage_changed.connect(self._on_stage)
+
+    @Slot()
+    def _on_stage(self) -> None:
+        from satview.session.session import Session  # the sender's type
+
+        session = self.sender()
+        assert isinstance(session, Session)
+        if session.stage is Stage.FAILED:
+            print(f"satview: {session.error}", file=sys.stderr)  # noqa: T201  -- the command line's own message
+            self.code = 2
+        elif session.stage is Stage.READY and session.opened is not None and session.opened.trace.problems.cost_data:
+            self.code = max(self.code, 1)
+
+
+def make_qt_application() -> QApplication:
+    """Return the process's QApplication, making it if there is none."""
+    existing = QApplication.instance()
+    if isinstance(existing, QApplication):
+        return existing
+    app = QApplication(["satview"])
+    app.setApplicationName("satview")
+    app.setApplicationDisplayName("")
+    app.setStyle("Fusion")
+    return app
+
+
+def _drop_offscreen_chatter(kind: QtMsgType, context: QMessageLogContext, text: str) -> None:
+    """Pass on what Qt says, but for the offscreen platform's regret that it has no window manager."""
+    if not text.startswith("This plugin does not support"):
+        sys.stderr.write(f"{text}\n")
+
+
+def silence_offscreen() -> None:
+    """Keep remarks about missing window managers off the command line."""
+    qInstallMessageHandler(_drop_offscreen_chatter)
+
+
+def has_display() -> bool:
+    """Tell whether windows can be shown; only X11 and Wayland systems can lack a display."""
+    if sys.platform in ("win32", "darwin", "cygwin") or os.environ.get("QT_QPA_PLATFORM"):
+        return True
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def _is_alive(window: MainWindow) -> bool:
+    from shiboken6 import isValid  # on first use
+
+    return bool(isValid(window))
+
+
+def _last_resort(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Show what no one else caught, and go on."""
+    text = "".join(traceback.format_exception(kind, error, trace))
+    _log.error("%s", text)
+    sys.stderr.write(text)
+    if issubclass(kind, KeyboardInterrupt):
+        QApplication.quit()
+        return
+    from satview.gui import dialogs  # on first use
+
+    parent = QApplication.activeWindow()
+    if parent is not None:
+        dialogs.tell(parent, "satview", f"Something went wrong inside satview: {kind.__name__}. Your trace is untouched; "
+                     "please report the details below.", text)

@@ -1,0 +1,109 @@
+"""The colours of states and processes, light and dark. Rows of numbers, no Qt.
+
+RUNNING is green and READY is amber in both themes; kinds of waiting have muted hues by group, one hue per group and a
+step of lightness per state; waiting for work (RECEIVE) and sleeping stay close to the background, because that is where
+threads of a healthy system spend their time.
+"""
+
+from __future__ import annotations
+
+import colorsys
+from typing import Final
+
+from satview.events import states
+
+# State name: (light, dark), 0xRRGGBB.
+_STATE_COLOURS: Final = {
+    "RUNNING": (0x2F9E57, 0x45B86C),
+    "READY": (0xEFA52B, 0xE9A63A),
+    "SEND": (0x3F74C9, 0x5C8FE6),
+    "RECEIVE": (0xB9CBE8, 0x33435F),
+    "REPLY": (0x7FA3DE, 0x43639C),
+    "NET_SEND": (0x4F86B8, 0x4C86BF),
+    "NET_REPLY": (0x86B2D3, 0x3E6B8F),
+    "MQ_SEND": (0x5B7FBF, 0x5878B8),
+    "MQ_RECEIVE": (0xA9BEDD, 0x3B4C6B),
+    "PIPE": (0x8FA8D8, 0x44568A),
+    "SEND_NOTIFY": (0x6C8BC4, 0x4B62A0),
+    "MUTEX": (0xC9504E, 0xD9635F),
+    "CONDVAR": (0xCFA3C0, 0x6B4766),
+    "SEM": (0xB678AE, 0x9A5F94),
+    "RWLOCK_READ": (0xC98AA6, 0x8A5270),
+    "RWLOCK_WRITE": (0xB5587C, 0xAD5677),
+    "BARRIER": (0xA88BC9, 0x6F5794),
+    "MUON_MUTEX": (0xB5443F, 0xC4524E),
+    "JOIN": (0xBDA7D3, 0x5B4A78),
+    "NANOSLEEP": (0xC6CBD6, 0x3D434F),
+    "TIMER_DELEGATE": (0xABB2C2, 0x4C5363),
+    "INTR": (0x93C9C4, 0x2F6663),
+    "INTR_ATTACH_EV": (0x6BB3AD, 0x3B7F7B),
+    "SIGSUSPEND": (0xC7B58A, 0x665A38),
+    "SIGWAITINFO": (0xD3C6A4, 0x554B33),
+    "STACK": (0xB98A62, 0x8C6848),
+    "WAITTHREAD": (0xC9A483, 0x75583F),
+    "WAITPAGE": (0xC27C4E, 0xA96B42),
+    "WAITCTX": (0xD1B097, 0x6A5140),
+    "TRACEBUFFER": (0xA9744F, 0x94653F),
+    "STOPPED": (0x8C93A1, 0x6B7280),
+    "SUSPENDED": (0x9FA6B3, 0x5C6370),
+    "DEAD": (0x5A606B, 0x2A2D33),
+}
+_OTHER_COLOURS: Final = {
+    states.UNKNOWN: (0xDFE2E8, 0x2C3038),
+    states.IDLE: (0xEDEFF3, 0x24272D),
+    states.INTERRUPT: (0xD2452E, 0xE8604A),
+    states.KERNEL_CALL: (0x7A6FB0, 0x8A80C9),
+    states.WAITING: (0xD3DBE8, 0x2E3643),
+}
+# States drawn as a full bar; the others are thin, so that a lane can be read from afar.
+THICK: Final = frozenset({states.RUNNING, states.READY, states.STATE_BY_NAME["MUTEX"].value, states.INTERRUPT,
+                          states.KERNEL_CALL, *range(states.FIRST_PROCESS, states.VALUE_COUNT)})
+
+# Class of an event: colour of its marks.
+_CLASS_COLOURS: Final = {
+    "KER_CALL": (0x5A4FA8, 0xA79DF0), "KER_EXIT": (0x5A4FA8, 0xA79DF0), "INT_CALL": (0x5A4FA8, 0xA79DF0),
+    "INT_ENTR": (0xB83A24, 0xF07A63), "INT_EXIT": (0xB83A24, 0xF07A63), "INT_HANDLER_ENTR": (0xC4612F, 0xEE9566),
+    "INT_HANDLER_EXIT": (0xC4612F, 0xEE9566), "INTERRUPT": (0xB83A24, 0xF07A63),
+    "PROCESS": (0x1F2430, 0xE6E9F0), "THREAD": (0x2C7A4B, 0x6FD394), "VTHREAD": (0x2C7A4B, 0x6FD394),
+    "SYSTEM": (0x7D6210, 0xD9BE62), "USREVENT": (0xB0208C, 0xF277D2), "COMM": (0x1F5FBF, 0x7DB2FF),
+    "CONTROL": (0x7A8190, 0x8C94A4), "PMU": (0x0F7F86, 0x58C8CE), "SEC": (0x8A4B08, 0xE0A064),
+    "QVM": (0x0F7F86, 0x58C8CE), "QUIP": (0x4B6B1F, 0xA9CE77),
+}
+
+
+def value_colour(value: int, is_dark: bool) -> int | None:
+    """Return the colour of a lane value as 0xRRGGBB; None where the background shows."""
+    if value == states.ABSENT:
+        return None
+    if value in _OTHER_COLOURS:
+        return _OTHER_COLOURS[value][is_dark]
+    if value in states.STATE_BY_VALUE:
+        return _STATE_COLOURS[states.STATE_BY_VALUE[value].name][is_dark]
+    return process_colour(value - states.FIRST_PROCESS, is_dark) if value < states.VALUE_COUNT else None
+
+
+def process_colour(hue: int, is_dark: bool) -> int:
+    """Return one of the colours of processes on CPU lanes; neighbours in number are far apart in hue."""
+    place = (hue * 7) % states.PROCESS_HUES / states.PROCESS_HUES
+    lightness, saturation = (0.50, 0.30) if is_dark else (0.66, 0.42)
+    step = (hue % 3 - 1) * 0.05
+    red, green, blue = colorsys.hls_to_rgb(place, lightness + step, saturation)
+    return round(red * 255) << 16 | round(green * 255) << 8 | round(blue * 255)
+
+
+def class_colour(class_name: str, is_dark: bool) -> int:
+    """Return the colour of marks of events of a class."""
+    return _CLASS_COLOURS.get(class_name, (0x5C6472, 0xA6AEBC))[is_dark]
+
+
+def mixed(colour: int, other: int, share: float) -> int:
+    """Return a colour with a share (0 to 1) of another one in it, all 0xRRGGBB."""
+    parts = [(colour >> shift & 0xFF, other >> shift & 0xFF) for shift in (16, 8, 0)]
+    red, green, blue = (round(a + (b - a) * share) for a, b in parts)
+    return red << 16 | green << 8 | blue
+
+
+def is_light(colour: int) -> bool:
+    """Tell whether dark text reads better on a colour."""
+    red, green, blue = colour >> 16 & 0xFF, colour >> 8 & 0xFF, colour & 0xFF
+    return red * 299 + green * 587 + blue * 114 > 140_000

@@ -1,0 +1,105 @@
+"""The details of what is selected, with links to matching events; text can be selected and copied."""
+
+from __future__ import annotations
+
+from html import escape
+
+from PySide6.QtCore import Qt, QUrl, Signal, Slot
+from PySide6.QtGui import QFontDatabase
+from PySide6.QtWidgets import QTextBrowser, QVBoxLayout, QWidget
+
+from satview.gui.colours import class_colour
+from satview.gui.theme import Theme, css
+from satview.session.event_text import Details, Line, Section, event_details, span_details
+from satview.session.open_trace import OpenTrace
+
+
+class DetailsPanel(QWidget):
+    """Shows the selected event, then the interval around it.
+
+    Signals:
+        event_wanted: A link to an event was clicked: its row.
+    """
+
+    event_wanted = Signal(int)
+
+    def __init__(self, opened: OpenTrace, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._opened = opened
+        self._theme = theme
+        self.browser = QTextBrowser(self)
+        self.browser.setOpenLinks(False)
+        self.browser.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
+        self.browser.setAccessibleName("Details")
+        self.browser.anchorClicked.connect(self._on_link)
+        self._fixed_family = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont).family()
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self.browser)
+        opened.selection.changed.connect(self.refresh)
+        self.refresh()
+
+    def set_theme(self, theme: Theme) -> None:
+        """Draw in other colours."""
+        self._theme = theme
+        self.refresh()
+
+    def details(self) -> tuple[Details, ...]:
+        """Return what is shown."""
+        selection = self._opened.selection
+        found = []
+        if selection.event is not None:
+            found.append(event_details(self._opened.trace, selection.event))
+        if selection.span is not None and selection.lane is not None and selection.span.value:
+            found.append(span_details(self._opened.timeline, selection.lane, selection.span))
+        return tuple(found)
+
+    def as_text(self) -> str:
+        """Return what is shown as plain text."""
+        return "\n\n".join(details.as_text() for details in self.details())
+
+    def selected_or_all(self) -> str:
+        """Return the text marked in the panel, else everything it shows."""
+        marked = self.browser.textCursor().selectedText().replace("\u2029", "\n").replace("\u2028", "\n")
+        return marked or self.as_text()
+
+    @Slot()
+    def refresh(self) -> None:
+        """Show the selection of now."""
+        details = self.details()
+        self.browser.setHtml("".join(map(self._html, details)) if details else self._empty_html())
+
+    def _empty_html(self) -> str:
+        return (f"<p style='margin-top:40px; color:{css(self._theme.faint)}' align='center'><br><br>Click an interval or an event"
+                "<br>to see all that is known of it.</p>")
+
+    def _html(self, details: Details) -> str:
+        theme = self._theme
+        chip = css(class_colour(details.kind, theme.is_dark))
+        head = (f"<table width='100%' cellpadding='0' cellspacing='0' style='margin-top:6px'><tr><td style='padding:4px 10px'>"
+                f"<span style='font-size:15px; font-weight:600'>{escape(details.title)}</span>"
+                f"&nbsp;&nbsp;<span style='color:{chip}; font-size:11px'>{escape(details.kind)}</span><br>"
+                f"<span style='color:{css(theme.dim)}'>{escape(details.subtitle)}</span></td></tr></table>")
+        return head + "".join(map(self._section_html, details.sections))
+
+    def _section_html(self, section: Section) -> str:
+        rows = "".join(map(self._line_html, section.lines))
+        return (f"<p style='margin:10px 10px 2px 10px; font-size:11px; color:{css(self._theme.faint)}'>"
+                f"{escape(section.title.upper())}</p>"
+                f"<table cellpadding='2' cellspacing='0' style='margin:0 8px 4px 8px'>{rows}</table>")
+
+    def _line_html(self, line: Line) -> str:
+        theme = self._theme
+        value = escape(line.text)
+        if line.is_code:
+            value = f"<span style='font-family:\"{self._fixed_family}\"; white-space:pre-wrap'>{value}</span>"
+        if line.event is not None:
+            value = f"<a href='event:{line.event}' style='color:{css(theme.accent)}; text-decoration:none'>{value}</a>"
+        note = f"&nbsp; <span style='color:{css(theme.faint)}; font-size:11px'>{escape(line.note)}</span>" if line.note else ""
+        return (f"<tr><td width='92' style='color:{css(theme.dim)}; padding-right:10px' valign='top'>{escape(line.name)}</td>"
+                f"<td valign='top'>{value}{note}</td></tr>")
+
+    @Slot(QUrl)
+    def _on_link(self, url: QUrl) -> None:
+        if url.scheme() == "event" and url.path().isdigit():
+            self.event_wanted.emit(int(url.path()))

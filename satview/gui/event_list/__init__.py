@@ -1,0 +1,1 @@
+"""The list of events: rows made on demand, whatever their number."""

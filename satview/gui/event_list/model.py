@@ -1,0 +1,109 @@
+"""The item model of the event list: rows are formatted when they show, once, and kept for a while."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Slot
+
+from satview.gui.colours import class_colour
+from satview.gui.theme import Theme, colour
+from satview.session.event_text import COLUMNS, list_row
+from satview.session.open_trace import OpenTrace
+
+Index = QModelIndex | QPersistentModelIndex
+_HEIGHT_LIMIT_PX: Final = 2**31 - 1   # Qt counts the height of all rows in 32 bits
+_CACHED_ROWS: Final = 4096
+_RIGHT: Final = frozenset({0, 1, 2, 3})
+_CLASS_COLUMN: Final = 6
+_ALIGN_RIGHT: Final = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+_DISPLAY: Final = int(Qt.ItemDataRole.DisplayRole)
+_ALIGNMENT: Final = int(Qt.ItemDataRole.TextAlignmentRole)
+_FOREGROUND: Final = int(Qt.ItemDataRole.ForegroundRole)
+_TOOL_TIP: Final = int(Qt.ItemDataRole.ToolTipRole)
+
+
+class EventListModel(QAbstractTableModel):
+    """The events that the filter shows, as a table.
+
+    Rows x height must stay below 2^31 pixels; of a longer trace the model holds a part (`first_row` on), which
+    `bring_in` moves.
+
+    Attributes:
+        first_row: Place in the filtered list of the model's row 0.
+    """
+
+    def __init__(self, opened: OpenTrace, row_height_px: int, theme: Theme, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._opened = opened
+        self._rows = opened.filters.rows
+        self._theme = theme
+        self.first_row = 0
+        self._limit = _HEIGHT_LIMIT_PX // max(1, row_height_px)
+        self._texts = lru_cache(maxsize=_CACHED_ROWS)(self._format)
+        opened.filters.rows_changed.connect(self._on_rows)
+
+    def set_theme(self, theme: Theme) -> None:
+        """Draw in other colours."""
+        self._theme = theme
+
+    @property
+    def total(self) -> int:
+        """How many events pass the filter, in the model or not."""
+        return len(self._opened.trace.events) if self._rows is None else len(self._rows)
+
+    def event_at(self, row: int) -> int:
+        """Return the event of a row of the model."""
+        place = self.first_row + row
+        return place if self._rows is None else int(self._rows[place])
+
+    def bring_in(self, event: int) -> int:
+        """Return the row of an event, or of the next one that shows; moves the part held if it must; -1 if empty."""
+        if not self.total:
+            return -1
+        place = event if self._rows is None else int(np.searchsorted(self._rows, event))
+        place = min(place, self.total - 1)
+        if not self.first_row <= place < self.first_row + self.rowCount():
+            self.beginResetModel()
+            self.first_row = max(0, min(place - self._limit // 2, self.total - self._limit))
+            self._texts.cache_clear()
+            self.endResetModel()
+        return place - self.first_row
+
+    @Slot()
+    def _on_rows(self) -> None:
+        self.beginResetModel()
+        self._rows = self._opened.filters.rows
+        self.first_row = 0
+        self._texts.cache_clear()
+        self.endResetModel()
+
+    def _format(self, row: int) -> tuple[str, ...]:
+        return list_row(self._opened.trace, self.event_at(row), self.event_at(row - 1) if row + self.first_row else None)
+
+    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008  -- Qt's own default
+        return 0 if parent.isValid() else min(self.total - self.first_row, self._limit)
+
+    def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
+        return 0 if parent.isValid() else len(COLUMNS)
+
+    def data(self, index: Index, role: int = _DISPLAY) -> Any:
+        if role == _DISPLAY:
+            return self._texts(index.row())[index.column()] if index.isValid() else None
+        if role == _ALIGNMENT:
+            return _ALIGN_RIGHT if index.column() in _RIGHT else None
+        if role == _FOREGROUND and index.column() == _CLASS_COLUMN and index.isValid():
+            return colour(class_colour(self._texts(index.row())[_CLASS_COLUMN], self._theme.is_dark))
+        if role == _TOOL_TIP and index.isValid():
+            return self._texts(index.row())[index.column()]
+        return None
+
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = _DISPLAY) -> Any:
+        if orientation == Qt.Orientation.Horizontal and 0 <= section < len(COLUMNS):
+            if role == _DISPLAY:
+                return COLUMNS[section]
+            if role == _ALIGNMENT:
+                return _ALIGN_RIGHT if section in _RIGHT else int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        return None

@@ -1,0 +1,145 @@
+"""The event list as a panel: the table, its count, and the state in which the filter shows nothing."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from PySide6.QtCore import QItemSelection, QModelIndex, QPoint, Qt, Signal, Slot
+from PySide6.QtGui import QFontMetrics
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QHeaderView,
+    QLabel,
+    QPushButton,
+    QStackedWidget,
+    QTableView,
+    QVBoxLayout,
+    QWidget,
+)
+
+from satview.gui.event_list.model import EventListModel
+from satview.gui.theme import Theme
+from satview.session.event_text import COLUMNS
+from satview.session.open_trace import OpenTrace
+from satview.session.settings import Settings
+
+# Widths come from these, not from the rows: asking all rows would cost time on every load.
+_SAMPLES: Final = ("10,000,000", "1234.567 890 123 s", "999.9 ms ", "CPU", "devb-eide-server", "12 worker", "INT_HANDLER_ENTR",
+                   "PROCPROCESS_NAME_64", "")
+_COPY_ROWS_MAX: Final = 100_000
+
+
+class EventListPanel(QWidget):
+    """The list of events.
+
+    Signals:
+        menu_wanted: Right click on a row: global place.
+    """
+
+    menu_wanted = Signal(QPoint)
+
+    def __init__(self, opened: OpenTrace, settings: Settings, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._opened = opened
+        height_px = settings.number("events/row_height_px")
+        self.model = EventListModel(opened, height_px, theme, self)
+        self.table = QTableView(self)
+        self._stack = QStackedWidget(self)
+        self._is_following = False
+        self._set_up_table(height_px)
+        self._stack.addWidget(self.table)
+        self._stack.addWidget(self._empty_page())
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self._stack)
+        self.model.modelReset.connect(self._on_reset)
+        self.table.selectionModel().selectionChanged.connect(self._on_rows_selected)
+        opened.selection.changed.connect(self._follow)
+        self._on_reset()
+
+    def set_theme(self, theme: Theme) -> None:
+        """Draw in other colours."""
+        self.model.set_theme(theme)
+        self.table.viewport().update()
+
+    def selected_text(self) -> str:
+        """Return the selected rows as tab-separated text with a line of column names."""
+        rows = sorted(index.row() for index in self.table.selectionModel().selectedRows())[:_COPY_ROWS_MAX]
+        lines = ["\t".join(str(self.model.index(row, column).data() or "") for column in range(len(COLUMNS))) for row in rows]
+        return "\n".join(["\t".join(COLUMNS), *lines]) if lines else ""
+
+    @property
+    def shows_nothing(self) -> bool:
+        """True while the page for an empty list shows."""
+        return self._stack.currentIndex() == 1
+
+    def _set_up_table(self, height_px: int) -> None:
+        table = self.table
+        table.setModel(self.model)
+        table.setAccessibleName("Events")
+        # With this header visible, a reset would ask Python for a text per row: minutes at ten million rows.
+        table.verticalHeader().setVisible(False)
+        table.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        table.verticalHeader().setMinimumSectionSize(height_px)
+        table.verticalHeader().setDefaultSectionSize(height_px)
+        table.horizontalHeader().setStretchLastSection(True)
+        table.horizontalHeader().setHighlightSections(False)
+        table.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerItem)
+        table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        table.setShowGrid(False)
+        table.setAlternatingRowColors(True)
+        table.setWordWrap(False)
+        table.setTabKeyNavigation(False)
+        table.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        table.customContextMenuRequested.connect(self._on_menu)
+        metrics = QFontMetrics(table.font())
+        for column, sample in enumerate(_SAMPLES[:-1]):
+            table.setColumnWidth(column, metrics.horizontalAdvance(max(sample, COLUMNS[column], key=len)) + 24)
+
+    def _empty_page(self) -> QWidget:
+        page = QWidget(self)
+        text = QLabel("No event passes the filter.", page)
+        text.setProperty("role", "dim")
+        self._show_all = QPushButton("Show all events", page)
+        self._show_all.clicked.connect(self._opened.filters.show_all)
+        layout = QVBoxLayout(page)
+        layout.addStretch()
+        layout.addWidget(text, alignment=Qt.AlignmentFlag.AlignHCenter)
+        layout.addWidget(self._show_all, alignment=Qt.AlignmentFlag.AlignHCenter)
+        layout.addStretch()
+        return page
+
+    @Slot()
+    def _on_reset(self) -> None:
+        is_filtered_empty = self.model.total == 0
+        self._show_all.setVisible(self._opened.filters.is_active)
+        self._stack.setCurrentIndex(1 if is_filtered_empty else 0)
+        self._follow()
+
+    @Slot()
+    def _follow(self) -> None:
+        """Show the selected event in the list."""
+        event = self._opened.selection.event
+        current = self.table.currentIndex()
+        if event is None or (current.isValid() and self.model.event_at(current.row()) == event):
+            return
+        row = self.model.bring_in(event)
+        if row < 0:
+            return
+        self._is_following = True
+        if self.model.event_at(row) == event:
+            self.table.selectRow(row)
+        else:
+            self.table.clearSelection()
+        self.table.scrollTo(self.model.index(row, 0), QAbstractItemView.ScrollHint.PositionAtCenter)
+        self._is_following = False
+
+    @Slot(QItemSelection, QItemSelection)
+    def _on_rows_selected(self, _selected: QItemSelection, _deselected: QItemSelection) -> None:
+        current: QModelIndex = self.table.currentIndex()
+        if not self._is_following and current.isValid() and self.table.selectionModel().isRowSelected(current.row()):
+            self._opened.select_event(self.model.event_at(current.row()))
+
+    @Slot(QPoint)
+    def _on_menu(self, place: QPoint) -> None:
+        self.menu_wanted.emit(self.table.viewport().mapToGlobal(place))

@@ -1,0 +1,113 @@
+"""The find bar under the swimlanes."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QPushButton, QWidget
+
+from satview.session.open_trace import OpenTrace
+from satview.session.step import BACK, ON
+
+_TYPING_MS = 200
+
+
+class FindBar(QWidget):
+    """Finds while one types; Enter goes to the next hit, Shift+Enter to the one before, Escape leaves.
+
+    Signals:
+        step_wanted: Go to the next (1) or previous (-1) hit.
+        closed: The bar was left.
+    """
+
+    step_wanted = Signal(int)
+    closed = Signal()
+
+    def __init__(self, opened: OpenTrace, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._opened = opened
+        self.line = QLineEdit(self)
+        self.line.setPlaceholderText("Event, class, process or thread; /pattern/ for a regular expression")
+        self.line.setClearButtonEnabled(True)
+        self.count = QLabel(self)
+        self.count.setProperty("role", "dim")
+        self.count.setMinimumWidth(160)
+        self._typing = QTimer(self)
+        self._typing.setSingleShot(True)
+        self._typing.setInterval(_TYPING_MS)
+        self._typing.timeout.connect(self._find)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(10, 6, 10, 6)
+        row.addWidget(QLabel("Find", self))
+        row.addWidget(self.line, 1)
+        row.addWidget(self.count)
+        for title, slot in (("Previous", self._on_previous), ("Next", self._on_next), ("Close", self.leave)):
+            button = QPushButton(title, self)
+            button.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+            button.clicked.connect(slot)
+            row.addWidget(button)
+        self.line.textChanged.connect(self._on_text)
+        self.line.installEventFilter(self)
+        opened.search.changed.connect(self._show_count)
+        opened.selection.changed.connect(self._show_count)
+        self.hide()
+
+    def start(self) -> None:
+        """Show the bar and take the keyboard."""
+        self.show()
+        self.line.setFocus()
+        self.line.selectAll()
+
+    @Slot()
+    def leave(self) -> None:
+        """Hide the bar; hits stay marked until the text is cleared."""
+        self.hide()
+        self.closed.emit()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.KeyPress and isinstance(event, QKeyEvent):
+            if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+                if self._typing.isActive():
+                    self._find()
+                is_back = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
+                self.step_wanted.emit(BACK if is_back else ON)
+                return True
+            if event.key() == Qt.Key.Key_Escape:
+                self.leave()
+                return True
+        return False
+
+    @Slot()
+    def _find(self) -> None:
+        self._typing.stop()
+        if self.line.text().strip() != self._opened.search.text:
+            self._opened.search.find(self.line.text())
+
+    @Slot(str)
+    def _on_text(self, _text: str) -> None:
+        self._typing.start()
+
+    @Slot()
+    def _on_next(self) -> None:
+        self.step_wanted.emit(ON)
+
+    @Slot()
+    def _on_previous(self) -> None:
+        self.step_wanted.emit(BACK)
+
+    @Slot()
+    def _show_count(self) -> None:
+        search, event = self._opened.search, self._opened.selection.event
+        if search.error:
+            text = search.error
+        elif not search.text:
+            text = ""
+        elif search.is_pending:
+            text = "Looking\N{HORIZONTAL ELLIPSIS}"
+        elif not len(search.hits):
+            text = "No hits"
+        else:
+            place = int(search.hits.searchsorted(event)) if event is not None else len(search.hits)
+            is_hit = place < len(search.hits) and int(search.hits[place]) == event
+            text = f"{place + 1:,} of {len(search.hits):,}" if is_hit else f"{len(search.hits):,} hits"
+        self.count.setText(text)

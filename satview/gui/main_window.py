@@ -1,0 +1,214 @@
+"""The main window: pages while no trace is open, the workspace while one is, menus from the commands."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QByteArray, QPoint, QSize, Qt, Signal, Slot
+from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
+from PySide6.QtWidgets import QMainWindow, QMenu, QStackedWidget, QToolBar
+
+from satview.gui.actions import CommandActions
+from satview.gui.pages import FailedPage, LoadingPage, WelcomePage
+from satview.gui.theme import Theme
+from satview.gui.trace_commands import TraceCommands
+from satview.gui.window_commands import WindowCommands
+from satview.session.command_table import COMMANDS
+from satview.session.commands import CommandRegistry
+from satview.session.recent_files import RecentFiles
+from satview.session.session import Session, Stage
+from satview.session.settings import Settings
+
+if TYPE_CHECKING:
+    from satview.gui.workspace import Workspace
+
+_CONTEXT = ("view.focus", "marks.range", "go.partner", None, "filter.only_thread", "filter.hide_thread", "filter.only_event",
+            "filter.hide_event", "filter.show_all", None, "lanes.pin", "lanes.hide", "lanes.show_all", None, "edit.copy")
+
+
+class MainWindow(QMainWindow):
+    """One window with at most one trace.
+
+    Attributes:
+        session: Its document.
+        registry: Its commands.
+        workspace: The views of the open trace, or None.
+
+    Signals:
+        files_wanted: Files were chosen or dropped: paths.
+        window_wanted: Another empty window is wanted.
+        quit_wanted: All windows are to close.
+    """
+
+    files_wanted = Signal(list)
+    window_wanted = Signal()
+    quit_wanted = Signal()
+
+    def __init__(self, settings: Settings, recent: RecentFiles, theme: Theme) -> None:
+        super().__init__()
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setAcceptDrops(True)
+        self.setWindowTitle("satview")
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
+        self.setDockOptions(QMainWindow.DockOption.AnimatedDocks | QMainWindow.DockOption.AllowTabbedDocks
+                            | QMainWindow.DockOption.AllowNestedDocks)
+        self.resize(1440, 900)
+        self.settings = settings
+        self.recent = recent
+        self.theme = theme
+        self.workspace: Workspace | None = None
+        self.session = Session(settings, self)
+        self.registry = CommandRegistry(COMMANDS)
+        trace_commands = TraceCommands(self, settings)
+        WindowCommands(self, settings).bind(self.registry)
+        trace_commands.bind(self.registry)
+        self.actions_by_id = CommandActions(self.registry, trace_commands.is_met, self)
+        self.actions_by_id.fill_menus(self)
+        self._recent_menu = QMenu("Open &recent", self)
+        self._recent_menu.aboutToShow.connect(self._fill_recent)
+        self._set_up_bars()
+        self._set_up_pages()
+        self.set_theme(theme)
+        self._restore_geometry()
+        self.session.stage_changed.connect(self._on_stage)
+        self.actions_by_id.refresh()
+
+    def set_theme(self, theme: Theme) -> None:
+        """Draw in other colours."""
+        self.theme = theme
+        self.actions_by_id.set_theme(theme)
+        if self.workspace is not None:
+            self.workspace.set_theme(theme)
+
+    def _set_up_bars(self) -> None:
+        bar = QToolBar("Tools", self)
+        bar.setObjectName("toolbar")
+        bar.setMovable(False)
+        bar.setIconSize(QSize(18, 18))
+        bar.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonIconOnly)
+        self.actions_by_id.fill_toolbar(bar)
+        self.addToolBar(bar)
+        self.setCorner(Qt.Corner.BottomRightCorner, Qt.DockWidgetArea.RightDockWidgetArea)
+        first_menu = self.menuBar().actions()[0].menu()
+        assert isinstance(first_menu, QMenu)
+        first_menu.insertMenu(self.actions_by_id.by_id["file.reload"], self._recent_menu)
+        self.statusBar().setSizeGripEnabled(False)
+
+    def _set_up_pages(self) -> None:
+        self._pages = QStackedWidget(self)
+        self.welcome = WelcomePage(self.recent, self)
+        self.loading = LoadingPage(self)
+        self.failed = FailedPage(self)
+        for page in (self.welcome, self.loading, self.failed):
+            self._pages.addWidget(page)
+        self.setCentralWidget(self._pages)
+        run = self.registry["file.open"].run
+        self.welcome.open_wanted.connect(run)
+        self.welcome.file_wanted.connect(self.session.open)
+        self.loading.cancel_wanted.connect(self.session.cancel)
+        self.session.progress.connect(self.loading.set_progress)
+        self.failed.open_wanted.connect(run)
+        self.failed.retry_wanted.connect(self._retry)
+
+    def _restore_geometry(self) -> None:
+        stored = self.settings.text("window/geometry")
+        if stored:
+            self.restoreGeometry(QByteArray.fromBase64(QByteArray(stored.encode("ascii", "ignore"))))
+
+    @Slot()
+    def _on_stage(self) -> None:
+        stage, path = self.session.stage, self.session.path
+        if stage is not Stage.READY:
+            self._leave_workspace()
+        if stage is Stage.LOADING and path is not None:
+            self.loading.begin(path)
+            self._pages.setCurrentWidget(self.loading)
+        elif stage is Stage.FAILED and path is not None and self.session.error is not None:
+            self.failed.show_error(path, self.session.error)
+            self._pages.setCurrentWidget(self.failed)
+        elif stage is Stage.READY:
+            self._enter_workspace()
+        else:
+            self._pages.setCurrentWidget(self.welcome)
+        self.setWindowTitle(f"{path.name} \N{EM DASH} satview" if path is not None else "satview")
+        self.actions_by_id.refresh()
+
+    def _enter_workspace(self) -> None:
+        from satview.gui.workspace import Workspace  # brings numpy: not before the first window shows
+
+        opened = self.session.opened
+        assert opened is not None
+        self.workspace = Workspace(opened, self.settings, self.theme, self)
+        self._pages.addWidget(self.workspace)
+        self._pages.setCurrentWidget(self.workspace)
+        self.actions_by_id.attach_lane_keys(self.workspace.area)
+        refresh = self.actions_by_id.refresh
+        for signal in (opened.selection.changed, opened.selection.range_changed, opened.search.changed):
+            signal.connect(refresh)
+        self.workspace.area.menu_wanted.connect(self._show_context_menu)
+        self.workspace.events.menu_wanted.connect(self._show_context_menu)
+        for dock in self.workspace.docks.values():
+            dock.visibilityChanged.connect(refresh)
+        self.recent.add(opened.trace.path)
+        self.workspace.area.view.setFocus()
+
+    def _leave_workspace(self) -> None:
+        if self.workspace is None:
+            return
+        work, self.workspace = self.workspace, None
+        work.close_down()
+        self._pages.removeWidget(work)
+        work.deleteLater()
+
+    @Slot()
+    def _retry(self) -> None:
+        if self.session.path is not None:
+            self.session.open(self.session.path)
+
+    @Slot(QPoint)
+    def _show_context_menu(self, place: QPoint) -> None:
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.actions_by_id.refresh()
+        for command_id in _CONTEXT:
+            if command_id is None:
+                menu.addSeparator()
+            else:
+                menu.addAction(self.actions_by_id.by_id[command_id])
+        menu.popup(place)
+
+    @Slot()
+    def _fill_recent(self) -> None:
+        self._recent_menu.clear()
+        for file in self.recent.files():
+            action = self._recent_menu.addAction(file.name)
+            action.setToolTip(str(file))
+            action.setData(str(file))
+            action.triggered.connect(self._on_recent)
+        if self._recent_menu.isEmpty():
+            self._recent_menu.addAction("No recent files").setEnabled(False)
+
+    @Slot()
+    def _on_recent(self) -> None:
+        action = self.sender()
+        self.files_wanted.emit([Path(action.data())])  # type: ignore[attr-defined]  # the sender is a QAction
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if any(url.isLocalFile() for url in event.mimeData().urls()):
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        paths = [Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()]
+        if paths:
+            event.acceptProposedAction()
+            self.files_wanted.emit(paths)
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        self._leave_workspace()
+        self.settings.set("window/geometry", base64.b64encode(self.saveGeometry().data()).decode("ascii"))
+        self.session.shut_down()
+        # Bindings hold the window; without them nothing keeps it alive.
+        self.registry.clear()
+        super().closeEvent(event)

@@ -1,0 +1,92 @@
+"""The list of problems of the trace; a click goes to the place."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import QHeaderView, QLabel, QStackedWidget, QTreeWidget, QTreeWidgetItem, QVBoxLayout, QWidget
+
+from satview.base.time import format_time
+from satview.gui.theme import Theme, colour
+from satview.session.open_trace import OpenTrace
+from satview.store.problems import KINDS, Problem
+
+_TIME: Final = int(Qt.ItemDataRole.UserRole)
+
+
+class ProblemsPanel(QWidget):
+    """Problems by kind, each with its places.
+
+    Signals:
+        time_wanted: A problem with a place in time was clicked: its cycles.
+    """
+
+    time_wanted = Signal(object)   # an int; Qt's own int has 32 bits
+
+    def __init__(self, opened: OpenTrace, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._opened = opened
+        self._theme = theme
+        self.tree = QTreeWidget(self)
+        self.tree.setAccessibleName("Problems")
+        self.tree.setHeaderLabels(["Problem", "Count", "Time", "Place", "Detail"])
+        self.tree.setUniformRowHeights(True)
+        self.tree.header().setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
+        self._fill()
+        self.tree.itemClicked.connect(self._on_item)
+        self.tree.itemActivated.connect(self._on_item)
+        self._stack = QStackedWidget(self)
+        self._stack.addWidget(self.tree)
+        fine = QLabel("No problems: every slot of the file was understood.", self)
+        fine.setProperty("role", "dim")
+        fine.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._stack.addWidget(fine)
+        self._stack.setCurrentIndex(0 if len(opened.trace.problems) else 1)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self._stack)
+
+    def set_theme(self, theme: Theme) -> None:
+        """Draw in other colours."""
+        self._theme = theme
+        for i in range(self.tree.topLevelItemCount()):
+            item = self.tree.topLevelItem(i)
+            if item is not None:
+                item.setForeground(0, colour(theme.error if item.data(0, _TIME + 1) else theme.warning))
+
+    def _fill(self) -> None:
+        problems = self._opened.trace.problems
+        for slug, count in problems.counts().items():
+            kind = KINDS[slug]
+            top = QTreeWidgetItem(self.tree, [kind.title, f"{count:,}", "", "", kind.meaning])
+            top.setData(0, _TIME + 1, kind.costs_data)
+            top.setToolTip(4, kind.meaning)
+            for problem in problems:
+                if problem.kind is kind:
+                    self._add(top, problem)
+            left_out = problems.suppressed.get(slug, 0)
+            if left_out:
+                QTreeWidgetItem(top, [f"\N{HORIZONTAL ELLIPSIS} {left_out:,} more of this kind"])
+            top.setTextAlignment(1, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+            top.setExpanded(top.childCount() <= 5)
+        self.set_theme(self._theme)
+        for column, width_px in enumerate((260, 70, 170, 130)):
+            self.tree.setColumnWidth(column, width_px)
+
+    def _add(self, top: QTreeWidgetItem, problem: Problem) -> None:
+        place = f"byte 0x{problem.offset:x}" if problem.offset is not None else ""
+        if problem.line is not None:
+            place = f"line {problem.line:,}"
+        time = format_time(self._opened.trace.clock.ns(problem.time_cycles)) if problem.time_cycles is not None else ""
+        item = QTreeWidgetItem(top, [problem.detail, f"{problem.count:,}", time, f"{problem.file} {place}".strip(), ""])
+        item.setData(0, _TIME, problem.time_cycles)
+        item.setToolTip(0, problem.detail)
+        item.setTextAlignment(1, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        item.setFirstColumnSpanned(False)
+
+    @Slot(QTreeWidgetItem, int)
+    def _on_item(self, item: QTreeWidgetItem, _column: int) -> None:
+        cycles = item.data(0, _TIME)
+        if isinstance(cycles, int):
+            self.time_wanted.emit(cycles)

@@ -1,0 +1,184 @@
+"""A line and a list over the window: commands by name, lanes by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from PySide6.QtCore import QEvent, QObject, Qt, Slot
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
+
+from satview.base.errors import UsageError
+
+_ROWS_MAX: Final = 200
+_WIDTH_PX: Final = 520
+_CHOICE: Final = int(Qt.ItemDataRole.UserRole)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One entry.
+
+    Attributes:
+        text: What is searched and shown.
+        note: Shown at the right: keys, numbers.
+        run: What happens when it is chosen.
+    """
+
+    text: str
+    note: str
+    run: Callable[[], None]
+
+
+class QuickPick(QFrame):
+    """Closes itself when something is chosen, on Escape, and when it loses the focus."""
+
+    def __init__(self, choices: list[Choice], placeholder: str, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setProperty("role", "card")
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setAutoFillBackground(True)
+        self._choices = choices
+        self.line = QLineEdit(self)
+        self.line.setPlaceholderText(placeholder)
+        self.list = QListWidget(self)
+        self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.list.setUniformItemSizes(True)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(10, 10, 10, 10)
+        layout.addWidget(self.line)
+        layout.addWidget(self.list)
+        self.line.textChanged.connect(self._fill)
+        self.line.installEventFilter(self)
+        self.list.itemClicked.connect(self._choose)
+        self._fill("")
+        self.resize(min(_WIDTH_PX, parent.width() - 40), min(380, parent.height() - 60))
+        self.move((parent.width() - self.width()) // 2, 48)
+        self.show()
+        self.raise_()
+        self.line.setFocus()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Let arrows move in the list while the line has the focus."""
+        if event.type() == QEvent.Type.KeyPress and isinstance(event, QKeyEvent):
+            return self._on_key(Qt.Key(event.key()))
+        if event.type() == QEvent.Type.FocusOut:
+            self.close()
+        return False
+
+    def _on_key(self, key: Qt.Key) -> bool:
+        steps = {Qt.Key.Key_Down: 1, Qt.Key.Key_Up: -1, Qt.Key.Key_PageDown: 10, Qt.Key.Key_PageUp: -10}
+        if key in steps:
+            self.list.setCurrentRow(min(max(self.list.currentRow() + steps[key], 0), self.list.count() - 1))
+        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            item = self.list.currentItem()
+            if item is not None:
+                self._choose(item)
+        elif key == Qt.Key.Key_Escape:
+            self.close()
+        else:
+            return False
+        return True
+
+    @Slot(str)
+    def _fill(self, text: str) -> None:
+        self.list.clear()
+        scored = [(score(choice.text, text), i) for i, choice in enumerate(self._choices)]
+        for points, i in sorted(scored, key=lambda pair: (-pair[0], pair[1]))[:_ROWS_MAX]:
+            if points <= 0:
+                break
+            self._add(self._choices[i])
+        if self.list.count():
+            self.list.setCurrentRow(0)
+
+    def _add(self, choice: Choice) -> None:
+        item = QListWidgetItem(self.list)
+        row = QWidget(self.list)
+        box = QHBoxLayout(row)
+        box.setContentsMargins(8, 3, 10, 3)
+        box.addWidget(QLabel(choice.text, row))
+        box.addStretch()
+        note = QLabel(choice.note, row)
+        note.setProperty("role", "faint")
+        box.addWidget(note)
+        item.setData(_CHOICE, choice)
+        item.setSizeHint(row.sizeHint())
+        self.list.setItemWidget(item, row)
+
+    @Slot(QListWidgetItem)
+    def _choose(self, item: QListWidgetItem) -> None:
+        choice = item.data(_CHOICE)
+        self.close()
+        choice.run()
+
+
+def score(text: str, asked: str) -> int:
+    """Return how well a text fits what was typed: 0 = not at all; whole words beat letters in order."""
+    text, asked = text.casefold(), asked.casefold().strip()
+    if not asked:
+        return 1
+    place = text.find(asked)
+    if place >= 0:
+        return 1000 - min(place, 400) - min(len(text), 400) + (300 if place == 0 or not text[place - 1].isalnum() else 0)
+    words = asked.split()
+    if len(words) > 1 and all(word in text for word in words):
+        return 200
+    at = -1
+    for letter in asked:
+        at = text.find(letter, at + 1)
+        if at < 0:
+            return 0
+    return max(1, 100 - len(text))
+
+
+class LinePrompt(QFrame):
+    """Asks for one line over the window; what is wrong with it stands under the line."""
+
+    def __init__(self, title: str, placeholder: str, accept: Callable[[str], None], parent: QWidget, text: str = "") -> None:
+        super().__init__(parent)
+        self.setProperty("role", "card")
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self._accept = accept
+        self.line = QLineEdit(text, self)
+        self.line.setPlaceholderText(placeholder)
+        self.error = QLabel(self)
+        self.error.setProperty("role", "error")
+        self.error.setWordWrap(True)
+        self.error.hide()
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(14, 12, 14, 12)
+        layout.addWidget(QLabel(title, self))
+        layout.addWidget(self.line)
+        layout.addWidget(self.error)
+        self.line.installEventFilter(self)
+        self.resize(min(_WIDTH_PX, parent.width() - 40), self.sizeHint().height())
+        self.move((parent.width() - self.width()) // 2, 48)
+        self.show()
+        self.raise_()
+        self.line.setFocus()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Take Enter and Escape; close when the keyboard goes elsewhere."""
+        if event.type() == QEvent.Type.KeyPress and isinstance(event, QKeyEvent):
+            if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+                self._try()
+                return True
+            if event.key() == Qt.Key.Key_Escape:
+                self.close()
+                return True
+        if event.type() == QEvent.Type.FocusOut:
+            self.close()
+        return False
+
+    def _try(self) -> None:
+        try:
+            self._accept(self.line.text())
+        except UsageError as error:
+            text = str(error)
+            self.error.setText(text[:1].upper() + text[1:] + ".")
+            self.error.show()
+            self.adjustSize()
+        else:
+            self.close()

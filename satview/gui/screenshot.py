@@ -1,0 +1,114 @@
+"""A picture of the whole window, made by the program itself; needs no display."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from satview.base.errors import SatviewError, UsageError
+
+_PATIENCE_S: Final = 600
+
+
+@dataclass(frozen=True, slots=True)
+class ScreenshotRequest:
+    """What to draw.
+
+    Attributes:
+        trace: The file to open.
+        output: Where the PNG goes.
+        width_px, height_px: Size of the window in logical pixels.
+        scale: 1 or 2 device pixels per logical one.
+        theme: `light` or `dark`.
+        range_text: `A..B`, or empty for the whole trace.
+        event: Number of the event to select, from 1; None for none.
+    """
+
+    trace: Path
+    output: Path
+    width_px: int = 1600
+    height_px: int = 1000
+    scale: int = 1
+    theme: str = "light"
+    range_text: str = ""
+    event: int | None = None
+
+
+def take(request: ScreenshotRequest) -> int:
+    """Open the trace, draw the window, save the picture.
+
+    Returns:
+        Exit code: 0; 1 if the trace lost data.
+
+    Raises:
+        TraceFormatError: The file is no trace.
+        UsageError: Range, event or output file do not fit.
+    """
+    if request.scale != 1:
+        os.environ["QT_SCALE_FACTOR"] = str(request.scale)
+    if not sys.platform.startswith(("win", "darwin", "cygwin")):
+        os.environ["QT_QPA_PLATFORM"] = "offscreen"   # no window flashes up, and no display is needed
+    from PySide6.QtCore import QDeadlineTimer, QEventLoop
+
+    from satview.gui.application import Application, make_qt_application, silence_offscreen
+    from satview.gui.main_window import MainWindow
+    from satview.session.recent_files import RecentFiles
+    from satview.session.session import Stage
+    from satview.session.settings import Settings
+
+    silence_offscreen()
+    app = make_qt_application()
+    settings = Settings(None)
+    settings.set("window/theme", request.theme)
+    application = Application(settings, RecentFiles(None, 0))
+    window: MainWindow = application.new_window()
+    window.resize(request.width_px, request.height_px)
+    window.session.open(request.trace)
+    deadline = QDeadlineTimer(_PATIENCE_S * 1000)
+    flags = QEventLoop.ProcessEventsFlag.WaitForMoreEvents
+
+    def wait_while_loading() -> None:
+        while window.session.stage is Stage.LOADING and not deadline.hasExpired():
+            app.processEvents(flags, 100)
+
+    try:
+        wait_while_loading()
+        if window.session.error is not None:
+            if isinstance(window.session.error, SatviewError):
+                raise window.session.error
+            raise RuntimeError("the trace could not be read") from window.session.error
+        _look_at(window, request)
+        while not _is_settled(window) and not deadline.hasExpired():
+            app.processEvents(flags, 50)
+        if not window.grab().save(str(request.output), "PNG"):
+            raise UsageError(f"{request.output} could not be written")
+        assert window.session.opened is not None
+        return 1 if window.session.opened.trace.problems.cost_data else 0
+    finally:
+        window.close()
+        app.processEvents()
+
+
+def _look_at(window: object, request: ScreenshotRequest) -> None:
+    from satview.gui.main_window import MainWindow
+    from satview.session.time_text import parse_range
+
+    assert isinstance(window, MainWindow)
+    work = window.workspace
+    assert work is not None
+    if request.event is not None:
+        work.navigation.show_place(f"#{request.event}")
+    if request.range_text:
+        opened = work.opened
+        opened.viewport.jump(parse_range(request.range_text, opened.trace.clock, opened.viewport.limits))
+
+
+def _is_settled(window: object) -> bool:
+    from satview.gui.main_window import MainWindow
+
+    assert isinstance(window, MainWindow)
+    work = window.workspace
+    return work is None or not work.opened.lanes.rows or work.area.view.source.is_refined

@@ -1,0 +1,67 @@
+"""The settings, made from their rows."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QDialog,
+    QDialogButtonBox,
+    QFormLayout,
+    QLabel,
+    QSpinBox,
+    QVBoxLayout,
+    QWidget,
+)
+
+from satview.session.settings import SETTINGS, Setting, Settings
+
+
+class SettingsDialog(QDialog):
+    """Every change takes effect and is stored at once."""
+
+    def __init__(self, settings: Settings, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowTitle("Settings")
+        self._settings = settings
+        form = QFormLayout()
+        form.setVerticalSpacing(10)
+        form.setHorizontalSpacing(18)
+        for row in SETTINGS:
+            if row.is_shown:
+                form.addRow(QLabel(row.help.rstrip("."), self), self._editor(row))
+        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
+        buttons.rejected.connect(self.close)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(20, 18, 20, 16)
+        layout.setSpacing(16)
+        layout.addLayout(form)
+        layout.addWidget(buttons)
+
+    def _editor(self, row: Setting) -> QWidget:
+        set_value = partial(self._settings.set, row.key)
+        if isinstance(row.default, bool):
+            box = QCheckBox(self)
+            box.setChecked(self._settings.flag(row.key))
+            box.toggled.connect(set_value)
+            return self._named(box, row)
+        if isinstance(row.default, int):
+            spin = QSpinBox(self)
+            spin.setRange(row.low, row.high)
+            spin.setValue(self._settings.number(row.key))
+            spin.valueChanged.connect(set_value)
+            return self._named(spin, row)
+        combo = QComboBox(self)
+        combo.addItems(list(row.choices))
+        combo.setCurrentText(self._settings.text(row.key))
+        combo.currentTextChanged.connect(set_value)
+        return self._named(combo, row)
+
+    def _named(self, widget: QWidget, row: Setting) -> QWidget:
+        widget.setObjectName(row.key)
+        widget.setAccessibleName(row.help)
+        return widget

@@ -1,0 +1,92 @@
+"""The status bar: time at the mouse, cursors and range with their lengths, what shows, problems."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Signal, Slot
+from PySide6.QtWidgets import QLabel, QStatusBar, QToolButton, QWidget
+
+from satview.base.time import TimeWindow, format_duration, format_time
+from satview.session.open_trace import OpenTrace
+
+
+class StatusFields(QWidget):
+    """Owns the fields that show while a trace is open; puts them into a status bar and takes them out again.
+
+    Signals:
+        problems_wanted: The number of problems was clicked.
+    """
+
+    problems_wanted = Signal()
+
+    def __init__(self, opened: OpenTrace, bar: QStatusBar) -> None:
+        super().__init__(bar)
+        self.hide()
+        self._opened = opened
+        self._bar = bar
+        self.mouse, self.cursors, self.time_range, self.window_field = (QLabel(bar) for _ in range(4))
+        self.problems = QToolButton(bar)
+        self.problems.clicked.connect(self.problems_wanted)
+        for label in (self.mouse, self.cursors, self.time_range):
+            bar.addWidget(label)
+        for widget in (self.window_field, self.problems):
+            bar.addPermanentWidget(widget)
+        opened.selection.mouse_changed.connect(self._show_mouse)
+        opened.selection.cursors_changed.connect(self._show_cursors)
+        opened.selection.range_changed.connect(self._show_range)
+        opened.viewport.window_changed.connect(self._show_window)
+        opened.filters.rows_changed.connect(self._show_window)
+        for show in (self._show_mouse, self._show_cursors, self._show_range, self._show_window, self._show_problems):
+            show()
+
+    def take_out(self) -> None:
+        """Leave the status bar."""
+        for widget in (self.mouse, self.cursors, self.time_range, self.window_field, self.problems):
+            self._bar.removeWidget(widget)
+            widget.deleteLater()
+        self.deleteLater()
+
+    @Slot()
+    def _show_mouse(self) -> None:
+        cycles = self._opened.selection.mouse_cycles
+        self.mouse.setText(self._time(cycles) if cycles is not None else "\N{EM DASH}")
+
+    @Slot()
+    def _show_cursors(self) -> None:
+        first, second = self._opened.selection.cursor_a, self._opened.selection.cursor_b
+        parts = [f"{letter} {self._time(cycles)}" for letter, cycles in (("A", first), ("B", second)) if cycles is not None]
+        if first is not None and second is not None:
+            parts.append(f"\N{GREEK CAPITAL LETTER DELTA} {self._length(second - first)}")
+        self.cursors.setText("   ".join(parts))
+        self.cursors.setVisible(bool(parts))
+
+    @Slot()
+    def _show_range(self) -> None:
+        time_range = self._opened.selection.time_range
+        self.time_range.setVisible(time_range is not None)
+        if time_range is not None:
+            rows = self._opened.trace.rows_between(time_range)
+            self.time_range.setText(f"Range {self._time(time_range.start)} \N{EN DASH} {self._time(time_range.end)}"
+                                    f"   \N{GREEK CAPITAL LETTER DELTA} {self._length(time_range.length)}"
+                                    f"   {rows.stop - rows.start:,} events")
+
+    @Slot()
+    def _show_window(self) -> None:
+        window: TimeWindow = self._opened.viewport.window
+        filters = self._opened.filters
+        text = f"Showing {self._length(window.length)}"
+        if filters.is_active:
+            text += f"   filter: {filters.row_count:,} of {len(self._opened.trace.events):,} events"
+        self.window_field.setText(text)
+
+    @Slot()
+    def _show_problems(self) -> None:
+        counts = self._opened.trace.problems.counts()
+        kinds = len(counts)
+        self.problems.setText(f"{kinds} kind{'s' if kinds != 1 else ''} of problems" if kinds else "No problems")
+        self.problems.setToolTip("\n".join(f"{slug}: {count:,}" for slug, count in counts.items()))
+
+    def _time(self, cycles: int) -> str:
+        return format_time(self._opened.trace.clock.ns(cycles))
+
+    def _length(self, cycles: int) -> str:
+        return format_duration(self._opened.trace.clock.duration_ns(cycles))

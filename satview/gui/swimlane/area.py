@@ -1,0 +1,141 @@
+"""The swimlane area: overview, ruler, names, lanes, scroll bar and legend, put together."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPoint, Qt, Signal, Slot
+from PySide6.QtGui import QImage
+from PySide6.QtWidgets import QGridLayout, QLabel, QScrollBar, QWidget
+
+from satview.gui.swimlane.hover import HoverCard
+from satview.gui.swimlane.labels import LaneLabels
+from satview.gui.swimlane.legend import Legend
+from satview.gui.swimlane.mouse import SwimlaneMouse
+from satview.gui.swimlane.overview import OverviewStrip
+from satview.gui.swimlane.ruler import Ruler
+from satview.gui.swimlane.view import SwimlaneView
+from satview.gui.theme import Theme
+from satview.session.marks import Mark
+from satview.session.open_trace import OpenTrace
+from satview.session.settings import Settings
+
+
+class SwimlaneArea(QWidget):
+    """All that shows lanes.
+
+    Attributes:
+        view: The lanes themselves; has the focus for keys.
+
+    Signals:
+        menu_wanted: Right click on a lane: global place.
+        fit_wanted: Double click on a lane.
+    """
+
+    menu_wanted = Signal(QPoint)
+    fit_wanted = Signal()
+
+    def __init__(self, opened: OpenTrace, settings: Settings, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._opened = opened
+        self._settings = settings
+        self.view = SwimlaneView(opened, theme, self)
+        self.labels = LaneLabels(opened, self.view, theme, self)
+        self.ruler = Ruler(opened, theme, self)
+        self.overview = OverviewStrip(opened, theme, self)
+        self.legend = Legend(opened, theme, self)
+        self.hover = HoverCard(self)
+        self._mouse = SwimlaneMouse(self.view, opened, settings, self.hover)
+        self._bar = QScrollBar(Qt.Orientation.Vertical, self)
+        self._lay_out()
+        self._connect()
+        self.legend.setVisible(settings.flag("swimlane/show_legend"))
+        self._on_scrolled()
+
+    def set_theme(self, theme: Theme) -> None:
+        """Draw in other colours."""
+        for part in (self.view, self.labels, self.ruler, self.overview, self.legend):
+            part.set_theme(theme)
+
+    def picture(self) -> QImage:
+        """Return what the area shows."""
+        self.hover.hide()
+        return self.grab().toImage()
+
+    def close_down(self) -> None:
+        """Stop everything in the background."""
+        self.view.source.close()
+
+    def _lay_out(self) -> None:
+        head, scale_head = QLabel("Whole trace", self), QLabel("Time", self)
+        for label in (head, scale_head):
+            label.setProperty("role", "head")
+        self._heads = (head, scale_head)
+        grid = QGridLayout(self)
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.setSpacing(0)
+        grid.addWidget(head, 0, 0)
+        grid.addWidget(self.overview, 0, 1)
+        grid.addWidget(scale_head, 1, 0)
+        grid.addWidget(self.ruler, 1, 1)
+        grid.addWidget(self.labels, 2, 0)
+        grid.addWidget(self.view, 2, 1)
+        grid.addWidget(self._bar, 2, 2)
+        grid.addWidget(self.legend, 3, 0, 1, 3)
+        grid.setColumnStretch(1, 1)
+        grid.setRowStretch(2, 1)
+        self._set_label_width(self._settings.number("swimlane/label_width_px"))
+
+    def _connect(self) -> None:
+        self.view.scrolled.connect(self._on_scrolled)
+        self._bar.valueChanged.connect(self.view.scroll_to)
+        self.labels.width_wanted.connect(self._set_label_width)
+        self.labels.width_chosen.connect(self._on_width_chosen)
+        self.labels.menu_wanted.connect(self.menu_wanted)
+        self._mouse.menu_wanted.connect(self.menu_wanted)
+        self._mouse.fit_wanted.connect(self.fit_wanted)
+        self._mouse.lane_height_wanted.connect(self.change_lane_height)
+        self.ruler.mark_clicked.connect(self._on_mark)
+        self._settings.changed.connect(self._on_setting)
+        self._opened.selection.changed.connect(self._on_selection)
+
+    @Slot(int)
+    def _set_label_width(self, width_px: int) -> None:
+        width_px = min(max(80, width_px), 600)
+        for widget in (self.labels, *self._heads):
+            widget.setFixedWidth(width_px)
+
+    @Slot(int)
+    def change_lane_height(self, change_px: int) -> None:
+        """Make lanes taller or shorter."""
+        self._settings.set("swimlane/lane_height_px", self._settings.number("swimlane/lane_height_px") + change_px * 2)
+
+    @Slot()
+    def _on_scrolled(self) -> None:
+        height = self._opened.lanes.height_px
+        self._bar.blockSignals(True)
+        self._bar.setRange(0, max(0, height - self.view.height()))
+        self._bar.setPageStep(max(1, self.view.height()))
+        self._bar.setSingleStep(self._settings.number("swimlane/lane_height_px"))
+        self._bar.setValue(self.view.scroll_px)
+        self._bar.setVisible(self._bar.maximum() > 0)
+        self._bar.blockSignals(False)
+
+    @Slot()
+    def _on_width_chosen(self) -> None:
+        self._settings.set("swimlane/label_width_px", self.labels.width())
+
+    @Slot(object)
+    def _on_mark(self, mark: object) -> None:
+        assert isinstance(mark, Mark)
+        self._opened.marks.select(mark)
+
+    @Slot(str)
+    def _on_setting(self, key: str) -> None:
+        if key == "swimlane/lane_height_px":
+            self._opened.lanes.set_lane_height(self._settings.number(key))
+        elif key == "swimlane/show_legend":
+            self.legend.setVisible(self._settings.flag(key))
+
+    @Slot()
+    def _on_selection(self) -> None:
+        if self._opened.selection.lane is not None:
+            self.view.reveal_lane(self._opened.selection.lane)

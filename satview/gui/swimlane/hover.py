@@ -1,0 +1,86 @@
+"""The card that follows the mouse: state, length, thread, CPU, and the event under it."""
+
+from __future__ import annotations
+
+from html import escape
+
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtWidgets import QLabel, QWidget
+
+from satview.base.time import format_duration, format_time
+from satview.events.states import STATE_BY_VALUE
+from satview.session.event_text import arguments_text
+from satview.session.open_trace import OpenTrace
+from satview.timeline.lane_tree import LaneKind
+from satview.timeline.spans import Span
+
+
+class HoverCard(QLabel):
+    """A small panel over the window; never takes the mouse."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self.setTextFormat(Qt.TextFormat.RichText)
+        self.setObjectName("hoverCard")
+        self.setStyleSheet("#hoverCard { background: palette(tool-tip-base); color: palette(tool-tip-text);"
+                           " border: 1px solid palette(mid); border-radius: 6px; padding: 7px 10px; }")
+        self.hide()
+
+    def show_at(self, place: QPoint, text: str) -> None:
+        """Show a text beside a place of the parent, wherever there is room."""
+        if not text:
+            self.hide()
+            return
+        self.setText(text)
+        self.adjustSize()
+        room = self.parentWidget().rect()
+        x, y = place.x() + 16, place.y() + 18
+        if x + self.width() > room.width() - 4:
+            x = max(4, place.x() - self.width() - 12)
+        if y + self.height() > room.height() - 4:
+            y = max(4, place.y() - self.height() - 12)
+        self.move(x, y)
+        self.raise_()
+        self.show()
+
+
+def hover_text(opened: OpenTrace, lane: int, span: Span | None, event: int | None, cycles: int) -> str:
+    """Return what the card says, as rich text."""
+    trace, info = opened.trace, opened.timeline.infos[lane]
+    lines = []
+    if span is not None and span.value:
+        lines.append(f"<b>{escape(opened.timeline.label(span))}</b>&nbsp;&nbsp;"
+                     f"{format_duration(trace.clock.duration_ns(span.end_cycles - span.start_cycles))}")
+        state = STATE_BY_VALUE.get(span.value)
+        if state is not None:
+            lines.append(f"<i>{escape(state.meaning)}</i>")
+    if info.kind in (LaneKind.CPU, LaneKind.INTERRUPTS):
+        lines.append(f"CPU {info.cpu}")
+        if span is not None and span.thread > 0:
+            lines.append(_thread_line(opened, span.thread))
+    elif info.kind is LaneKind.THREAD:
+        lines.append(_thread_line(opened, info.thread) + _cpu_text(opened, span))
+    else:
+        lines.append(escape(f"{info.title}  {info.subtitle}"))
+    if event is not None:
+        spec = trace.spec(event)
+        lines.append(f"<b>{escape(spec.class_name)}</b> {escape(spec.name)}")
+        arguments = arguments_text(trace.payloads.decode(event).arguments, 90)
+        if arguments:
+            lines.append(escape(arguments))
+    lines.append(f"<small>{format_time(trace.clock.ns(cycles))}</small>")
+    return "<br>".join(lines)
+
+
+def _thread_line(opened: OpenTrace, thread: int) -> str:
+    trace = opened.trace
+    pid, tid = int(trace.threads.pid[thread]), int(trace.threads.tid[thread])
+    return escape(f"{trace.thread_name(thread)}  (pid {pid}, tid {tid})")
+
+
+def _cpu_text(opened: OpenTrace, span: Span | None) -> str:
+    """Return the CPU that logged the beginning of an interval; a thread that waits is on none."""
+    if span is None or not 0 <= span.event < len(opened.trace.events):
+        return ""
+    return f", CPU {int(opened.trace.events.cpu[span.event])}"

@@ -1,0 +1,196 @@
+"""The column of lane names: a tree with fold triangles, names and numbers, cleanly elided."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from PySide6.QtCore import QLineF, QPoint, QPointF, QRectF, Qt, Signal
+from PySide6.QtGui import (
+    QContextMenuEvent,
+    QFont,
+    QFontMetricsF,
+    QHelpEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QPolygonF,
+    QWheelEvent,
+)
+from PySide6.QtWidgets import QToolTip, QWidget
+
+from satview.events.states import PROCESS_HUES
+from satview.gui.colours import process_colour
+from satview.gui.swimlane.view import SwimlaneView
+from satview.gui.theme import Theme, colour
+from satview.session.lane_list import LaneRow
+from satview.session.open_trace import OpenTrace
+from satview.timeline.lane_tree import LaneKind
+
+_INDENT_PX: Final = 16
+_TRIANGLE_PX: Final = 20
+_GRIP_PX: Final = 5
+
+
+class LaneLabels(QWidget):
+    """Names of the lanes, beside them.
+
+    Signals:
+        menu_wanted: Right click on a lane: global place.
+        width_wanted: The right edge is dragged: wanted width in pixels.
+        width_chosen: It was let go.
+    """
+
+    menu_wanted = Signal(QPoint)
+    width_wanted = Signal(int)
+    width_chosen = Signal()
+
+    def __init__(self, opened: OpenTrace, view: SwimlaneView, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setMouseTracking(True)
+        self.setAccessibleName("Lanes")
+        self._opened = opened
+        self._view = view
+        self._theme = theme
+        self._resizing = False
+        self._hovered: int | None = None
+        self._small = QFont(self.font())
+        self._small.setPixelSize(10)
+        opened.lanes.changed.connect(self.update)
+        opened.selection.changed.connect(self.update)
+        view.scrolled.connect(self.update)
+
+    def set_theme(self, theme: Theme) -> None:
+        """Draw in other colours."""
+        self._theme = theme
+        self.update()
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        if event.button() == Qt.MouseButton.LeftButton and self._is_grip(event.position()):
+            self._resizing = True
+            return
+        row = self._view.row_at(event.position().y())
+        if row is None:
+            return
+        if event.button() == Qt.MouseButton.LeftButton and row.is_foldable and event.position().x() < _TRIANGLE_PX + row.depth * _INDENT_PX:
+            self._opened.lanes.fold(row.index)
+            return
+        self._select(row)
+        self._view.setFocus(Qt.FocusReason.MouseFocusReason)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        if self._resizing:
+            self.width_wanted.emit(round(event.position().x()))
+            return
+        self.setCursor(Qt.CursorShape.SplitHCursor if self._is_grip(event.position()) else Qt.CursorShape.ArrowCursor)
+        row = self._view.row_at(event.position().y())
+        hovered = row.index if row else None
+        if hovered != self._hovered:
+            self._hovered = hovered
+            self.update()
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        if self._resizing:
+            self._resizing = False
+            self.width_chosen.emit()
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        row = self._view.row_at(event.position().y())
+        if row is not None and row.is_foldable:
+            self._opened.lanes.fold(row.index)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        self.menu_wanted.emit(event.globalPos())
+
+    def leaveEvent(self, event: object) -> None:
+        self._hovered = None
+        self.update()
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        self._view.scroll_to(self._view.scroll_px - round(event.angleDelta().y() / 2))
+
+    def event(self, event: object) -> bool:
+        if isinstance(event, QHelpEvent):
+            row = self._view.row_at(event.pos().y())
+            QToolTip.showText(event.globalPos(), self._tip(row) if row else "", self)
+            return True
+        return super().event(event)  # type: ignore[arg-type]
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        theme = self._theme
+        painter.fillRect(self.rect(), colour(theme.panel))
+        for row in self._view.visible_rows():
+            self._draw_row(painter, row)
+        painter.setPen(colour(theme.line))
+        painter.drawLine(QLineF(self.width() - 0.5, 0, self.width() - 0.5, self.height()))
+
+    def _draw_row(self, painter: QPainter, row: LaneRow) -> None:
+        theme, info = self._theme, self._opened.timeline.infos[row.index]
+        top = row.y_px - self._view.scroll_px
+        area = QRectF(0, top, self.width() - 1, row.height_px)
+        if row.index == self._opened.selection.lane:
+            painter.fillRect(area, colour(theme.accent, 46))
+            painter.fillRect(QRectF(0, top, 3, row.height_px), colour(theme.accent))
+        elif row.index == self._hovered:
+            painter.fillRect(area, colour(theme.text, 14))
+        painter.setPen(QPen(colour(theme.line, 140), 1))
+        painter.drawLine(QLineF(0, area.bottom() - 0.5, area.right(), area.bottom() - 0.5))
+        x = 6.0 + row.depth * _INDENT_PX
+        if row.is_foldable:
+            self._draw_triangle(painter, QPointF(x + 5, area.center().y()), row.is_open)
+        x += 14
+        if info.kind is LaneKind.PROCESS:
+            rgb = process_colour(info.process % PROCESS_HUES, theme.is_dark)
+            painter.fillRect(QRectF(x, area.center().y() - 4, 4, 8), colour(rgb))
+            x += 9
+        elif row.is_pinned:
+            painter.setPen(colour(theme.accent))
+            painter.drawText(QRectF(6, top, 14, row.height_px), Qt.AlignmentFlag.AlignCenter, "\N{BLACK DIAMOND}")
+        self._draw_names(painter, row, area, x)
+
+    def _draw_names(self, painter: QPainter, row: LaneRow, area: QRectF, x: float) -> None:
+        theme, info = self._theme, self._opened.timeline.infos[row.index]
+        is_top = info.kind in (LaneKind.CPU, LaneKind.PROCESS)
+        font = QFont(self.font() if row.height_px >= 16 else self._small)
+        font.setWeight(QFont.Weight.DemiBold if is_top else QFont.Weight.Normal)
+        metrics, small = QFontMetricsF(font), QFontMetricsF(self._small)
+        right = area.right() - 8
+        title = f"{self._opened.timeline.infos[info.parent].title} \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} {info.title}" \
+            if row.is_pinned and info.parent >= 0 else info.title
+        subtitle = info.subtitle if info.subtitle != info.title else ""
+        subtitle_width = small.horizontalAdvance(subtitle) if subtitle else 0.0
+        room = right - x
+        # The number gives way before the name does.
+        if subtitle_width and room - subtitle_width - 8 >= min(60.0, metrics.horizontalAdvance(title)):
+            painter.setFont(self._small)
+            painter.setPen(colour(theme.faint))
+            painter.drawText(QRectF(x, area.top(), room, area.height()),
+                             Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, subtitle)
+            room -= subtitle_width + 8
+        painter.setFont(font)
+        painter.setPen(colour(theme.text if is_top or row.index == self._opened.selection.lane else theme.dim))
+        painter.drawText(QRectF(x, area.top(), room, area.height()), Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine,
+                         metrics.elidedText(title, Qt.TextElideMode.ElideMiddle, room))
+
+    def _draw_triangle(self, painter: QPainter, centre: QPointF, is_open: bool) -> None:
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(colour(self._theme.dim))
+        corners = [(-4, -2.5), (4, -2.5), (0, 3)] if is_open else [(-2.5, -4), (3, 0), (-2.5, 4)]
+        painter.drawPolygon(QPolygonF([centre + QPointF(dx, dy) for dx, dy in corners]))
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+
+    def _select(self, row: LaneRow) -> None:
+        window = self._opened.viewport.window
+        self._opened.select_at(row.index, window.start + window.length // 2)
+
+    def _is_grip(self, place: QPointF) -> bool:
+        return place.x() >= self.width() - _GRIP_PX
+
+    def _tip(self, row: LaneRow) -> str:
+        info = self._opened.timeline.infos[row.index]
+        parts = [info.title, info.subtitle, f"{info.event_count:,} events"]
+        if info.kind in (LaneKind.PROCESS, LaneKind.THREAD) and self._opened.trace.processes.names[info.process]:
+            parts.insert(1, self._opened.trace.processes.names[info.process])
+        return "\n".join(part for part in parts if part)

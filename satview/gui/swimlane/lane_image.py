@@ -1,0 +1,152 @@
+"""Lane values to pixels: palettes by kind of pixel row, one look-up, one image.
+
+Every lane is a stack of pixel rows of a few kinds, so its picture is made of few different rows:
+
+    TICKS   marks of events
+    OUTER   bar of states that are drawn thick (running, ready, ...)
+    INNER   bar of every state
+    FOOT    the lower part of INNER; shows that something ran where another state dominates the pixel
+    LOWER   the part of OUTER below it, with the same sign
+    BLANK   between lanes
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtGui import QImage
+
+from satview.events import states
+from satview.gui.colours import THICK, mixed, value_colour
+from satview.gui.theme import Theme
+from satview.session.lane_list import LaneRow
+
+Values = NDArray[np.uint8]
+Pixels = NDArray[np.uint32]
+OPAQUE: Final = 0xFF000000
+
+
+class Kind(IntEnum):
+    """Kinds of pixel rows."""
+
+    TICKS = 0
+    OUTER = 1
+    INNER = 2
+    FOOT = 3
+    LOWER = 4
+    BLANK = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Bands:
+    """Where the parts of a lane lie, in pixels from its top."""
+
+    ticks_top: int
+    ticks_end: int
+    bar_top: int
+    inner_top: int
+    inner_end: int
+    lower_top: int
+    bar_end: int
+
+
+def bands(height: int, unit: float = 1.0) -> Bands:
+    """Return the parts of a lane of that height; `unit` is the size of a logical pixel."""
+    one = max(1, round(unit))
+    ticks_end = one + max(one, round(height * 0.17))
+    bar_top = ticks_end + (one if height >= 14 * one else 0)
+    bar_end = max(bar_top + 2 * one, height - 2 * one)
+    thin = round((bar_end - bar_top) * 0.16)
+    lower = max(one, round((bar_end - bar_top) * 0.22))
+    return Bands(one, ticks_end, bar_top, bar_top + thin, bar_end - thin, bar_end - lower, bar_end)
+
+
+class LanePalette:
+    """The colour of every lane value with its flags, for every kind of pixel row: uint32, shape (6, 256).
+
+    Values of hidden states (whose events are filtered out) show the background.
+    """
+
+    def __init__(self, theme: Theme, hidden_values: frozenset[int] = frozenset()) -> None:
+        table = np.full((len(Kind), 256), theme.base | OPAQUE, np.uint32)
+        running = value_colour(states.RUNNING, theme.is_dark) or 0
+        tick = mixed(theme.dim, theme.base, 0.4)
+        for key in range(256):
+            value = key & states.VALUE_MASK
+            found = None if value in hidden_values else value_colour(value, theme.is_dark)
+            if key & states.SEEN_EVENT:
+                table[Kind.TICKS, key] = tick | OPAQUE
+            if found is None:
+                continue
+            table[Kind.INNER, key] = table[Kind.FOOT, key] = found | OPAQUE
+            if value in THICK:
+                table[Kind.OUTER, key] = table[Kind.LOWER, key] = found | OPAQUE
+            if key & states.SEEN_RUNNING and value != states.RUNNING and not value >= states.IDLE:
+                table[Kind.FOOT, key] = table[Kind.LOWER, key] = running | OPAQUE
+        self.table = table
+        self.background = np.uint32(theme.base | OPAQUE)
+        self.gap = np.uint32(theme.window | OPAQUE)
+        self.line = np.uint32(mixed(theme.line, theme.base, 0.45) | OPAQUE)
+
+
+def compose(values: Values, rows: tuple[LaneRow, ...], palette: LanePalette, scroll_px: int, height_px: int,
+            ratio: float, edges: dict[int, NDArray[np.int64]] | None = None) -> QImage:
+    """Return the picture of the lanes.
+
+    Args:
+        values: uint8, shape (len(rows), width): lane values with flags, one per device pixel.
+        rows: The lanes that show, from top to bottom.
+        palette: Colours.
+        scroll_px: Height of the list above the picture, logical pixels.
+        height_px: Height of the picture, logical pixels.
+        ratio: Device pixels per logical pixel.
+        edges: Place in `rows` to the columns where an interval begins, to be drawn with a fine edge.
+    """
+    count, width = values.shape
+    strips = np.empty((len(Kind) * count + 3, width), np.uint32)
+    np.take(palette.table, values, axis=1, out=strips[: len(Kind) * count].reshape(len(Kind), count, width))
+    strips[-3], strips[-2], strips[-1] = palette.background, palette.gap, palette.line
+    for place, columns in (edges or {}).items():
+        _draw_edges(strips, count, place, columns, int(palette.background))
+    source = _row_sources(rows, count, scroll_px, height_px, ratio)
+    pixels = strips.take(source, axis=0)
+    image = QImage(pixels.data, width, len(source), width * 4, QImage.Format.Format_RGB32)
+    image.setDevicePixelRatio(ratio)
+    # The image does not own its pixels; whoever holds the image must hold the array.
+    image._pixels = pixels  # type: ignore[attr-defined]
+    return image
+
+
+def _draw_edges(strips: Pixels, count: int, place: int, columns: NDArray[np.int64], background: int) -> None:
+    for kind in (Kind.OUTER, Kind.INNER, Kind.FOOT, Kind.LOWER):
+        strip = strips[kind * count + place]
+        colours = strip[columns]
+        darker = (colours - (colours >> 2 & 0x3F3F3F)) | OPAQUE
+        strip[columns] = np.where(colours == background, colours, darker)
+
+
+def _row_sources(rows: tuple[LaneRow, ...], count: int, scroll_px: int, height_px: int, ratio: float) -> NDArray[np.intp]:
+    """Return for every device pixel row the strip it shows."""
+    blank, gap, line = len(Kind) * count, len(Kind) * count + 1, len(Kind) * count + 2
+    height = max(1, round(height_px * ratio))
+    source = np.full(height, blank, np.intp)
+    bottom = 0
+    for place, row in enumerate(rows):
+        top = round((row.y_px - scroll_px) * ratio)
+        if place and top > bottom:
+            source[max(0, bottom) : max(0, top)] = gap
+        bottom = round((row.y_px + row.height_px - scroll_px) * ratio)
+        parts = bands(bottom - top, ratio)
+        for kind, start, end in (
+            (Kind.TICKS, parts.ticks_top, parts.ticks_end), (Kind.OUTER, parts.bar_top, parts.bar_end),
+            (Kind.LOWER, parts.lower_top, parts.bar_end), (Kind.INNER, parts.inner_top, min(parts.inner_end, parts.lower_top)),
+            (Kind.FOOT, parts.lower_top, parts.inner_end),
+        ):
+            source[max(0, top + start) : max(0, top + end)] = kind * count + place
+        if 0 < bottom <= height:
+            source[bottom - 1] = line
+    return source

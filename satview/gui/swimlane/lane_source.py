@@ -1,0 +1,153 @@
+"""Lane values for a frame: at once from what is ready, exact a moment later from the worker."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
+
+from satview.base.debug import timed
+from satview.base.time import TimeWindow
+from satview.events.states import SEEN_EVENT
+from satview.session.jobs import IsCancelled, LatestJob, Report
+from satview.session.lane_events import MarkTable, marks
+from satview.session.open_trace import OpenTrace
+from satview.timeline.lane_tree import Timeline
+from satview.timeline.spans import pixel_edges
+
+Values = NDArray[np.uint8]
+_REST_MS = 120
+_LANES_PER_STEP = 8
+_MARKS_PER_FRAME = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a frame shows."""
+
+    lanes: tuple[int, ...]
+    window: TimeWindow
+    width_px: int
+
+
+class LaneSource(QObject):
+    """Gives the values of lanes without ever making a frame wait.
+
+    Signals:
+        refined: Better values are ready for what was asked last; draw again.
+    """
+
+    refined = Signal()
+
+    def __init__(self, opened: OpenTrace, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._timeline = opened.timeline
+        self._filters = opened.filters
+        self._asked: Request | None = None
+        self._exact: tuple[Request, Values] | None = None
+        self._marks = MarkTable(opened.trace).codes
+        self._job = LatestJob(self)
+        self._job.done.connect(self._on_done)
+        self._job.failed.connect(self._on_failed)
+        self._rest = QTimer(self)
+        self._rest.setSingleShot(True)
+        self._rest.setInterval(_REST_MS)
+        self._rest.timeout.connect(self._refine)
+        opened.filters.changed.connect(self._on_filter)
+
+    @property
+    def is_refined(self) -> bool:
+        """True if the last values given were exact."""
+        return self._exact is not None and self._exact[0] == self._asked
+
+    def values(self, request: Request) -> Values:
+        """Return uint8, shape (lanes, width): value and flags of every pixel."""
+        if self._asked != request:
+            self._asked = request
+            if any(not self._timeline.is_ready(lane) for lane in request.lanes):
+                self._refine()      # nothing to see yet: do not wait for the view to rest
+            else:
+                self._rest.start()
+        if self._exact is not None and self._exact[0] == request:
+            return self._exact[1]
+        with timed("lane values"):
+            values = self._timeline.raster(request.lanes, request.window, request.width_px)
+            return with_filter(self._timeline, values, request, self._filter_of_now(), _MARKS_PER_FRAME)
+
+    def close(self) -> None:
+        """Stop the worker and wait for it."""
+        self._rest.stop()
+        self._job.close()
+
+    @Slot()
+    def _refine(self) -> None:
+        if self._asked is not None:
+            self._job.start(_RefineWork(self._timeline, self._asked, self._filter_of_now()))
+
+    @Slot(object)
+    def _on_done(self, result: object) -> None:
+        if isinstance(result, tuple):
+            self._exact = result
+            self.refined.emit()
+
+    @Slot(object)
+    def _on_failed(self, error: object) -> None:
+        raise error if isinstance(error, Exception) else RuntimeError(error)   # the last-resort dialog shows it
+
+    @Slot()
+    def _on_filter(self) -> None:
+        self._exact = None
+        self._asked = None
+
+    def _filter_of_now(self) -> MarkFilter | None:
+        codes = self._filters.codes
+        return None if codes.all() else MarkFilter(codes & self._marks)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MarkFilter:
+    """Which codes show as marks while some are filtered out; bool, shape (32768,)."""
+
+    codes: NDArray[np.bool_]
+
+
+def with_filter(timeline: Timeline, values: Values, request: Request, shown: MarkFilter | None, limit: int = 1 << 62) -> Values:
+    """Return the values with marks of those events only that the filter shows.
+
+    Args:
+        timeline: The lanes.
+        values: As the timeline draws them.
+        request: What they show.
+        shown: The filter; None = all show, nothing is to be done.
+        limit: Of more events than that no marks are drawn; a frame must not wait for them.
+    """
+    if shown is None:
+        return values
+    values = values & np.uint8(~SEEN_EVENT & 0xFF)
+    events, part = timeline.trace.events, timeline.trace.rows_between(request.window)
+    if part.stop - part.start <= limit:
+        rows = (np.flatnonzero(shown.codes.take(events.code[part])) + part.start).astype(np.uint32)
+        values[marks(timeline, request.lanes, rows, pixel_edges(request.window, request.width_px))] |= np.uint8(SEEN_EVENT)
+    return values
+
+
+class _RefineWork:
+    """Builds what is missing, then draws exactly. Holds the timeline, no widget."""
+
+    def __init__(self, timeline: Timeline, request: Request, shown: MarkFilter | None) -> None:
+        self._timeline = timeline
+        self._request = request
+        self._shown = shown
+
+    def __call__(self, is_cancelled: IsCancelled, report: Report) -> object:
+        request = self._request
+        self._timeline.build(request.lanes, is_cancelled)
+        parts = []
+        for first in range(0, len(request.lanes), _LANES_PER_STEP):
+            if is_cancelled():
+                return None
+            lanes = request.lanes[first : first + _LANES_PER_STEP]
+            parts.append(self._timeline.raster(lanes, request.window, request.width_px, exact=True))
+        return (request, with_filter(self._timeline, np.concatenate(parts), request, self._shown)) if parts else None

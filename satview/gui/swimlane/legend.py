@@ -1,0 +1,92 @@
+"""The legend: which colour stands for what, only what occurs in this trace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+import numpy as np
+from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtWidgets import QWidget
+
+from satview.events import states
+from satview.gui.colours import THICK, value_colour
+from satview.gui.theme import Theme, colour
+from satview.session.open_trace import OpenTrace
+from satview.timeline.lane_tree import LaneKind
+
+_ROW_PX: Final = 18
+_PAD_PX: Final = 8
+_NAMES: Final = {states.UNKNOWN: "unknown", states.IDLE: "idle", states.INTERRUPT: "interrupt", states.KERNEL_CALL: "kernel call",
+                 states.WAITING: "no thread runs"}
+
+
+class Legend(QWidget):
+    """Swatches with names, in as many rows as the width asks for."""
+
+    def __init__(self, opened: OpenTrace, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._font = QFont(self.font())
+        self._font.setPixelSize(10)
+        self._entries = tuple(_entries(opened))
+        self.setAccessibleName("Legend: " + ", ".join(name for _, name in self._entries))
+
+    def set_theme(self, theme: Theme) -> None:
+        """Draw in other colours."""
+        self._theme = theme
+        self.update()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        self.setFixedHeight(self._height_for(self.width()))
+
+    def sizeHint(self) -> QSize:
+        return QSize(200, self._height_for(max(200, self.width())))
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        theme = self._theme
+        painter.fillRect(self.rect(), colour(theme.panel))
+        painter.fillRect(QRectF(0, 0, self.width(), 1), colour(theme.line))
+        painter.setFont(self._font)
+        for (value, name), place in zip(self._entries, self._places(self.width()), strict=True):
+            rgb = value_colour(value, theme.is_dark)
+            height = 10 if value in THICK else 7
+            swatch = QRectF(place.left(), place.center().y() - height / 2, 14, height)
+            painter.fillRect(swatch, colour(theme.base if rgb is None else rgb))
+            painter.setPen(colour(theme.dim))
+            painter.drawText(place.adjusted(19, 0, 0, 0), Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine, name)
+
+    def _places(self, width: int) -> list[QRectF]:
+        metrics = QFontMetricsF(self._font)
+        x, y = float(_PAD_PX), 4.0
+        places = []
+        for _, name in self._entries:
+            needed = 19 + metrics.horizontalAdvance(name) + 2
+            if x + needed > width - _PAD_PX and x > _PAD_PX:
+                x, y = float(_PAD_PX), y + _ROW_PX
+            places.append(QRectF(x, y, needed, _ROW_PX))
+            x += needed + 12
+        return places
+
+    def _height_for(self, width: int) -> int:
+        places = self._places(width)
+        return round(places[-1].bottom()) + 4 if places else 0
+
+
+def _entries(opened: OpenTrace) -> Iterable[tuple[int, str]]:
+    trace = opened.trace
+    values = trace.catalogue.state_value_of_code
+    codes = np.flatnonzero(trace.code_counts)
+    seen = {int(values[code]) for code in codes}
+    for state in states.STATES:
+        if state.value in seen:
+            yield state.value, state.name
+    yield states.IDLE, _NAMES[states.IDLE]
+    if any(info.kind is LaneKind.INTERRUPTS for info in opened.timeline.infos):
+        yield states.INTERRUPT, _NAMES[states.INTERRUPT]
+    if not seen - {states.NOT_A_STATE}:
+        yield states.KERNEL_CALL, _NAMES[states.KERNEL_CALL]
+    yield states.WAITING, _NAMES[states.WAITING]
+    yield states.UNKNOWN, _NAMES[states.UNKNOWN]

@@ -1,0 +1,237 @@
+"""What the mouse does over the lanes: select, range, pan, zoom, scroll, hover."""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+from typing import Final
+
+from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QMouseEvent, QWheelEvent
+
+from satview.base.time import TimeWindow
+from satview.gui.swimlane.hover import HoverCard, hover_text
+from satview.gui.swimlane.scale import TimeScale
+from satview.gui.swimlane.view import SwimlaneView
+from satview.session.lane_events import event_near
+from satview.session.lane_list import LaneRow
+from satview.session.open_trace import OpenTrace
+from satview.session.settings import Settings
+
+DRAG_PX: Final = 4
+PICK_PX: Final = 3
+SNAP_PX: Final = 6
+_NOTCH: Final = 120
+_ZOOM_PER_NOTCH: Final = 1.25
+
+
+class _Drag(Enum):
+    NONE = auto()
+    RANGE = auto()
+    PAN = auto()
+    ZOOM = auto()
+
+
+class SwimlaneMouse(QObject):
+    """Turns mouse events of the view into changes of the session.
+
+    Signals:
+        menu_wanted: Right click without a drag: global place.
+        fit_wanted: Double click on something selected.
+        lane_height_wanted: Change of the height of lanes in pixels.
+    """
+
+    menu_wanted = Signal(QPoint)
+    fit_wanted = Signal()
+    lane_height_wanted = Signal(int)
+
+    def __init__(self, view: SwimlaneView, opened: OpenTrace, settings: Settings, hover: HoverCard) -> None:
+        super().__init__(view)
+        self._view = view
+        self._opened = opened
+        self._settings = settings
+        self._hover = hover
+        self._pressed: QPointF | None = None
+        self._button = Qt.MouseButton.NoButton
+        self._drag = _Drag.NONE
+        self._anchor_cycles = 0
+        self._start_window: TimeWindow | None = None
+        self._start_scroll = 0
+        self._is_space_down = False
+        view.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        kind = event.type()
+        if kind == QEvent.Type.MouseMove and isinstance(event, QMouseEvent):
+            self._move(event)
+        elif kind == QEvent.Type.MouseButtonPress and isinstance(event, QMouseEvent):
+            self._press(event)
+        elif kind == QEvent.Type.MouseButtonRelease and isinstance(event, QMouseEvent):
+            self._release(event)
+        elif kind == QEvent.Type.MouseButtonDblClick and isinstance(event, QMouseEvent):
+            if event.button() == Qt.MouseButton.LeftButton:
+                self._click(event.position())
+                self.fit_wanted.emit()
+        elif kind == QEvent.Type.Wheel and isinstance(event, QWheelEvent):
+            self._wheel(event)
+        elif kind == QEvent.Type.Leave:
+            self._leave()
+        elif kind in (QEvent.Type.KeyPress, QEvent.Type.KeyRelease) and isinstance(event, QKeyEvent):
+            return self._space(event)
+        else:
+            return False
+        return True
+
+    def _press(self, event: QMouseEvent) -> None:
+        self._view.setFocus(Qt.FocusReason.MouseFocusReason)
+        self._pressed, self._button, self._drag = event.position(), event.button(), _Drag.NONE
+        self._start_window, self._start_scroll = self._opened.viewport.window, self._view.scroll_px
+        self._anchor_cycles = self._snapped(event.position(), event.modifiers())
+        if event.button() == Qt.MouseButton.LeftButton and event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
+            self._drag = _Drag.RANGE
+            self._anchor_cycles = self._far_end(self._view.scale.cycles(event.position().x()))
+            self._drag_range(event)
+        self._hover.hide()
+
+    def _move(self, event: QMouseEvent) -> None:
+        place = event.position()
+        self._opened.selection.set_mouse(self._view.scale.cycles(place.x()))
+        if self._pressed is None:
+            self._point_at(place)
+            return
+        if self._drag is _Drag.NONE:
+            if (place - self._pressed).manhattanLength() < DRAG_PX:
+                return
+            self._drag = self._kind_of_drag()
+        if self._drag is _Drag.RANGE:
+            self._drag_range(event)
+        elif self._drag is _Drag.PAN:
+            self._drag_pan(place)
+        elif self._drag is _Drag.ZOOM:
+            self._view.rubber = (self._pressed.x(), place.x())
+            self._view.update()
+
+    def _release(self, event: QMouseEvent) -> None:
+        pressed, drag, self._pressed, self._drag = self._pressed, self._drag, None, _Drag.NONE
+        self._view.unsetCursor()
+        if pressed is None:
+            return
+        if drag is _Drag.ZOOM:
+            self._view.rubber = None
+            left, right = sorted((pressed.x(), event.position().x()))
+            scale = self._view.scale
+            self._opened.viewport.jump(TimeWindow(scale.cycles(left), max(scale.cycles(right), scale.cycles(left) + 1)))
+            self._view.update()
+        elif drag is _Drag.NONE and event.button() == Qt.MouseButton.LeftButton:
+            self._opened.selection.set_range(None)
+            self._click(event.position())
+        elif drag is _Drag.NONE and event.button() == Qt.MouseButton.RightButton:
+            self._click(event.position())
+            self.menu_wanted.emit(event.globalPosition().toPoint())
+
+    def _kind_of_drag(self) -> _Drag:
+        if self._button == Qt.MouseButton.MiddleButton or self._is_space_down:
+            self._view.setCursor(Qt.CursorShape.ClosedHandCursor)
+            return _Drag.PAN
+        return _Drag.ZOOM if self._button == Qt.MouseButton.RightButton else _Drag.RANGE
+
+    def _drag_range(self, event: QMouseEvent) -> None:
+        here = self._snapped(event.position(), event.modifiers())
+        start, end = sorted((self._anchor_cycles, here))
+        self._opened.selection.set_range(TimeWindow(start, end) if end > start else None)
+
+    def _drag_pan(self, place: QPointF) -> None:
+        assert self._pressed is not None
+        assert self._start_window is not None
+        moved = place - self._pressed
+        scale = TimeScale(self._start_window, self._view.width())
+        cycles = round(moved.x() * scale.window.length / max(1, scale.width_px))
+        self._opened.viewport.move(self._start_window.shifted(-cycles))
+        self._view.scroll_to(self._start_scroll - round(moved.y()))
+
+    def _click(self, place: QPointF) -> None:
+        row = self._view.row_at(place.y())
+        if row is None:
+            self._opened.selection.select(None, None, None)
+            return
+        event = self._event_near(row, place.x())
+        if event is not None:
+            self._opened.select_event(event, row.index, reveal=False)
+        else:
+            self._opened.select_at(row.index, self._view.scale.cycles(place.x()))
+
+    def _event_near(self, row: LaneRow, x: float) -> int | None:
+        opened, scale = self._opened, self._view.scale
+        return event_near(opened.timeline, row.index, scale.cycles(x), scale.length(PICK_PX), opened.filters.codes)
+
+    def _snapped(self, place: QPointF, modifiers: Qt.KeyboardModifier) -> int:
+        """Return the moment at a place: an edge of the lane there if one is near, unless Alt is held."""
+        scale = self._view.scale
+        cycles = scale.cycles(place.x())
+        row = self._view.row_at(place.y())
+        if row is None or modifiers & Qt.KeyboardModifier.AltModifier or not self._opened.timeline.is_ready(row.index):
+            return cycles
+        lane = self._opened.timeline.lane(row.index)
+        edges = [edge for edge in (lane.previous_edge(cycles + 1), lane.next_edge(cycles)) if edge is not None]
+        near = min(edges, key=lambda edge: abs(edge - cycles), default=cycles)
+        return near if abs(near - cycles) <= scale.length(SNAP_PX) else cycles
+
+    def _far_end(self, cycles: int) -> int:
+        """Return the end of the range that stays when it is extended to a moment."""
+        time_range, selection = self._opened.selection.time_range, self._opened.selection
+        if time_range is not None:
+            return time_range.start if abs(cycles - time_range.end) <= abs(cycles - time_range.start) else time_range.end
+        if selection.event is not None:
+            return int(self._opened.trace.events.time_cycles[selection.event])
+        return selection.span.start_cycles if selection.span is not None else cycles
+
+    def _wheel(self, event: QWheelEvent) -> None:
+        turn, modifiers = event.angleDelta(), event.modifiers()
+        is_zoom = bool(modifiers & Qt.KeyboardModifier.ControlModifier) != self._settings.flag("window/wheel_zooms")
+        notches = (turn.y() or turn.x()) / _NOTCH
+        control_shift = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
+        if modifiers & control_shift == control_shift:
+            self.lane_height_wanted.emit(1 if notches > 0 else -1)
+        elif modifiers & Qt.KeyboardModifier.ShiftModifier:
+            self._opened.viewport.pan(-0.1 * notches)
+        elif abs(turn.x()) > abs(turn.y()):
+            self._opened.viewport.pan(-0.1 * turn.x() / _NOTCH)
+        elif is_zoom:
+            self._opened.viewport.zoom(_ZOOM_PER_NOTCH ** -notches, self._view.scale.cycles(event.position().x()))
+        else:
+            self._view.scroll_to(self._view.scroll_px - round(notches * 3 * self._settings.number("swimlane/lane_height_px")))
+        self._point_at(event.position())
+
+    def _point_at(self, place: QPointF) -> None:
+        row = self._view.row_at(place.y())
+        scale = self._view.scale
+        before, self._view.hovered = self._view.hovered, None
+        if row is not None and self._opened.timeline.is_ready(row.index):
+            cycles = scale.cycles(place.x())
+            span = self._opened.timeline.lane(row.index).at(cycles)
+            event = self._event_near(row, place.x())
+            if span is not None and span.value:
+                self._view.hovered = (row, scale.x(span.start_cycles), scale.x(span.end_cycles))
+            text = hover_text(self._opened, row.index, span, event, cycles)
+            self._hover.show_at(self._view.mapTo(self._hover.parentWidget(), place.toPoint()), text)
+        else:
+            self._hover.hide()
+        if self._view.hovered != before:
+            self._view.update()
+
+    def _leave(self) -> None:
+        self._hover.hide()
+        self._opened.selection.set_mouse(None)
+        if self._view.hovered is not None:
+            self._view.hovered = None
+            self._view.update()
+
+    def _space(self, event: QKeyEvent) -> bool:
+        if event.key() != Qt.Key.Key_Space:
+            return False
+        if not event.isAutoRepeat():
+            self._is_space_down = event.type() == QEvent.Type.KeyPress
+            if self._is_space_down:
+                self._view.setCursor(Qt.CursorShape.OpenHandCursor)
+            else:
+                self._view.unsetCursor()
+        return True

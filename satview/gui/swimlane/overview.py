@@ -1,0 +1,180 @@
+"""The whole trace in one strip: how many events, what was lost, which part shows."""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QLineF, QRectF, Qt, Slot
+from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent, QPen, QPixmap
+from PySide6.QtWidgets import QWidget
+
+from satview.base.time import TimeWindow
+from satview.gui.swimlane.overlays import draw_lost, lost_stretches
+from satview.gui.swimlane.scale import TimeScale
+from satview.gui.theme import Theme, colour
+from satview.session.open_trace import OpenTrace
+from satview.timeline.spans import pixel_edges
+
+HEIGHT_PX: Final = 44
+_GRIP_PX: Final = 5
+_HANDLE_LEAST_PX: Final = 6.0
+
+
+class _Part(Enum):
+    NONE = auto()
+    LEFT = auto()
+    BODY = auto()
+    RIGHT = auto()
+
+
+class OverviewStrip(QWidget):
+    """Density of events over the whole trace, with the visible window as a handle that can be dragged."""
+
+    def __init__(self, opened: OpenTrace, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setFixedHeight(HEIGHT_PX)
+        self.setMouseTracking(True)
+        self.setAccessibleName("Overview of the whole trace")
+        self._opened = opened
+        self._theme = theme
+        self._picture: QPixmap | None = None
+        self._dragged = _Part.NONE
+        self._offset_cycles = 0
+        for signal in (opened.viewport.window_changed, opened.marks.changed, opened.selection.range_changed,
+                       opened.selection.cursors_changed):
+            signal.connect(self.update)
+        opened.search.changed.connect(self._forget)
+        opened.filters.rows_changed.connect(self._forget)
+
+    def set_theme(self, theme: Theme) -> None:
+        """Draw in other colours."""
+        self._theme = theme
+        self._forget()
+
+    @property
+    def _scale(self) -> TimeScale:
+        return TimeScale(self._opened.viewport.limits, self.width())
+
+    @Slot()
+    def _forget(self) -> None:
+        self._picture = None
+        self.update()
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        if event.button() != Qt.MouseButton.LeftButton:
+            return
+        cycles, viewport = self._scale.cycles(event.position().x()), self._opened.viewport
+        self._dragged = self._part_at(event.position().x())
+        if self._dragged is _Part.NONE:
+            viewport.centre(cycles)
+            self._dragged = _Part.BODY
+        self._offset_cycles = cycles - viewport.window.start
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        x = event.position().x()
+        cycles, viewport = self._scale.cycles(x), self._opened.viewport
+        window = viewport.window
+        if self._dragged is _Part.BODY:
+            viewport.move(window.shifted(cycles - self._offset_cycles - window.start))
+        elif self._dragged is _Part.LEFT:
+            viewport.move(TimeWindow(min(cycles, window.end - 1), window.end))
+        elif self._dragged is _Part.RIGHT:
+            viewport.move(TimeWindow(window.start, max(cycles, window.start + 1)))
+        else:
+            shapes = {_Part.LEFT: Qt.CursorShape.SizeHorCursor, _Part.RIGHT: Qt.CursorShape.SizeHorCursor,
+                      _Part.BODY: Qt.CursorShape.OpenHandCursor, _Part.NONE: Qt.CursorShape.ArrowCursor}
+            self.setCursor(shapes[self._part_at(x)])
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        self._dragged = _Part.NONE
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        self._opened.viewport.show_all()
+
+    def resizeEvent(self, event: object) -> None:
+        self._forget()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        if self._picture is None:
+            self._picture = self._draw_picture()
+        painter.drawPixmap(0, 0, self._picture)
+        theme, height = self._theme, float(HEIGHT_PX)
+        left, right = self._handle()
+        shade = colour(theme.window, 150)
+        painter.fillRect(QRectF(0, 0, left, height - 1), shade)
+        painter.fillRect(QRectF(right, 0, self.width() - right, height - 1), shade)
+        painter.setPen(QPen(colour(theme.accent), 1))
+        painter.drawRect(QRectF(round(left) + 0.5, 0.5, max(1.0, round(right - left) - 1), height - 2))
+        for x in (left, right - 3):
+            painter.fillRect(QRectF(round(x), height / 2 - 8, 3, 16), colour(theme.accent))
+        self._draw_places(painter)
+
+    def _handle(self) -> tuple[float, float]:
+        window, scale = self._opened.viewport.window, self._scale
+        left, right = scale.x(window.start), scale.x(window.end)
+        if right - left < _HANDLE_LEAST_PX:
+            middle = min(max((left + right) / 2, _HANDLE_LEAST_PX / 2), self.width() - _HANDLE_LEAST_PX / 2)
+            left, right = middle - _HANDLE_LEAST_PX / 2, middle + _HANDLE_LEAST_PX / 2
+        return left, right
+
+    def _part_at(self, x: float) -> _Part:
+        left, right = self._handle()
+        if self._opened.viewport.is_whole:
+            grips = ((left, _Part.LEFT), (right, _Part.RIGHT))
+            return next((part for edge, part in grips if abs(x - edge) <= _GRIP_PX), _Part.BODY)
+        if right - left > 3 * _GRIP_PX:
+            if abs(x - left) <= _GRIP_PX:
+                return _Part.LEFT
+            if abs(x - right) <= _GRIP_PX:
+                return _Part.RIGHT
+        return _Part.BODY if left - _GRIP_PX <= x <= right + _GRIP_PX else _Part.NONE
+
+    def _draw_places(self, painter: QPainter) -> None:
+        opened, scale, theme = self._opened, self._scale, self._theme
+        places = [(mark.start_cycles, theme.mark) for mark in opened.marks]
+        for cycles, rgb in ((opened.selection.cursor_a, theme.cursor_a), (opened.selection.cursor_b, theme.cursor_b)):
+            if cycles is not None:
+                places.append((cycles, rgb))
+        for cycles, rgb in places:
+            painter.fillRect(QRectF(round(scale.x(cycles)) - 1, 0, 2, HEIGHT_PX - 1), colour(rgb))
+        time_range = opened.selection.time_range
+        if time_range is not None:
+            left, right = scale.x(time_range.start), scale.x(time_range.end)
+            painter.fillRect(QRectF(left, HEIGHT_PX - 5, max(2.0, right - left), 4), colour(theme.accent, 160))
+
+    def _draw_picture(self) -> QPixmap:
+        """Draw what does not change with the window."""
+        ratio, theme = self.devicePixelRatioF(), self._theme
+        width = max(1, round(self.width() * ratio))
+        picture = QPixmap(width, max(1, round(HEIGHT_PX * ratio)))
+        picture.setDevicePixelRatio(ratio)
+        picture.fill(colour(theme.base))
+        painter = QPainter(picture)
+        counts = density(self._shown_times(), self._opened.viewport.limits, width)
+        base, room = HEIGHT_PX - 4.0, HEIGHT_PX - 12.0
+        # The square root keeps quiet stretches visible beside a burst.
+        heights = np.sqrt(counts / max(1, counts.max(initial=1))) * room
+        painter.setPen(QPen(colour(theme.accent, 130), 1 / ratio))
+        painter.drawLines([QLineF(x / ratio, base, x / ratio, base - max(1.0, heights[x])) for x in np.flatnonzero(counts).tolist()])
+        hits = density(self._opened.trace.events.time_cycles[self._opened.search.hits], self._opened.viewport.limits, width)
+        painter.setPen(QPen(colour(theme.hit), max(1.0, 1 / ratio)))
+        painter.drawLines([QLineF(x / ratio, 1, x / ratio, 7) for x in np.flatnonzero(hits).tolist()])
+        draw_lost(painter, lost_stretches(self._opened.timeline.lost_marks, self._scale), HEIGHT_PX, theme)
+        painter.setPen(colour(theme.line))
+        painter.drawLine(QLineF(0, HEIGHT_PX - 0.5, self.width(), HEIGHT_PX - 0.5))
+        painter.end()
+        return picture
+
+    def _shown_times(self) -> NDArray[np.int64]:
+        times, rows = self._opened.trace.events.time_cycles, self._opened.filters.rows
+        return times if rows is None else times[rows]
+
+
+def density(times: NDArray[np.int64], window: TimeWindow, width_px: int) -> NDArray[np.int64]:
+    """Return the number of events per pixel, int64, shape (width_px,)."""
+    edges = pixel_edges(window, width_px)
+    return np.diff(np.searchsorted(times, edges)).astype(np.int64)

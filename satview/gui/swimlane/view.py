@@ -1,0 +1,219 @@
+"""The lanes themselves: one image per frame, and on it names, marks, range and cursors."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from PySide6.QtCore import QLineF, QRectF, Qt, Signal, Slot
+from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtWidgets import QWidget
+
+from satview.base.debug import timed
+from satview.events.states import STATES
+from satview.gui.swimlane.lane_image import LanePalette, compose
+from satview.gui.swimlane.lane_source import LaneSource, Request, Values
+from satview.gui.swimlane.lane_text import IntervalText, interval_starts, interval_texts
+from satview.gui.swimlane.overlays import draw_cursors, draw_lost, draw_marks, draw_range, lost_stretches
+from satview.gui.swimlane.scale import TimeScale
+from satview.gui.theme import Theme, colour
+from satview.session.lane_list import LaneRow
+from satview.session.open_trace import OpenTrace
+
+_CYCLE_PX: Final = 7.0   # a cycle must be that wide before cycles get lines of their own
+
+
+class SwimlaneView(QWidget):
+    """Draws the visible lanes of a trace.
+
+    Attributes:
+        scroll_px: Height of the list of lanes above the top edge.
+        hovered: Lane row and interval under the mouse, or None; set by the mouse handling.
+        rubber: (left, right) pixels of a drag in progress that will zoom, or None.
+
+    Signals:
+        scrolled: `scroll_px` changed.
+    """
+
+    scrolled = Signal()
+
+    def __init__(self, opened: OpenTrace, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+        self.setMouseTracking(True)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setMinimumSize(120, 60)
+        self.setAccessibleName("Swimlanes")
+        self._opened = opened
+        self._theme = theme
+        self.scroll_px = 0
+        self.hovered: tuple[LaneRow, float, float] | None = None
+        self.rubber: tuple[float, float] | None = None
+        self.source = LaneSource(opened, self)
+        self.source.refined.connect(self.update)
+        self._font = QFont(self.font())
+        self._font.setPixelSize(10)
+        self._widths: dict[str, float] = {}
+        self._palette = LanePalette(theme)
+        opened.viewport.window_changed.connect(self.update)
+        for signal in (opened.selection.changed, opened.selection.range_changed, opened.selection.cursors_changed,
+                       opened.marks.changed):
+            signal.connect(self.update)
+        opened.lanes.changed.connect(self._on_lanes)
+        opened.filters.changed.connect(self._on_filter)
+
+    @property
+    def scale(self) -> TimeScale:
+        """Time to pixel of what shows now."""
+        return TimeScale(self._opened.viewport.window, self.width())
+
+    def set_theme(self, theme: Theme) -> None:
+        """Draw in other colours."""
+        self._theme = theme
+        self._on_filter()
+
+    def scroll_to(self, scroll_px: int) -> None:
+        """Scroll the lanes; places beyond the ends are brought back."""
+        scroll_px = min(max(0, scroll_px), max(0, self._opened.lanes.height_px - self.height()))
+        if scroll_px != self.scroll_px:
+            self.scroll_px = scroll_px
+            self.update()
+            self.scrolled.emit()
+
+    def reveal_lane(self, index: int) -> None:
+        """Scroll so that a lane shows."""
+        row = self._opened.lanes.row_of(index)
+        if row is None:
+            return
+        if row.y_px < self.scroll_px:
+            self.scroll_to(row.y_px)
+        elif row.y_px + row.height_px > self.scroll_px + self.height():
+            self.scroll_to(row.y_px + row.height_px - self.height())
+
+    def visible_rows(self) -> tuple[LaneRow, ...]:
+        """Return the lanes that show."""
+        return self._opened.lanes.rows_between(self.scroll_px, self.scroll_px + self.height())
+
+    def row_at(self, y: float) -> LaneRow | None:
+        """Return the lane at a height of the widget."""
+        return self._opened.lanes.row_at(int(y) + self.scroll_px)
+
+    @Slot()
+    def _on_lanes(self) -> None:
+        self.scroll_to(self.scroll_px)
+        self.scrolled.emit()
+        self.update()
+
+    @Slot()
+    def _on_filter(self) -> None:
+        filters, catalogue = self._opened.filters, self._opened.trace.catalogue
+        values = catalogue.state_value_of_code
+        hidden = frozenset(state.value for state in STATES
+                           if (values == state.value).any() and not filters.codes[values == state.value].any())
+        self._palette = LanePalette(self._theme, hidden)
+        self.update()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        self._opened.viewport.set_width(round(self.width() * self.devicePixelRatioF()))
+        self.scroll_to(self.scroll_px)
+        self.scrolled.emit()
+        super().resizeEvent(event)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        with timed(f"swimlanes {self.width()}x{self.height()}", "paint"):
+            self._paint()
+
+    def _paint(self) -> None:
+        painter = QPainter(self)
+        rows, scale, theme = self.visible_rows(), self.scale, self._theme
+        if not rows:
+            painter.fillRect(self.rect(), colour(theme.base))
+            self._draw_nothing(painter)
+            return
+        ratio = self.devicePixelRatioF()
+        width_px = max(1, round(self.width() * ratio))
+        values = self.source.values(Request(tuple(row.index for row in rows), scale.window, width_px))
+        self._draw_lanes(painter, rows, values, scale, ratio)
+        if scale.px_per_cycle >= _CYCLE_PX:
+            self._draw_cycles(painter, scale)
+        height = float(self.height())
+        draw_marks(painter, self._opened, scale, height, theme)
+        self._draw_selected(painter, rows, scale)
+        draw_range(painter, self._opened, scale, height, theme)
+        draw_lost(painter, lost_stretches(self._opened.timeline.lost_marks, scale), height, theme)
+        draw_cursors(painter, self._opened, scale, height, theme)
+        if self.rubber is not None:
+            left, right = sorted(self.rubber)
+            painter.fillRect(QRectF(left, 0, right - left, height), colour(theme.accent, 60))
+
+    def _draw_lanes(self, painter: QPainter, rows: tuple[LaneRow, ...], values: Values, scale: TimeScale, ratio: float) -> None:
+        timeline = self._opened.timeline
+        edges = {}
+        for place, row in enumerate(rows):
+            columns = interval_starts(timeline, row.index, scale, values.shape[1])
+            if columns is not None:
+                edges[place] = columns
+        image = compose(values, rows, self._palette, self.scroll_px, self.height(), ratio, edges)
+        painter.drawImage(0, 0, image)
+        painter.setFont(self._font)
+        for text in interval_texts(timeline, rows, values, scale, self._theme.is_dark):
+            self._draw_text(painter, text)
+
+    def _draw_text(self, painter: QPainter, text: IntervalText) -> None:
+        room = text.right_px - text.left_px - 8
+        words = text.text
+        if self._width(words) > room:
+            words = QFontMetricsF(self._font).elidedText(words, Qt.TextElideMode.ElideRight, room)
+            if len(words) < 4:
+                return
+        # The bar begins under the marks of events, so its middle lies a little below that of the lane.
+        top = text.row.y_px - self.scroll_px + text.row.height_px * 0.07
+        area = QRectF(text.left_px + 5, top, room + 4, text.row.height_px)
+        painter.setPen(colour(self._theme.text if text.ink is None else text.ink))
+        painter.drawText(area, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft | Qt.TextFlag.TextSingleLine, words)
+
+    def _width(self, text: str) -> float:
+        if text not in self._widths:
+            if len(self._widths) > 5000:
+                self._widths.clear()
+            self._widths[text] = QFontMetricsF(self._font).horizontalAdvance(text)
+        return self._widths[text]
+
+    def _draw_cycles(self, painter: QPainter, scale: TimeScale) -> None:
+        painter.setPen(QPen(colour(self._theme.dim, 45), 1))
+        first = scale.window.start
+        lines = [QLineF(x, 0, x, self.height()) for x in
+                 (round(scale.x(cycle)) + 0.5 for cycle in range(first, scale.window.end + 1))]
+        painter.drawLines(lines)
+
+    def _draw_selected(self, painter: QPainter, rows: tuple[LaneRow, ...], scale: TimeScale) -> None:
+        selection = self._opened.selection
+        for row in rows:
+            top = row.y_px - self.scroll_px
+            if row.index == selection.lane:
+                painter.fillRect(QRectF(0, top, self.width(), row.height_px - 1), colour(self._theme.accent, 26))
+                if selection.span is not None:
+                    left, right = scale.x(selection.span.start_cycles), scale.x(selection.span.end_cycles)
+                    self._outline(painter, left, right, row, self._theme.accent, 2.0)
+        if self.hovered is not None and self.hovered[0] in rows:
+            row, left, right = self.hovered
+            self._outline(painter, left, right, row, self._theme.text, 1.0)
+
+    def _outline(self, painter: QPainter, left: float, right: float, row: LaneRow, rgb: int, width: float) -> None:
+        left, right = max(-10.0, left), min(self.width() + 10.0, right)
+        top = row.y_px - self.scroll_px + 4
+        painter.setPen(QPen(colour(rgb), width))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.drawRect(QRectF(left, top, max(2.0, right - left), row.height_px - 6))
+
+    def _draw_nothing(self, painter: QPainter) -> None:
+        lanes, filters = self._opened.lanes, self._opened.filters
+        if filters.is_active:
+            text = "All lanes are hidden by the filter.\nFilter panel \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} Show all brings them back."
+        elif lanes.hides_empty:
+            text = "Nothing happens in this window.\nPress X to show empty lanes again, or 0 for the whole trace."
+        elif lanes.hidden_count:
+            text = "All lanes are hidden.\nPress Shift+H to show them again."
+        else:
+            text = "This trace has no events to draw."
+        painter.setPen(colour(self._theme.dim))
+        painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, text)

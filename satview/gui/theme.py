@@ -1,0 +1,173 @@
+"""Light and dark: the colours of surfaces and text, the palette and the style sheet made from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor, QGuiApplication, QPalette
+from PySide6.QtWidgets import QApplication
+
+
+@dataclass(frozen=True, slots=True)
+class Theme:
+    """Colours of everything that is no data, as 0xRRGGBB.
+
+    Attributes:
+        is_dark: Which set of data colours goes with it.
+        window: Behind panels.
+        panel: Panels, menus, headers.
+        base: Where data is drawn or listed.
+        alternate: Every second row.
+        line: Hairlines between things.
+        text, dim, faint: Text by importance.
+        accent: Selection, links, focus.
+        on_accent: Text on the accent.
+        warning, error: Problems.
+        cursor_a, cursor_b: The two cursors.
+        mark: Bookmarks and notes.
+        hit: Search hits.
+    """
+
+    is_dark: bool
+    window: int
+    panel: int
+    base: int
+    alternate: int
+    line: int
+    text: int
+    dim: int
+    faint: int
+    accent: int
+    on_accent: int
+    warning: int
+    error: int
+    cursor_a: int
+    cursor_b: int
+    mark: int
+    hit: int
+
+
+LIGHT: Final = Theme(
+    is_dark=False, window=0xEFF1F4, panel=0xF7F8FA, base=0xFFFFFF, alternate=0xF8F9FB, line=0xDDE1E7,
+    text=0x1C212B, dim=0x596273, faint=0x8B93A3, accent=0x2563C9, on_accent=0xFFFFFF,
+    warning=0xA86A00, error=0xC0342B, cursor_a=0x0B7285, cursor_b=0xA61E4D, mark=0x7048B6, hit=0xC2255C,
+)
+DARK: Final = Theme(
+    is_dark=True, window=0x16181C, panel=0x1F2228, base=0x1A1C21, alternate=0x1D2025, line=0x30343C,
+    text=0xDFE3EA, dim=0x9DA5B4, faint=0x6C7484, accent=0x6CA4F8, on_accent=0x0E1420,
+    warning=0xE2B04A, error=0xF0746A, cursor_a=0x4DD0E1, cursor_b=0xF48FB1, mark=0xB39DDB, hit=0xF06292,
+)
+
+
+def colour(rgb: int, alpha: int = 255) -> QColor:
+    """Return 0xRRGGBB as a Qt colour."""
+    return QColor(rgb >> 16 & 0xFF, rgb >> 8 & 0xFF, rgb & 0xFF, alpha)
+
+
+def css(rgb: int) -> str:
+    """Return 0xRRGGBB as it is written in style sheets."""
+    return f"#{rgb:06x}"
+
+
+def theme_for(choice: str) -> Theme:
+    """Return the theme of a setting: `light`, `dark`, or what the system says."""
+    if choice == "system":
+        return DARK if QGuiApplication.styleHints().colorScheme() is Qt.ColorScheme.Dark else LIGHT
+    return DARK if choice == "dark" else LIGHT
+
+
+def apply(app: QApplication, theme: Theme) -> None:
+    """Give the application the palette and style sheet of a theme."""
+    app.setPalette(_palette(theme))
+    app.setStyleSheet(_style_sheet(theme))
+
+
+def _palette(theme: Theme) -> QPalette:
+    role = QPalette.ColorRole
+    palette = QPalette(colour(theme.panel))
+    for which, rgb in (
+        (role.Window, theme.window), (role.WindowText, theme.text), (role.Base, theme.base),
+        (role.AlternateBase, theme.alternate), (role.Text, theme.text), (role.Button, theme.panel),
+        (role.ButtonText, theme.text), (role.BrightText, theme.error), (role.Highlight, theme.accent),
+        (role.HighlightedText, theme.on_accent), (role.Link, theme.accent), (role.LinkVisited, theme.accent),
+        (role.ToolTipBase, theme.panel), (role.ToolTipText, theme.text), (role.PlaceholderText, theme.faint),
+        (role.Mid, theme.line), (role.Light, theme.panel), (role.Midlight, theme.line), (role.Dark, theme.line),
+        (role.Shadow, theme.window), (role.Accent, theme.accent),
+    ):
+        palette.setColor(which, colour(rgb))
+    for which in (role.WindowText, role.Text, role.ButtonText):
+        palette.setColor(QPalette.ColorGroup.Disabled, which, colour(theme.faint))
+    return palette
+
+
+def _style_sheet(theme: Theme) -> str:
+    line, panel, base, text, dim = css(theme.line), css(theme.panel), css(theme.base), css(theme.text), css(theme.dim)
+    accent, window, faint = css(theme.accent), css(theme.window), css(theme.faint)
+    hover = css(0xE6EAF1 if not theme.is_dark else 0x2A2F38)
+    chosen = css(0xD6E4FB if not theme.is_dark else 0x263B5C)
+    thumb = css(0xC4CAD4 if not theme.is_dark else 0x444A56)
+    return f"""
+    QMainWindow, QDialog {{ background: {window}; }}
+    QMainWindow::separator {{ background: {window}; width: 5px; height: 5px; }}
+    QMainWindow::separator:hover {{ background: {accent}; }}
+    QMenuBar {{ background: {panel}; color: {text}; border-bottom: 1px solid {line}; padding: 1px 4px; }}
+    QMenuBar::item {{ padding: 4px 8px; background: transparent; border-radius: 4px; }}
+    QMenuBar::item:selected {{ background: {hover}; }}
+    QMenu {{ background: {panel}; color: {text}; border: 1px solid {line}; padding: 4px; }}
+    QMenu::item {{ padding: 5px 24px 5px 24px; border-radius: 4px; }}
+    QMenu::item:selected {{ background: {chosen}; color: {text}; }}
+    QMenu::item:disabled {{ color: {faint}; background: transparent; }}
+    QMenu::separator {{ height: 1px; background: {line}; margin: 4px 8px; }}
+    QToolBar {{ background: {panel}; border: none; border-bottom: 1px solid {line}; padding: 3px 6px; spacing: 2px; }}
+    QToolBar::separator {{ background: {line}; width: 1px; margin: 4px 5px; }}
+    QToolButton {{ border: none; border-radius: 4px; padding: 4px; color: {text}; background: transparent; }}
+    QToolButton:hover {{ background: {hover}; }}
+    QToolButton:pressed, QToolButton:checked {{ background: {chosen}; }}
+    QStatusBar {{ background: {panel}; color: {dim}; border-top: 1px solid {line}; }}
+    QStatusBar::item {{ border: none; }}
+    QStatusBar QLabel {{ color: {dim}; padding: 2px 8px; }}
+    QDockWidget {{ color: {text}; font-weight: 600; }}
+    QDockWidget::title {{ background: {panel}; padding: 6px 8px; border-bottom: 1px solid {line}; }}
+    QTabBar {{ background: {window}; }}
+    QTabBar::tab {{ background: transparent; color: {dim}; padding: 6px 12px; border: none; border-bottom: 2px solid transparent; }}
+    QTabBar::tab:selected {{ color: {text}; border-bottom: 2px solid {accent}; }}
+    QTabBar::tab:hover {{ color: {text}; }}
+    QTabWidget::pane {{ border: none; border-top: 1px solid {line}; }}
+    QTreeView, QTableView, QListView, QTextBrowser {{ background: {base}; color: {text}; border: none; outline: none;
+        selection-background-color: {chosen}; selection-color: {text}; alternate-background-color: {css(theme.alternate)}; }}
+    QTreeView::item {{ padding: 2px 2px; border: none; }}
+    QTreeView::item:hover, QListView::item:hover {{ background: {hover}; }}
+    QTreeView::item:selected, QTableView::item:selected, QListView::item:selected {{ background: {chosen}; color: {text}; }}
+    QTableView::item {{ padding: 0 6px; border: none; }}
+    QHeaderView {{ background: {panel}; border: none; }}
+    QHeaderView::section {{ background: {panel}; color: {dim}; border: none; border-right: 1px solid {line};
+        border-bottom: 1px solid {line}; padding: 4px 6px; font-weight: 500; }}
+    QLineEdit, QSpinBox, QComboBox, QPlainTextEdit {{ background: {base}; color: {text}; border: 1px solid {line}; border-radius: 4px;
+        padding: 4px 6px; selection-background-color: {accent}; selection-color: {css(theme.on_accent)}; }}
+    QLineEdit:focus, QSpinBox:focus, QComboBox:focus, QPlainTextEdit:focus {{ border: 1px solid {accent}; }}
+    QPushButton {{ background: {panel}; color: {text}; border: 1px solid {line}; border-radius: 4px; padding: 5px 14px; }}
+    QPushButton:hover {{ background: {hover}; }}
+    QPushButton:pressed {{ background: {chosen}; }}
+    QPushButton:disabled {{ color: {faint}; }}
+    QPushButton[primary="true"] {{ background: {accent}; color: {css(theme.on_accent)}; border: 1px solid {accent}; }}
+    QPushButton[flat="true"] {{ border: none; background: transparent; color: {accent}; padding: 3px 6px; }}
+    QPushButton[flat="true"]:hover {{ background: {hover}; }}
+    QScrollBar:vertical {{ background: {base}; width: 12px; margin: 0; }}
+    QScrollBar:horizontal {{ background: {base}; height: 12px; margin: 0; }}
+    QScrollBar::handle {{ background: {thumb}; border-radius: 4px; margin: 2px; min-height: 24px; min-width: 24px; }}
+    QScrollBar::handle:hover {{ background: {faint}; }}
+    QScrollBar::add-line, QScrollBar::sub-line {{ width: 0; height: 0; }}
+    QScrollBar::add-page, QScrollBar::sub-page {{ background: transparent; }}
+    QProgressBar {{ background: {line}; border: none; border-radius: 3px; max-height: 6px; }}
+    QProgressBar::chunk {{ background: {accent}; border-radius: 3px; }}
+    QToolTip {{ background: {panel}; color: {text}; border: 1px solid {line}; padding: 4px; }}
+    QLabel[role="title"] {{ font-size: 20px; font-weight: 600; color: {text}; }}
+    QLabel[role="dim"] {{ color: {dim}; }}
+    QLabel[role="faint"] {{ color: {faint}; }}
+    QLabel[role="head"] {{ background: {panel}; color: {faint}; border-right: 1px solid {line};
+        border-bottom: 1px solid {line}; padding-left: 18px; }}
+    QLabel[role="error"] {{ color: {css(theme.error)}; }}
+    QFrame[role="card"] {{ background: {panel}; border: 1px solid {line}; border-radius: 8px; }}
+    """

@@ -1,0 +1,221 @@
+"""What is said of an event or an interval: rows of the list, details with links. Text only, no widget."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from satview.base.time import NS_PER_S, format_duration, format_time
+from satview.events.spec import Argument
+from satview.events.states import STATE_BY_VALUE
+from satview.store.trace import Trace
+from satview.timeline.calls import partner
+from satview.timeline.lane_tree import LaneInfo, LaneKind, Timeline
+from satview.timeline.spans import Span
+
+COLUMNS: Final = ("Number", "Time", "Delta", "CPU", "Process", "Thread", "Class", "Event", "Arguments")
+NO_EVENT: Final = 2**32 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of the details.
+
+    Attributes:
+        name: What it is.
+        text: The value.
+        note: What to know about it, shown small.
+        event: Event row to go to when it is clicked, or None.
+        is_code: Numbers and bytes, to be set in a fixed font.
+    """
+
+    name: str
+    text: str
+    note: str = ""
+    event: int | None = None
+    is_code: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Lines that belong together."""
+
+    title: str
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """Everything about a selection.
+
+    Attributes:
+        title: What it is, a few words.
+        subtitle: Where it belongs.
+        kind: Printed class of an event, or the state of an interval.
+        sections: The lines.
+    """
+
+    title: str
+    subtitle: str
+    kind: str
+    sections: tuple[Section, ...] = field(default=())
+
+    def as_text(self) -> str:
+        """Return it as plain text for the clipboard."""
+        lines = [f"{self.title}  [{self.kind}]", self.subtitle]
+        for section in self.sections:
+            lines += ["", section.title]
+            width = max((len(line.name) for line in section.lines), default=0)
+            lines += [f"  {line.name:<{width}}  {line.text}{f'  ({line.note})' if line.note else ''}" for line in section.lines]
+        return "\n".join(lines)
+
+
+def list_row(trace: Trace, event: int, previous: int | None) -> tuple[str, ...]:
+    """Return the texts of one row of the event list, one per entry of `COLUMNS`.
+
+    Args:
+        trace: The trace.
+        event: Row of the event table.
+        previous: The event shown above it, for the delta; None for the first.
+    """
+    events = trace.events
+    cycles = int(events.time_cycles[event])
+    thread = int(events.thread[event])
+    spec = trace.spec(event)
+    delta = ""
+    if previous is not None:
+        delta = format_duration(trace.clock.duration_ns(cycles - int(events.time_cycles[previous])))
+    arguments = trace.payloads.decode(event).arguments
+    return (
+        f"{event + 1:,}",
+        format_time(trace.clock.ns(cycles)),
+        delta,
+        str(int(events.cpu[event])),
+        trace.process_name(int(trace.threads.process[thread])) if thread else "",
+        thread_number(trace, thread),
+        spec.class_name,
+        spec.label or spec.name,
+        arguments_text(arguments),
+    )
+
+
+def thread_number(trace: Trace, thread: int) -> str:
+    """Return the tid with the thread's name, empty where no thread is known."""
+    if thread == 0 or int(trace.threads.tid[thread]) <= 0:
+        return ""
+    name = trace.threads.names[thread]
+    return f"{int(trace.threads.tid[thread])} {name}".rstrip()
+
+
+def arguments_text(arguments: tuple[Argument, ...], limit: int = 300) -> str:
+    """Return `name=value` of every argument on one line, cut at about `limit` characters."""
+    text = "  ".join(f"{argument.name}={argument.text}" for argument in arguments)
+    return text if len(text) <= limit else text[: limit - 1] + "\N{HORIZONTAL ELLIPSIS}"
+
+
+def event_details(trace: Trace, event: int) -> Details:
+    """Return all that is known of an event."""
+    spec = trace.spec(event)
+    thread = int(trace.events.thread[event])
+    calls = ", ".join(f"{call}()" for call in spec.calls)
+    what = [Line("Class", spec.class_name)]
+    if spec.label and spec.label != spec.name:
+        what.append(Line("Printed as", spec.label))
+    if calls:
+        what.append(Line("Public call", calls))
+    if spec.when:
+        what.append(Line("When", spec.when))
+    what += [Line("Number", f"{event + 1:,} of {len(trace.events):,}"), *_partner_lines(trace, event)]
+    return Details(
+        title=spec.name,
+        subtitle=trace.thread_name(thread) if thread else f"CPU {int(trace.events.cpu[event])}",
+        kind=spec.class_name,
+        sections=(Section("Event", tuple(what)), Section("Where", _place_lines(trace, event)),
+                  *_argument_sections(trace, event)),
+    )
+
+
+def span_details(timeline: Timeline, lane: int, span: Span) -> Details:
+    """Return all that is known of an interval of a lane."""
+    trace, info = timeline.trace, timeline.infos[lane]
+    length_ns = trace.clock.duration_ns(span.end_cycles - span.start_cycles)
+    state = STATE_BY_VALUE.get(span.value)
+    lines = [Line("Length", format_duration(length_ns), f"{span.end_cycles - span.start_cycles:,} cycles")]
+    if state is not None:
+        lines.append(Line("Meaning", state.meaning))
+    lines += [Line("From", format_time(trace.clock.ns(span.start_cycles))), Line("To", format_time(trace.clock.ns(span.end_cycles)))]
+    if span.thread > 0:
+        lines.append(Line("Thread", trace.thread_name(span.thread)))
+    if 0 <= span.event < len(trace.events):
+        lines.append(Line("Begun by", f"event {span.event + 1:,}: {trace.spec(span.event).name}", event=span.event))
+    following = _event_at_end(timeline, lane, span)
+    if following is not None:
+        lines.append(Line("Ended by", f"event {following + 1:,}: {trace.spec(following).name}", event=following))
+    return Details(timeline.label(span), lane_title(info), lane_kind(info), (Section("Interval", tuple(lines)),))
+
+
+def lane_title(info: LaneInfo) -> str:
+    """Return the full name of a lane."""
+    return f"{info.title}  {info.subtitle}".strip()
+
+
+def lane_kind(info: LaneInfo) -> str:
+    """Return what sort of lane it is."""
+    names = {LaneKind.CPU: "CPU", LaneKind.INTERRUPTS: "interrupts", LaneKind.PROCESS: "process", LaneKind.THREAD: "thread"}
+    return names[info.kind]
+
+
+def _event_at_end(timeline: Timeline, lane: int, span: Span) -> int | None:
+    after = timeline.lane(lane).at(span.end_cycles)
+    if after is None or after.start_cycles != span.end_cycles or not 0 <= after.event < len(timeline.trace.events):
+        return None
+    return after.event
+
+
+def _place_lines(trace: Trace, event: int) -> tuple[Line, ...]:
+    cycles = int(trace.events.time_cycles[event])
+    thread = int(trace.events.thread[event])
+    lines = [Line("Time", format_time(trace.clock.ns(cycles)), "from the start of the trace")]
+    if trace.clock.is_absolute:
+        since_boot_ns = cycles * NS_PER_S // trace.clock.cycles_per_s
+        lines.append(Line("Since boot", format_time(since_boot_ns)))
+    lines.append(Line("Cycles", f"{cycles:,}", f"0x{cycles & (1 << 64) - 1:x}", is_code=True))
+    wall = trace.clock.wall_time(cycles)
+    if wall is not None:
+        lines.append(Line("Date", f"{wall:%Y-%m-%d %H:%M:%S} UTC", "approximate"))
+    lines.append(Line("CPU", str(int(trace.events.cpu[event]))))
+    process = int(trace.threads.process[thread])
+    if thread:
+        pid = int(trace.processes.pid[process])
+        lines.append(Line("Process", trace.processes.names[process] or trace.process_name(process), f"pid {pid}"))
+        if int(trace.threads.tid[thread]) > 0:
+            lines.append(Line("Thread", trace.thread_name(thread), f"tid {int(trace.threads.tid[thread])}"))
+    return tuple(lines)
+
+
+def _partner_lines(trace: Trace, event: int) -> list[Line]:
+    other = partner(trace, event)
+    if other is None:
+        return []
+    times = trace.events.time_cycles
+    length = abs(int(times[other]) - int(times[event]))
+    return [
+        Line("Ends with" if other > event else "Began with", f"event {other + 1:,}: {trace.spec(other).name}", event=other),
+        Line("Duration", format_duration(trace.clock.duration_ns(length)), f"{length:,} cycles"),
+    ]
+
+
+def _argument_sections(trace: Trace, event: int) -> tuple[Section, ...]:
+    payload = trace.payloads.decode(event)
+    form = {"fast": "Arguments, fast mode", "wide": "Arguments, wide mode", "raw": "Arguments, list not known",
+            "failed": "Arguments, the call failed"}
+    sections = []
+    if payload.arguments:
+        lines = tuple(Line(argument.name, argument.text, argument.note, is_code=True) for argument in payload.arguments)
+        sections.append(Section(form.get(payload.form, "Arguments"), lines))
+    if payload.words:
+        rows = [payload.words[i : i + 4] for i in range(0, len(payload.words), 4)]
+        words = tuple(Line(f"{i * 4}", "  ".join(f"{word:08x}" for word in row), is_code=True) for i, row in enumerate(rows[:64]))
+        more = (Line("", f"\N{HORIZONTAL ELLIPSIS} {len(rows) - 64} more lines"),) if len(rows) > 64 else ()
+        sections.append(Section("Raw words", words + more))
+    return tuple(sections)

@@ -1,0 +1,119 @@
+"""Work in the background: a plain function of arrays; the newest request wins; results arrive on the GUI thread."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Final
+
+from PySide6.QtCore import QObject, QRunnable, Qt, QThreadPool, Signal, Slot
+
+from satview.base.errors import Cancelled
+
+IsCancelled = Callable[[], bool]
+Report = Callable[[float], None]
+Work = Callable[[IsCancelled, Report], object]
+_REPORT_EVERY_S: Final = 0.03
+
+
+class _Run(QRunnable):
+    """One run of one function on a pool thread. Holds the relay only, never a widget."""
+
+    def __init__(self, number: int, work: Work, stop: threading.Event, relay: _Relay) -> None:
+        super().__init__()
+        self._number = number
+        self._work: Work | None = work
+        self._stop = stop
+        self._relay = relay
+        self._reported_s = 0.0
+
+    def run(self) -> None:
+        work, self._work = self._work, None
+        assert work is not None
+        try:
+            result = work(self._stop.is_set, self._report)
+        except Cancelled:
+            self._relay.ended.emit(self._number, None, None)
+        except Exception as error:  # noqa: BLE001  -- whatever a job raises is shown, not lost on a pool thread
+            self._relay.ended.emit(self._number, None, error)
+        else:
+            self._relay.ended.emit(self._number, result, None)
+
+    def _report(self, share: float) -> None:
+        now_s = time.monotonic()
+        if now_s - self._reported_s >= _REPORT_EVERY_S and not self._stop.is_set():
+            self._reported_s = now_s
+            self._relay.reported.emit(self._number, share)
+
+
+class _Relay(QObject):
+    """Carries results from pool threads to the thread of the job."""
+
+    ended = Signal(int, object, object)
+    reported = Signal(int, float)
+
+
+class LatestJob(QObject):
+    """Runs one function at a time in the background; starting another makes the older one stop and be forgotten.
+
+    Signals:
+        done: The result of the newest work.
+        failed: The exception that ended it.
+        progress: Share done, 0 to 1, at most some thirty times a second.
+    """
+
+    done = Signal(object)
+    failed = Signal(object)
+    progress = Signal(float)
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._pool = QThreadPool(self)
+        self._pool.setMaxThreadCount(1)
+        self._number = 0
+        self._stop = threading.Event()
+        self._relay = _Relay(self)
+        # Always queued: a result never arrives in the middle of what the GUI thread is doing.
+        self._relay.ended.connect(self._on_ended, Qt.ConnectionType.QueuedConnection)
+        self._relay.reported.connect(self._on_reported, Qt.ConnectionType.QueuedConnection)
+        self._is_busy = False
+
+    @property
+    def is_busy(self) -> bool:
+        """True from `start` until the newest work has ended or was cancelled."""
+        return self._is_busy
+
+    def start(self, work: Work) -> None:
+        """Run `work(is_cancelled, report)` on a pool thread; whatever ran before is told to stop."""
+        self._stop.set()
+        self._stop = threading.Event()
+        self._number += 1
+        self._is_busy = True
+        self._pool.start(_Run(self._number, work, self._stop, self._relay))
+
+    def cancel(self) -> None:
+        """Tell the work to stop; neither `done` nor `failed` will be sent for it."""
+        self._stop.set()
+        self._number += 1
+        self._is_busy = False
+
+    def close(self) -> None:
+        """Cancel and wait until the pool thread has ended."""
+        self.cancel()
+        self._pool.waitForDone()
+
+    @Slot(int, object, object)
+    def _on_ended(self, number: int, result: object, error: object) -> None:
+        if number != self._number:
+            return
+        self._is_busy = False
+        if error is not None:
+            self.failed.emit(error)
+        else:
+            self.done.emit(result)
+
+    @Slot(int, float)
+    def _on_reported(self, number: int, share: float) -> None:
+        if number == self._number:
+            self.progress.emit(share)

@@ -1,0 +1,204 @@
+"""Moving about: from event to event, change to change, lane to lane, mark to mark; focus in three steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from PySide6.QtCore import QObject
+
+from satview.base.errors import UsageError
+from satview.base.time import TimeWindow
+from satview.session.open_trace import OpenTrace
+from satview.session.step import ON
+from satview.session.time_text import parse_place
+from satview.timeline.calls import partner
+
+
+class Navigation(QObject):
+    """The moves that keys and links ask for, in terms of the session."""
+
+    def __init__(self, opened: OpenTrace, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._opened = opened
+        self._focus_step = 0
+        self._focus_before: TimeWindow | None = None
+        opened.selection.changed.connect(self._forget_focus)
+
+    def step_edge(self, direction: int, extend: bool = False) -> None:
+        """Go to the next (ON) or previous (BACK) state change of the selected lane.
+
+        Args:
+            direction: ON or BACK.
+            extend: Move the end of the selected range there instead.
+        """
+        selection, lane = self._opened.selection, self._lane()
+        if lane is None:
+            return
+        model = self._opened.timeline.lane(lane)
+        here = self._range_end() if extend else self._cycles()
+        edge = model.next_edge(here) if direction == ON else model.previous_edge(here)
+        if edge is None:
+            return
+        if extend:
+            anchor = selection.time_range.start if selection.time_range else self._cycles()
+            selection.set_range(TimeWindow(min(anchor, edge), max(anchor, edge)) if edge != anchor else None)
+        else:
+            self._opened.select_at(lane, edge)
+        self._opened.viewport.reveal(edge)
+
+    def step_event(self, direction: int) -> None:
+        """Go to the next or previous event of the selected lane that the filter shows."""
+        lane = self._lane()
+        if lane is None:
+            return
+        events = self._opened.timeline.events_of(lane)
+        place = self._place_in(events, direction)
+        while 0 <= place < len(events):
+            if self._is_shown(int(events[place])):
+                self._opened.select_event(int(events[place]), lane)
+                return
+            place += direction
+
+    def step_hit(self, direction: int) -> None:
+        """Go to the next or previous hit of the search that the filter shows."""
+        opened = self._opened
+        here = opened.selection.event if opened.selection.event is not None else self._row_at(self._cycles()) - 1
+        look = opened.search.next_hit if direction == ON else opened.search.previous_hit
+        hit = look(here, opened.filters.rows)
+        if hit is not None:
+            self.show_event(hit)
+
+    def step_lane(self, move: Callable[[int, int], int]) -> None:
+        """Select another lane.
+
+        Args:
+            move: Takes the place of the selected lane among those shown (-1 = none) and their number; returns the
+                place wanted, which is brought into bounds.
+        """
+        rows = self._opened.lanes.rows
+        if not rows:
+            return
+        places = [i for i, row in enumerate(rows) if row.index == self._opened.selection.lane]
+        place = min(max(move(places[0] if places else -1, len(rows)), 0), len(rows) - 1)
+        self._opened.select_at(rows[place].index, self._cycles())
+
+    def step_mark(self, direction: int) -> None:
+        """Go to the next or previous mark."""
+        marks, viewport = self._opened.marks, self._opened.viewport
+        here = marks.selected.start_cycles if marks.selected else viewport.window.start + viewport.window.length // 2
+        mark = marks.next_after(here) if direction == ON else marks.previous_before(here)
+        if mark is not None:
+            viewport.reveal(mark.start_cycles)
+            marks.select(mark)
+
+    def show_event(self, event: int) -> None:
+        """Select an event, wherever it is, and bring it into view with its lane."""
+        lane = self._opened.lane_of_event(event)
+        if lane is not None:
+            self._opened.lanes.reveal(lane)
+        self._opened.select_event(event)
+
+    def show_time(self, cycles: int) -> None:
+        """Centre a moment and select the event there."""
+        self._opened.viewport.centre(cycles)
+        event = self._row_at(cycles)
+        if event < len(self._opened.trace.events):
+            self._opened.select_event(event, reveal=False)
+
+    def show_place(self, text: str) -> None:
+        """Go where a text says.
+
+        Raises:
+            UsageError: The text is no place of this trace.
+        """
+        trace = self._opened.trace
+        place = parse_place(text, trace.clock, self._opened.viewport.limits, len(trace.events))
+        if place.event is not None:
+            self.show_event(place.event)
+        elif place.cycles is not None:
+            self.show_time(place.cycles)
+
+    def show_partner(self) -> None:
+        """Go to the event that ends what the selected one began, or the other way round.
+
+        Raises:
+            UsageError: There is none.
+        """
+        event = self._opened.selection.event
+        other = partner(self._opened.trace, event) if event is not None else None
+        if other is None:
+            raise UsageError("the selected event has no matching enter or exit")
+        self.show_event(other)
+
+    def show_lane(self, index: int) -> None:
+        """Select a lane, unfolding what it lies under."""
+        self._opened.lanes.reveal(index)
+        self._opened.select_at(index, self._cycles())
+
+    def focus(self) -> None:
+        """Centre the selection; the second time fit it; the third time go back to the view before."""
+        viewport, target = self._opened.viewport, self.target()
+        if target is None:
+            return
+        if self._focus_step == 0:
+            self._focus_before = viewport.window
+            viewport.centre(target.start + target.length // 2)
+        elif self._focus_step == 1:
+            viewport.fit(target)
+        elif self._focus_before is not None:
+            viewport.jump(self._focus_before)
+        self._focus_step = (self._focus_step + 1) % 3
+
+    def fit(self) -> None:
+        """Zoom to the selection."""
+        target = self.target()
+        if target is not None:
+            self._opened.viewport.fit(target)
+
+    def target(self) -> TimeWindow | None:
+        """Return the stretch that the selection covers, None without one."""
+        selection = self._opened.selection
+        if selection.span is not None:
+            return TimeWindow(selection.span.start_cycles, max(selection.span.end_cycles, selection.span.start_cycles + 1))
+        if selection.event is not None:
+            cycles = int(self._opened.trace.events.time_cycles[selection.event])
+            return TimeWindow(cycles, cycles + 1)
+        return None
+
+    def _forget_focus(self) -> None:
+        self._focus_step = 0
+
+    def _lane(self) -> int | None:
+        lane = self._opened.selection.lane
+        if lane is None and self._opened.lanes.rows:
+            lane = self._opened.lanes.rows[0].index
+        return lane
+
+    def _cycles(self) -> int:
+        """Return where the user is: at the selection, else in the middle of the window."""
+        selection = self._opened.selection
+        if selection.event is not None:
+            return int(self._opened.trace.events.time_cycles[selection.event])
+        if selection.span is not None:
+            return selection.span.start_cycles
+        window = self._opened.viewport.window
+        return window.start + window.length // 2
+
+    def _range_end(self) -> int:
+        time_range = self._opened.selection.time_range
+        return time_range.end if time_range else self._cycles()
+
+    def _row_at(self, cycles: int) -> int:
+        return int(np.searchsorted(self._opened.trace.events.time_cycles, cycles))
+
+    def _place_in(self, events: np.ndarray[tuple[int], np.dtype[np.uint32]], direction: int) -> int:
+        event = self._opened.selection.event
+        here = event if event is not None else self._row_at(self._cycles())
+        if direction == ON:
+            return int(np.searchsorted(events, here, side="right" if event is not None else "left"))
+        return int(np.searchsorted(events, here, side="left")) - 1
+
+    def _is_shown(self, event: int) -> bool:
+        filters, events = self._opened.filters, self._opened.trace.events
+        return bool(filters.codes[events.code[event]] and filters.threads[events.thread[event]])

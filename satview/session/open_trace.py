@@ -1,0 +1,93 @@
+"""An open trace with everything that follows it: viewport, selection, filter, lanes, marks, search."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, Slot
+
+from satview.base.time import TimeWindow
+from satview.session.edit_history import EditHistory
+from satview.session.filter_stack import FilterStack
+from satview.session.lane_list import LaneList
+from satview.session.marks import Marks
+from satview.session.search import Search
+from satview.session.selection import Selection
+from satview.session.settings import Settings
+from satview.session.viewport import Viewport
+from satview.store.trace import Trace
+from satview.timeline.lane_tree import LaneKind, Timeline
+
+
+class OpenTrace(QObject):
+    """What all views of one window share.
+
+    Attributes:
+        trace: The data, read-only.
+        timeline: Its lanes.
+        viewport, selection, filters, lanes, marks, search, edits: The parts; each sends its own signals.
+    """
+
+    def __init__(self, trace: Trace, timeline: Timeline, settings: Settings, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.trace = trace
+        self.timeline = timeline
+        self.edits = EditHistory(self)
+        self.viewport = Viewport(with_air(trace.window), self)
+        self.selection = Selection(self)
+        self.filters = FilterStack(trace, self.edits, self)
+        self.lanes = LaneList(timeline, self.filters, self.edits, settings.number("swimlane/lane_height_px"),
+                              settings.number("swimlane/unfold_up_to"), self)
+        self.marks = Marks(trace.path, self.viewport.limits, self)
+        self.search = Search(trace, self)
+        self._lane_of_thread = {info.thread: info.index for info in timeline.infos if info.kind is LaneKind.THREAD}
+        self._lane_of_cpu = {info.cpu: info.index for info in timeline.infos if info.kind is LaneKind.CPU}
+        self.viewport.window_changed.connect(self._on_window)
+
+    def lane_of_thread(self, thread: int) -> int | None:
+        """Return the lane of a row of the thread table."""
+        return self._lane_of_thread.get(thread)
+
+    def lane_of_cpu(self, cpu: int) -> int | None:
+        """Return the lane of a CPU."""
+        return self._lane_of_cpu.get(cpu)
+
+    def lane_of_event(self, event: int) -> int | None:
+        """Return the lane an event belongs to: that of its thread, else that of its CPU."""
+        lane = self.lane_of_thread(int(self.trace.events.thread[event]))
+        return lane if lane is not None else self.lane_of_cpu(int(self.trace.events.cpu[event]))
+
+    def select_event(self, event: int, lane: int | None = None, reveal: bool = True) -> None:
+        """Select an event and the interval around it.
+
+        Args:
+            event: Row of the event table.
+            lane: The lane it was met in; None = the lane it belongs to.
+            reveal: Bring it into view.
+        """
+        cycles = int(self.trace.events.time_cycles[event])
+        lane = self.lane_of_event(event) if lane is None else lane
+        span = self.timeline.lane(lane).at(cycles) if lane is not None else None
+        if reveal:
+            self.viewport.reveal(cycles)
+        self.selection.select(event, lane, span)
+
+    def select_at(self, lane: int, cycles: int, event: int | None = None) -> None:
+        """Select the interval of a lane at a moment, and an event: the one given, else the one that began it."""
+        span = self.timeline.lane(lane).at(cycles)
+        if event is None and span is not None and 0 <= span.event < len(self.trace.events):
+            event = span.event
+        self.selection.select(event, lane, span)
+
+    def shut_down(self) -> None:
+        """Stop everything in the background and wait for it."""
+        self.filters.close()
+        self.search.close()
+
+    @Slot()
+    def _on_window(self) -> None:
+        self.lanes.set_window(self.viewport.window)
+
+
+def with_air(window: TimeWindow) -> TimeWindow:
+    """Return the window with half a percent more on both sides, so that the first and last event can be seen."""
+    air = max(1, window.length // 200)
+    return TimeWindow(window.start - air, window.end + air)

@@ -1,0 +1,138 @@
+"""Finding events by the names in them: event, public call, class, process, thread."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QObject, Signal
+
+from satview.base.errors import Cancelled, UsageError
+from satview.events.wire import CODE_COUNT
+from satview.session.jobs import IsCancelled, LatestJob, Report
+from satview.store.trace import Trace
+
+_CHUNK: Final = 1 << 17
+_PATTERN_LENGTH_MAX: Final = 200
+
+
+class Search(QObject):
+    """The search of one window.
+
+    Attributes:
+        text: What was asked for last; empty = no search.
+        hits: uint32, ascending event rows.
+        error: Why the text cannot be searched for; empty if it can.
+
+    Signals:
+        changed: Text, hits or error changed.
+    """
+
+    changed = Signal()
+
+    def __init__(self, trace: Trace, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._trace = trace
+        self._job = LatestJob(self)
+        self._job.done.connect(self._on_hits)
+        self.text = ""
+        self.error = ""
+        self.hits: NDArray[np.uint32] = np.empty(0, np.uint32)
+
+    @property
+    def is_pending(self) -> bool:
+        """True while the hits of the text are being looked for."""
+        return self._job.is_busy
+
+    def find(self, text: str) -> None:
+        """Look for a text in the background."""
+        self.text = text.strip()
+        self.error = ""
+        self._job.cancel()
+        self.hits = np.empty(0, np.uint32)
+        if self.text:
+            try:
+                self._job.start(_FindWork(self._trace, compile_text(self.text)))
+            except UsageError as error:
+                self.error = str(error)
+        self.changed.emit()
+
+    def next_hit(self, event: int, shown: NDArray[np.uint32] | None = None) -> int | None:
+        """Return the first hit after an event, from the start again after the last one; None without hits.
+
+        Args:
+            event: Row to start from; -1 = from the beginning.
+            shown: Rows that a filter lets through; None = all.
+        """
+        hits = self._shown_hits(shown)
+        return int(hits[np.searchsorted(hits, event, side="right") % len(hits)]) if len(hits) else None
+
+    def previous_hit(self, event: int, shown: NDArray[np.uint32] | None = None) -> int | None:
+        """Return the last hit before an event, from the end again before the first one; None without hits."""
+        hits = self._shown_hits(shown)
+        return int(hits[int(np.searchsorted(hits, event, side="left")) - 1]) if len(hits) else None
+
+    def close(self) -> None:
+        """Stop the work in the background."""
+        self._job.close()
+
+    def _shown_hits(self, shown: NDArray[np.uint32] | None) -> NDArray[np.uint32]:
+        return self.hits if shown is None else np.intersect1d(self.hits, shown, assume_unique=True)
+
+    def _on_hits(self, hits: object) -> None:
+        assert isinstance(hits, np.ndarray)
+        self.hits = hits
+        self.changed.emit()
+
+
+def compile_text(text: str) -> re.Pattern[str]:
+    """Return the pattern of a search: literal, case ignored; between slashes a regular expression.
+
+    Raises:
+        UsageError: The regular expression is not one.
+    """
+    if len(text) > 2 and text.startswith("/") and text.endswith("/"):
+        try:
+            return re.compile(text[1:-1][:_PATTERN_LENGTH_MAX], re.IGNORECASE)
+        except (re.error, RecursionError, OverflowError) as error:
+            raise UsageError(f"not a regular expression: {error}") from error
+    return re.compile(re.escape(text), re.IGNORECASE)
+
+
+class _FindWork:
+    """The work of the job: two tables of names, then one pass over the events."""
+
+    def __init__(self, trace: Trace, pattern: re.Pattern[str]) -> None:
+        self._trace = trace
+        self._pattern = pattern
+
+    def __call__(self, is_cancelled: IsCancelled, report: Report) -> object:
+        events = self._trace.events
+        codes, threads = matching_codes(self._trace, self._pattern), matching_threads(self._trace, self._pattern)
+        parts = []
+        for start in range(0, len(events), _CHUNK):
+            if is_cancelled():
+                raise Cancelled
+            part = slice(start, start + _CHUNK)
+            mask = codes.take(events.code[part])
+            mask |= threads.take(events.thread[part])
+            parts.append((np.flatnonzero(mask) + start).astype(np.uint32))
+        return np.concatenate(parts) if parts else np.empty(0, np.uint32)
+
+
+def matching_codes(trace: Trace, pattern: re.Pattern[str]) -> NDArray[np.bool_]:
+    """Return which event codes have a name that matches, shape (32768,). Only codes of this trace are asked."""
+    mask = np.zeros(CODE_COUNT, np.bool_)
+    for code in np.flatnonzero(trace.code_counts):
+        spec = trace.catalogue.spec(int(code))
+        names = (spec.name, spec.label, f"{spec.class_name}/{spec.name}", *spec.calls)
+        mask[code] = any(pattern.search(name) for name in names)
+    return mask
+
+
+def matching_threads(trace: Trace, pattern: re.Pattern[str]) -> NDArray[np.bool_]:
+    """Return which threads have a name that matches, shape (threads,)."""
+    threads = trace.threads
+    return np.array([row > 0 and bool(pattern.search(trace.thread_name(row))) for row in range(len(threads))], np.bool_)

@@ -1,0 +1,153 @@
+"""Settings are rows: key, default, bounds, help. The dialog is made from the rows; the file is plain JSON.
+
+To add one: add a row to `SETTINGS`. A stored value that no longer fits gives way to the default, so an old file never
+stops a start.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from PySide6.QtCore import QObject, Signal
+
+Value = bool | int | str
+_log = logging.getLogger(__name__)
+_FILE_BYTES_MAX: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting.
+
+    Attributes:
+        key: Stable name, `area/name`.
+        default: Its first value; says its type too.
+        help: One sentence for the dialog and the docs.
+        low, high: Bounds of a number.
+        choices: The values a text may have; empty = any.
+        is_shown: False for what the windows remember by themselves; such rows are not in the dialog.
+    """
+
+    key: str
+    default: Value
+    help: str
+    low: int = 0
+    high: int = 0
+    choices: tuple[str, ...] = ()
+    is_shown: bool = True
+
+    def fits(self, value: object) -> bool:
+        """Tell whether a value may be stored."""
+        if type(value) is not type(self.default):
+            return False
+        if isinstance(value, str):
+            return not self.choices or value in self.choices
+        return isinstance(value, bool) or self.low <= int(str(value)) <= self.high
+
+
+SETTINGS: Final = (
+    Setting("window/theme", "system", "Light or dark.", choices=("system", "light", "dark")),
+    Setting("window/wheel_zooms", False, "The wheel alone zooms, and Ctrl+wheel scrolls lanes."),
+    Setting("swimlane/lane_height_px", 20, "Height of a lane.", low=8, high=64),
+    Setting("swimlane/label_width_px", 232, "Width of the column of lane names.", low=80, high=600, is_shown=False),
+    Setting("swimlane/show_legend", True, "Show the legend of colours under the lanes."),
+    Setting("swimlane/unfold_up_to", 40, "Unfold all processes when the trace has at most this many lanes.", low=0, high=1000),
+    Setting("events/row_height_px", 20, "Height of a row in the list of events.", low=16, high=40),
+    Setting("files/recent_count", 10, "How many recent files are remembered.", low=0, high=50),
+    Setting("window/geometry", "", "Place and size of the last window.", is_shown=False),
+    Setting("window/docks", "", "Arrangement of the panels.", is_shown=False),
+)
+
+
+class Settings(QObject):
+    """The values in force, kept in one JSON file.
+
+    Signals:
+        changed: The key of the setting that got another value.
+    """
+
+    changed = Signal(str)
+
+    def __init__(self, path: Path | None, parent: QObject | None = None) -> None:
+        """Read the file.
+
+        Args:
+            path: Where they are kept; None keeps them in memory only.
+            parent: Owner.
+        """
+        super().__init__(parent)
+        self._path = path
+        self._rows = {row.key: row for row in SETTINGS}
+        self._values: dict[str, Value] = {row.key: row.default for row in SETTINGS}
+        for key, value in _stored(path).items():
+            if key in self._rows and self._rows[key].fits(value):
+                self._values[key] = value  # type: ignore[assignment]  # fits() has checked the type
+
+    def number(self, key: str) -> int:
+        """Return the value of a number."""
+        return int(self._values[key])
+
+    def text(self, key: str) -> str:
+        """Return the value of a text."""
+        return str(self._values[key])
+
+    def flag(self, key: str) -> bool:
+        """Return the value of a switch."""
+        return bool(self._values[key])
+
+    def value(self, key: str) -> Value:
+        """Return the value, whatever its type."""
+        return self._values[key]
+
+    def set(self, key: str, value: Value) -> None:
+        """Change a setting and store it; numbers are brought into their bounds.
+
+        Raises:
+            KeyError: There is no such setting.
+            ValueError: The value does not fit it.
+        """
+        row = self._rows[key]
+        if type(value) is int and type(row.default) is int:
+            value = min(max(value, row.low), row.high)
+        if not row.fits(value):
+            raise ValueError(f"{value!r} does not fit {key}")
+        if self._values[key] == value:
+            return
+        self._values[key] = value
+        self._store()
+        self.changed.emit(key)
+
+    def _store(self) -> None:
+        if self._path is None:
+            return
+        changed = {key: value for key, value in self._values.items() if value != self._rows[key].default}
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            spare = self._path.with_suffix(".tmp")
+            spare.write_text(json.dumps(changed, indent=1), encoding="utf-8")
+            spare.replace(self._path)
+        except OSError as error:
+            _log.info("settings were not stored: %s", error)
+
+
+def _stored(path: Path | None) -> dict[str, object]:
+    if path is None:
+        return {}
+    try:
+        if path.stat().st_size > _FILE_BYTES_MAX:
+            return {}
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return data if isinstance(data, dict) else {}
+
+
+def settings_file() -> Path:
+    """Return where this user's settings are kept on this system."""
+    from platformdirs import user_config_path  # on first use: not needed by tests and screenshots
+
+    return user_config_path("satview", appauthor=False) / "settings.json"

@@ -1,0 +1,156 @@
+"""The visible stretch of time: zoom, pan, history. Views ask it, none of them keeps a window of its own."""
+
+from __future__ import annotations
+
+import time
+from typing import Final
+
+from PySide6.QtCore import QObject, Signal
+
+from satview.base.time import TimeWindow
+
+SHORTEST_CYCLES: Final = 8
+_SNAP_CYCLES_PER_PX: Final = 16   # below that many cycles per pixel a lane is drawn from its intervals and cannot jitter
+_GESTURE_PAUSE_S: Final = 0.8
+_HISTORY_LENGTH: Final = 200
+
+
+class Viewport(QObject):
+    """The window of time that all views of a trace show.
+
+    Signals:
+        window_changed: Another stretch is visible, or the width in pixels changed.
+    """
+
+    window_changed = Signal()
+
+    def __init__(self, limits: TimeWindow, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._limits = limits
+        self._window = limits
+        self._width_px = 1
+        self._past: list[TimeWindow] = []
+        self._future: list[TimeWindow] = []
+        self._moved_s = float("-inf")
+
+    @property
+    def window(self) -> TimeWindow:
+        """What is visible, in cycles."""
+        return self._window
+
+    @property
+    def limits(self) -> TimeWindow:
+        """The whole trace with a little air on both sides; nothing beyond it is ever visible."""
+        return self._limits
+
+    @property
+    def width_px(self) -> int:
+        """Width of the drawing in device pixels."""
+        return self._width_px
+
+    def set_width(self, width_px: int) -> None:
+        """Tell how wide the drawing is, in device pixels, so that the window can start at whole pixels."""
+        if width_px != self._width_px and width_px > 0:
+            self._width_px = width_px
+            self._window = self._fitted(self._window)
+            self.window_changed.emit()
+
+    @property
+    def is_whole(self) -> bool:
+        """True if nothing is left to zoom out to."""
+        return self._window.length >= self._limits.length
+
+    def jump(self, window: TimeWindow) -> None:
+        """Show a window; the one before goes into the history."""
+        fitted = self._fitted(window)
+        if fitted == self._window:
+            return
+        self._remember()
+        self._moved_s = float("-inf")
+        self._set(fitted)
+
+    def move(self, window: TimeWindow) -> None:
+        """Show a window as part of a gesture: only the place where the gesture began goes into the history."""
+        fitted = self._fitted(window)
+        if fitted == self._window:
+            return
+        now_s = time.monotonic()
+        if now_s - self._moved_s > _GESTURE_PAUSE_S:
+            self._remember()
+        self._moved_s = now_s
+        self._set(fitted)
+
+    def zoom(self, factor: float, anchor: int) -> None:
+        """Make the window `factor` times as long while `anchor` keeps its place."""
+        length = max(SHORTEST_CYCLES, round(self._window.length * factor))
+        share = (anchor - self._window.start) / self._window.length
+        start = anchor - round(length * share)
+        self.move(TimeWindow(start, start + length))
+
+    def pan(self, share: float) -> None:
+        """Move by a share of the window: 0.5 is half a window to later times."""
+        self.move(self._window.shifted(round(self._window.length * share)))
+
+    def show_all(self) -> None:
+        """Show the whole trace."""
+        self.jump(self._limits)
+
+    def centre(self, cycles: int) -> None:
+        """Bring a moment to the middle, at the same zoom."""
+        start = cycles - self._window.length // 2
+        self.jump(TimeWindow(start, start + self._window.length))
+
+    def fit(self, window: TimeWindow, margin: float = 0.1) -> None:
+        """Zoom so that a stretch fills the window but for a margin on both sides."""
+        air = max(1, round(window.length * margin))
+        self.jump(TimeWindow(window.start - air, window.end + air))
+
+    def reveal(self, cycles: int) -> None:
+        """Bring a moment into view if it is not visible; the zoom stays."""
+        edge = self._window.length // 20
+        if not self._window.start + edge <= cycles < self._window.end - edge:
+            self.centre(cycles)
+
+    @property
+    def can_go_back(self) -> bool:
+        """True if there is a view to go back to."""
+        return bool(self._past)
+
+    @property
+    def can_go_forward(self) -> bool:
+        """True if `back` can be taken back."""
+        return bool(self._future)
+
+    def back(self) -> None:
+        """Show the view before this one."""
+        if self._past:
+            self._future.append(self._window)
+            self._set(self._fitted(self._past.pop()))
+
+    def forward(self) -> None:
+        """Take `back` back."""
+        if self._future:
+            self._past.append(self._window)
+            self._set(self._fitted(self._future.pop()))
+
+    def _remember(self) -> None:
+        self._past.append(self._window)
+        del self._past[:-_HISTORY_LENGTH]
+        self._future.clear()
+
+    def _set(self, window: TimeWindow) -> None:
+        if window != self._window:
+            self._window = window
+            self.window_changed.emit()
+
+    def _fitted(self, window: TimeWindow) -> TimeWindow:
+        """Return the nearest window that may be shown: within the limits, starting at a whole pixel."""
+        if window.length >= self._limits.length:
+            return self._limits
+        length = max(window.length, min(SHORTEST_CYCLES, self._limits.length))
+        start = window.start
+        cycles_per_px = length // self._width_px
+        if cycles_per_px >= _SNAP_CYCLES_PER_PX:
+            length = cycles_per_px * self._width_px
+            start -= start % cycles_per_px
+        return TimeWindow(start, start + length).clamped(self._limits)
