@@ -106,6 +106,9 @@ VALUE_MASK: Final = 0x3F
 SEEN_RUNNING: Final = 0x40  # something ran in this cell, though another state dominates it
 SEEN_EVENT: Final = 0x80  # an event that is not a state change happened in this cell
 
+IS_BUSY: Final = np.zeros(VALUE_COUNT, np.bool_)  # values of which even a moment must stay visible: something ran
+IS_BUSY[[RUNNING, INTERRUPT, KERNEL_CALL, *range(FIRST_PROCESS, VALUE_COUNT)]] = True
+IS_BUSY.setflags(write=False)
 NOT_A_STATE: Final = 255  # in tables over event codes: the event is no change of thread state
 
 

@@ -29,7 +29,7 @@ from satview.timeline.calls import lost_marks
 from satview.timeline.lane import Lane
 from satview.timeline.levels import PixelCells, build_levels, finest_shift
 from satview.timeline.per_cpu import cpu_spans, idle_threads, interrupt_spans, run_slices
-from satview.timeline.per_thread import process_spans, thread_spans, value_of_code
+from satview.timeline.per_thread import idle_values, process_spans, thread_spans, value_of_code
 from satview.timeline.spans import LaneSpans, Span, constant_lane, exact_raster, pixel_edges
 
 _TICKS_PER_FRAME: Final = 400_000  # events that a frame may place one by one; beyond it the levels tell
@@ -84,6 +84,7 @@ class Timeline:
         self.lost_marks: NDArray[np.int64] = lost_marks(trace)
         self._idle = idle_threads(trace)
         self._values = value_of_code(trace)
+        self._idle_values = idle_values(self._values)
         self._slices: tuple[NDArray[np.uint32], NDArray[np.int64]] | None = None
         self._lanes: dict[int, Lane] = {}
         self._rows: tuple[int, NDArray[np.uint32]] = (-1, np.empty(0, np.uint32))
@@ -240,16 +241,19 @@ class Timeline:
     def _spans(self, info: LaneInfo) -> LaneSpans:
         trace = self.trace
         if info.kind == LaneKind.THREAD:
-            return thread_spans(trace, info.thread, self._values)
+            return self._thread_spans(info.thread)
         if info.kind == LaneKind.PROCESS:
-            threads = self._threads_of(info.process)
-            return process_spans(trace, threads, self._values) if len(threads) else constant_lane(trace.window, UNKNOWN)
+            lanes = [self._thread_spans(thread) for thread in self._threads_of(info.process).tolist()]
+            return process_spans(lanes, trace.window.end) if lanes else constant_lane(trace.window, UNKNOWN)
         if info.kind == LaneKind.INTERRUPTS:
             return interrupt_spans(trace, info.cpu, self.lost_marks[:, 1]) or constant_lane(trace.window)
         with self._lock:
             if self._slices is None:
                 self._slices = run_slices(trace)
         return cpu_spans(trace, info.cpu, self._slices, self._idle)
+
+    def _thread_spans(self, thread: int) -> LaneSpans:
+        return thread_spans(self.trace, thread, self._idle_values if self._idle[thread] else self._values)
 
     def _belongs(self, info: LaneInfo, rows: slice) -> NDArray[np.bool_]:
         events = self.trace.events

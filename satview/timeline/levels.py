@@ -1,7 +1,7 @@
 """Coarse copies of a lane for zooming out: per time cell the value that covers most of it.
 
 Cells of 2^k cycles on one grid for all lanes; the finest level has about as many cells as the lane has intervals and at
-least 8192, every coarser one half as many, down to 1024. One byte per cell: six bits of value, `SEEN_RUNNING`,
+least 8192, every coarser one half as many, down to 16. One byte per cell: six bits of value, `SEEN_RUNNING`,
 `SEEN_EVENT`, so that short bursts and single events never vanish. Exact per cell at every level.
 """
 
@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.time import TimeWindow
-from satview.events.states import RUNNING, SEEN_EVENT, SEEN_RUNNING, VALUE_COUNT, VALUE_MASK
+from satview.events.states import IS_BUSY, SEEN_EVENT, SEEN_RUNNING, VALUE_COUNT, VALUE_MASK
 from satview.timeline.spans import LaneSpans
 
 MIN_FINEST_CELLS: Final = 8192
-MIN_COARSEST_CELLS: Final = 1024
+MIN_COARSEST_CELLS: Final = 16
 _BLOCK_BITS: Final = 14
 
 
@@ -124,8 +124,9 @@ def _coverage(
 def _dominant(cover: NDArray[np.float64], values: NDArray[np.uint8], seen: NDArray[np.bool_]) -> NDArray[np.uint8]:
     cells = values[np.argmax(cover, axis=1)] if len(values) else np.zeros(len(cover), np.uint8)
     cells[~cover.any(axis=1)] = 0
-    if RUNNING in values:
-        cells[cover[:, int(np.searchsorted(values, RUNNING))] > 0] |= SEEN_RUNNING
+    busy = IS_BUSY[values]
+    if busy.any():
+        cells[cover[:, busy].any(axis=1)] |= SEEN_RUNNING
     cells[seen] |= SEEN_EVENT
     return cells
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
 from satview.events import wire
-from satview.events.states import ABSENT, DEAD, NOT_A_STATE, READY, RUNNING, UNKNOWN, WAITING
+from satview.events.states import ABSENT, DEAD, IDLE, NOT_A_STATE, READY, RUNNING, UNKNOWN, WAITING
 from satview.store.trace import Trace
 from satview.timeline.spans import NO_EVENT, LaneSpans, constant_lane, touching
 
@@ -19,6 +21,14 @@ def value_of_code(trace: Trace) -> NDArray[np.uint8]:
     table = trace.catalogue.state_value_of_code.copy()
     table[table == NOT_A_STATE] = UNKNOWN
     table[wire.THREAD_DESTROY] = ABSENT
+    return table
+
+
+def idle_values(values: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return the same table for an idle thread: when it runs nothing does, and it is always ready."""
+    table = values.copy()
+    table[values == RUNNING] = IDLE
+    table[values == READY] = WAITING
     return table
 
 
@@ -54,12 +64,15 @@ def _value_before(trace: Trace, time: NDArray[np.int64], codes: NDArray[np.uint1
     return ABSENT if is_created else UNKNOWN
 
 
-def process_spans(trace: Trace, threads: NDArray[np.integer], values: NDArray[np.uint8]) -> LaneSpans:
+def process_spans(lanes: Sequence[LaneSpans], end_cycles: int) -> LaneSpans:
     """Return what a process does: RUNNING while any of its threads runs, else READY while any could, else WAITING.
 
     `ABSENT` while it has no thread, `UNKNOWN` while none of their states is known.
+
+    Args:
+        lanes: Those of its threads, at least one.
+        end_cycles: End of the trace.
     """
-    lanes = [thread_spans(trace, int(thread), values) for thread in threads]
     time = np.concatenate([lane.start_cycles for lane in lanes])
     rank = np.concatenate([_rank(lane.value) for lane in lanes])
     before = np.concatenate([np.concatenate((np.zeros((1, 4), np.int64), _rank(lane.value)[:-1])) for lane in lanes])
@@ -69,7 +82,7 @@ def process_spans(trace: Trace, threads: NDArray[np.integer], values: NDArray[np
     choice = np.array([RUNNING, READY, WAITING, UNKNOWN], np.uint8)
     value = np.where(counts.any(axis=1), choice[np.argmax(counts > 0, axis=1)], np.uint8(ABSENT)).astype(np.uint8)
     time, event = time[order], event[order]
-    merged = touching(time, value, event, None, trace.window.end)
+    merged = touching(time, value, event, None, end_cycles)
     keep = np.concatenate(([True], merged.value[1:] != merged.value[:-1]))
     return LaneSpans(merged.start_cycles[keep], merged.value[keep], merged.event[keep], None, merged.end_cycles)
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.time import TimeWindow
-from satview.events.states import ABSENT, RUNNING, SEEN_RUNNING, VALUE_COUNT
+from satview.events.states import ABSENT, IS_BUSY, SEEN_RUNNING, VALUE_COUNT, VALUE_MASK
 
 NO_EVENT: Final = 2**32 - 1
 
@@ -97,7 +97,7 @@ def pixel_edges(window: TimeWindow, width_px: int) -> NDArray[np.int64]:
 def exact_raster(lanes: Sequence[LaneSpans], window: TimeWindow, width_px: int) -> NDArray[np.uint8]:
     """Return the value that covers most of each pixel, per lane; shape (len(lanes), width_px), uint8.
 
-    Of equal shares the smaller value wins. Pixels in which the lane runs at all carry `SEEN_RUNNING`. A window of fewer
+    Of equal shares the smaller value wins. Pixels in which anything ran carry `SEEN_RUNNING`. A window of fewer
     cycles than pixels works too: then several pixels show one cycle. Cost follows the intervals in the window.
     """
     edges = pixel_edges(window, width_px)
@@ -117,6 +117,8 @@ def exact_raster(lanes: Sequence[LaneSpans], window: TimeWindow, width_px: int) 
     start, end = np.maximum(start, window.start), np.minimum(end, window.end)
     inside = end > start
     row, start, end, value = row[inside], start[inside], end[inside], value[inside]
+    if not len(row):
+        return out
     if window.length < width_px:
         return _stretched(out, row, start, end, value, edges)
     first = np.searchsorted(edges, start, side="right") - 1
@@ -137,7 +139,7 @@ def _stretched(
     """Fill pixels that are shorter than a cycle: each shows the cycle its left edge lies in."""
     first = np.searchsorted(edges[:-1], start)
     last = np.searchsorted(edges[:-1], end) - 1
-    _fill_whole_pixels(out, row, first, last, np.where(value == RUNNING, value | SEEN_RUNNING, value).astype(np.uint8))
+    _fill_whole_pixels(out, row, first, last, _flagged(value))
     return out
 
 
@@ -185,9 +187,13 @@ def _settle_shared_pixels(
     winners = rank[np.append(pixel[rank][1:] != pixel[rank][:-1], True)]
     flat = out.ravel()
     flat[pixel[winners]] = values[winners]
-    flat[pixel[values == RUNNING]] |= SEEN_RUNNING
-    # Whole pixels in the middle of a long RUNNING interval have no entry above.
-    flat[flat == RUNNING] |= SEEN_RUNNING
+    flat[pixel[IS_BUSY[values]]] |= SEEN_RUNNING
+    # Whole pixels in the middle of a long busy interval have no entry above.
+    flat |= IS_BUSY[flat & VALUE_MASK] * np.uint8(SEEN_RUNNING)
+
+
+def _flagged(value: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    return value | IS_BUSY[value] * np.uint8(SEEN_RUNNING)
 
 
 def constant_lane(window: TimeWindow, value: int = ABSENT) -> LaneSpans:

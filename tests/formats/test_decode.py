@@ -20,7 +20,15 @@ def opened(slots):
     return trace_from_slots("made", "kev", HEADER, b"", array, "little", Problems())
 
 
-CODES = [wire.code(2, 11), wire.code(2, 139), wire.code(4, 1), wire.code(4, 5), wire.code(7, 0), wire.code(6, 3), wire.CONTROL_BUFFER]
+CODES = [
+    wire.code(2, 11),
+    wire.code(2, 139),
+    wire.code(4, 1),
+    wire.code(4, 5),
+    wire.code(7, 0),
+    wire.code(6, 3),
+    wire.CONTROL_BUFFER,
+]
 
 
 @st.composite
@@ -32,11 +40,25 @@ def slot_lists(draw):
         cpu = draw(st.integers(0, 2))
         kind = draw(st.sampled_from(["one", "one", "one", "head", "middle", "end", "time", "zero"]))
         if kind == "time":
-            slots.append((wire.CONTROL_TIME | cpu << 24, clock + draw(st.sampled_from([0, 5])) & 0xFFFFFFFF, clock >> 32, clock & 0xFFFFFFFF))
+            slots.append(
+                (
+                    wire.CONTROL_TIME | cpu << 24,
+                    clock + draw(st.sampled_from([0, 5])) & 0xFFFFFFFF,
+                    clock >> 32,
+                    clock & 0xFFFFFFFF,
+                )
+            )
         elif kind == "zero":
             slots.append((0, 0, 0, 0))
         elif kind == "one":
-            slots.append((draw(st.sampled_from(CODES)) | cpu << 24, clock & 0xFFFFFFFF, draw(st.integers(1, 2)), draw(st.integers(1, 2))))
+            slots.append(
+                (
+                    draw(st.sampled_from(CODES)) | cpu << 24,
+                    clock & 0xFFFFFFFF,
+                    draw(st.integers(1, 2)),
+                    draw(st.integers(1, 2)),
+                )
+            )
         else:
             bits = {"head": 1, "middle": 2, "end": 3}[kind] << 30
             slots.append((wire.code(2, 11) | bits, draw(st.sampled_from([5, 6])), len(slots), 0))
@@ -95,7 +117,9 @@ def test_an_equal_stamp_a_full_turn_later_is_another_event():
     slots += [(wire.code(6, 1), 100 + i * 0x55555555 & 0xFFFFFFFF, 0, 0) for i in range(1, 5)]
     trace = opened([*slots, (tail, 100, 3, 4)])
     assert trace.problems.counts() == {"orphan-slots": 1, "unfinished-events": 1}
-    again = opened([*slots, (head, 100 + 4 * 0x55555555 & 0xFFFFFFFF, 5, 6), (tail, 100 + 4 * 0x55555555 & 0xFFFFFFFF, 7, 8)])
+    again = opened(
+        [*slots, (head, 100 + 4 * 0x55555555 & 0xFFFFFFFF, 5, 6), (tail, 100 + 4 * 0x55555555 & 0xFFFFFFFF, 7, 8)]
+    )
     assert again.payloads.words(6).tolist() == [5, 6, 7, 8]
     assert again.truncated.tolist() == [1]
 
@@ -125,7 +149,11 @@ def test_owner_on_many_cpus_equals_a_walk(cpus):
     running, slots = wire.code(4, 1), []
     for i in range(5000):
         cpu = int(rng.integers(cpus)) << 24
-        slots.append((running | cpu, i, int(rng.integers(1, 300)), int(rng.integers(1, 300))) if rng.random() < 0.4 else (wire.code(2, 11) | cpu, i, 0, 0))
+        slots.append(
+            (running | cpu, i, int(rng.integers(1, 300)), int(rng.integers(1, 300)))
+            if rng.random() < 0.4
+            else (wire.code(2, 11) | cpu, i, 0, 0)
+        )
     original = decode_module.CHUNK_SLOTS
     decode_module.CHUNK_SLOTS = 700
     try:
@@ -137,7 +165,13 @@ def test_owner_on_many_cpus_equals_a_walk(cpus):
         if header & 0x7FFF == running:
             now[header >> 24] = (pid, tid)
         wanted.append(now.get(header >> 24, (-1, -1)))
-    found = list(zip(trace.threads.pid[trace.events.thread].tolist(), trace.threads.tid[trace.events.thread].tolist(), strict=True))
+    found = list(
+        zip(
+            trace.threads.pid[trace.events.thread].tolist(),
+            trace.threads.tid[trace.events.thread].tolist(),
+            strict=True,
+        )
+    )
     assert found == wanted
 
 
@@ -157,4 +191,6 @@ def test_cancel_stops_the_load():
     from satview.base.errors import Cancelled
 
     with pytest.raises(Cancelled):
-        trace_from_slots("made", "kev", HEADER, b"", np.zeros((10, 4), np.uint32), "little", Problems(), cancelled=lambda: True)
+        trace_from_slots(
+            "made", "kev", HEADER, b"", np.zeros((10, 4), np.uint32), "little", Problems(), cancelled=lambda: True
+        )

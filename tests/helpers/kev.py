@@ -106,7 +106,7 @@ def from_lanes(folder: Path, text: str, column=1000) -> Trace:
     lines = [line.split(None, 1) for line in text.strip().splitlines()]
     rows = ["".join(cells.split()) for _, cells in lines]
     builder = TraceBuilder(cpus=len(rows)).time_event(0)
-    pids = {"." : 1} | {chr(ord("A") + i): 2 + i for i in range(26)}
+    pids = {".": 1} | {chr(ord("A") + i): 2 + i for i in range(26)}
     for i in range(max(map(len, rows))):
         for cpu, row in enumerate(rows):
             if i < len(row) and (i == 0 or row[i] != row[i - 1]):

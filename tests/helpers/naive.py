@@ -15,7 +15,14 @@ def decode(slots):
         if header == 0:
             continue
         if kind in (0, 1):
-            event = {"code": header & 0x7FFF, "cpu": header >> 24 & 63, "stamp": stamp, "slots": [i], "words": [w0, w1], "closed": kind == 0}
+            event = {
+                "code": header & 0x7FFF,
+                "cpu": header >> 24 & 63,
+                "stamp": stamp,
+                "slots": [i],
+                "words": [w0, w1],
+                "closed": kind == 0,
+            }
             events.append(event)
             previous = event
             if kind == 1:

@@ -222,10 +222,11 @@ def _repair(decoded: Decoded, region: EventRegion, problems: Problems) -> tuple[
 
 def _fragments(decoded: Decoded, matched: combine.Matched, region: EventRegion, problems: Problems) -> Fragments:
     loose = decoded.loose
-    apart = np.unique(matched.owner[(loose.event < 0) & (matched.owner >= 0)])
+    apart = np.sort(matched.owner[(loose.event < 0) & (matched.owner >= 0)])
+    apart = apart[np.append(apart[1:] != apart[:-1], True)] if len(apart) else apart
     if not len(apart):
         return Fragments.none()
-    rows = np.flatnonzero(np.isin(matched.owner, apart))
+    rows = np.flatnonzero(combine.contains(apart, matched.owner))
     rows = rows[np.lexsort((loose.slot[rows], matched.owner[rows]))]
     counts = loose.count[rows]
     first = np.concatenate(([0], np.cumsum(counts)[:-1]))

@@ -24,20 +24,23 @@ _TAIL: Final = np.uint32(0x80000000)  # set in CC and CE
 MAX_SLOTS: Final = 65535  # what the slot_count column holds
 
 
-def group_starts(headers: NDArray[np.uint32], stamps: NDArray[np.uint32]) -> NDArray[np.bool_]:
-    """Tell for every slot whether a group begins there: an event, or a run of tails cut off from its event.
+def link(headers: NDArray[np.uint32], stamps: NDArray[np.uint32]) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
+    """Tell which slots begin an event, and where a run of tails begins that does not follow its event.
 
-    Shape (n,), bool. The first slot always begins one.
+    Returns:
+        Shape (n,), bool; and positions, ascending. All other slots are tails right behind their event or run.
     """
-    starts = np.ones(len(headers), np.bool_)
-    tails = np.flatnonzero(headers[1:] >= _TAIL) + 1
-    if len(tails):
-        before = headers[tails - 1]
-        kind_before = before >> np.uint32(30)
-        linked = ((headers[tails] ^ before) & KEY_MASK == 0) & (stamps[tails] == stamps[tails - 1])
-        linked &= (kind_before == 1) | (kind_before == 2)
-        starts[tails[linked]] = False
-    return starts
+    is_event = np.ones(len(headers), np.bool_)
+    tails = np.flatnonzero(headers >= _TAIL)
+    if not len(tails):
+        return is_event, tails
+    is_event[tails] = False
+    before = headers[tails - 1]
+    kind_before = before >> np.uint32(30)
+    linked = ((headers[tails] ^ before) & KEY_MASK == 0) & (stamps[tails] == stamps[tails - 1])
+    linked &= (kind_before == 1) | (kind_before == 2)
+    linked[0] &= tails[0] > 0
+    return is_event, tails[~linked]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,7 @@ class Loose:
         stamp: uint32.
         closes: bool, its last slot is an end slot.
         event: int64, row in file order for an open event; -1 for a run of tails.
+        before: int64, row of the last event that begins before it in the file; -1 = none.
     """
 
     slot: NDArray[np.int64]
@@ -59,6 +63,7 @@ class Loose:
     stamp: NDArray[np.uint32]
     closes: NDArray[np.bool_]
     event: NDArray[np.int64]
+    before: NDArray[np.int64]
 
 
 def joined(parts: list[Loose]) -> Loose:
@@ -70,6 +75,7 @@ def joined(parts: list[Loose]) -> Loose:
         np.concatenate([np.empty(0, np.uint32), *(part.stamp for part in parts)]),
         np.concatenate([np.empty(0, np.bool_), *(part.closes for part in parts)]),
         np.concatenate([np.empty(0, np.int64), *(part.event for part in parts)]),
+        np.concatenate([np.empty(0, np.int64), *(part.before for part in parts)]),
     )
 
 
@@ -122,7 +128,16 @@ def match(
     _expire(owner, loose, order, segment, event_slots, event_times, event_cpus)
     finished = owner[(loose.event < 0) & (owner >= 0) & loose.closes]
     heads_all = loose.event[loose.event >= 0]
-    return Matched(owner, heads_all[~np.isin(heads_all, finished)])
+    return Matched(owner, heads_all[~contains(np.sort(finished), heads_all)])
+
+
+def contains(ascending: NDArray[np.int64], values: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Tell which values are in an ascending array; faster than a set look-up where the values ascend as well."""
+    if not len(ascending):
+        return np.zeros(len(values), np.bool_)
+    at = np.searchsorted(ascending, values)
+    at[at == len(ascending)] = 0
+    return np.asarray(ascending[at] == values)
 
 
 def _within(counts: NDArray[np.intp], segment: NDArray[np.intp], first: NDArray[np.bool_]) -> NDArray[np.intp]:
@@ -151,8 +166,7 @@ def _expire(
     tails = np.flatnonzero((loose.event < 0) & (owner >= 0))
     if not len(tails):
         return
-    latest = np.searchsorted(event_slots, loose.slot[tails].astype(event_slots.dtype)) - 1
-    aged = event_times[latest] - event_times[owner[tails]] > TURN
+    aged = event_times[loose.before[tails]] - event_times[owner[tails]] > TURN
     if not aged.any():
         return
     segment_of = np.empty_like(segment)

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 _CHUNK: Final = 1 << 17
-_BLOCK: Final = 1 << 19
+_BLOCK: Final = 1 << 18
+_FEW: Final = 128
 
 
 def disordered_rows(time: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -76,7 +77,13 @@ def group_rows(
         by_thread = block[order]
         first = np.flatnonzero(np.concatenate(([True], by_thread[1:] != by_thread[:-1])))
         sizes = np.diff(first, append=len(by_thread))
-        shift = fill[by_thread[first]] - first
-        grouped[np.arange(len(by_thread)) + np.repeat(shift, sizes)] = rows[at : at + _BLOCK][order]
-        fill[by_thread[first]] += sizes
+        present = by_thread[first]
+        block_rows = rows[at : at + _BLOCK][order]
+        if len(first) * _FEW < len(block):
+            # Few threads: a copy for each beats one scattered write per event.
+            for source, target, size in zip(first.tolist(), fill[present].tolist(), sizes.tolist(), strict=True):
+                grouped[target : target + size] = block_rows[source : source + size]
+        else:
+            grouped[np.arange(len(by_thread)) + np.repeat(fill[present] - first, sizes)] = block_rows
+        fill[present] += sizes
     return grouped, start

@@ -120,11 +120,11 @@ class RunningThreads:
             # Column 0 of the threads stands for "as before this chunk", which differs by CPU.
             threads = np.concatenate((np.zeros(1, np.uint32), running_threads))[table]
             threads = np.where(table == 0, self.now[:highest, None], threads)
-            flags = np.zeros(n, np.int32)
+            flags = np.zeros(n, np.int8)
             flags[running_rows] = 1
-            index = np.cumsum(flags, dtype=np.int32)
-            index += cpus.astype(np.int32) * np.int32(changes + 1)
-            owners = threads.ravel()[index]
+            index = np.cumsum(flags, dtype=np.intp)
+            index += np.multiply(cpus, changes + 1, dtype=np.intp)
+            owners = np.take(threads.ravel(), index, mode="clip")
         self.now[cpus[running_rows]] = running_threads  # of several for one CPU the last one stays
         return owners
 

@@ -18,14 +18,30 @@ from numpy.typing import NDArray
 from satview.events import wire
 from satview.events.wire import SLOT_BYTES, Struct
 from satview.formats.kev.clock import LATEST, ClockRebuilder, held_times
-from satview.formats.kev.combine import KEY_MASK, group_starts
 from satview.formats.kev.owners import RunningThreads, ThreadNumbers
 from satview.store.problems import Problems
 
 CHUNK_SLOTS: Final = 1 << 16
 MAX_OPEN_WORDS: Final = 1 << 22       # payload words of unfinished events that are kept; beyond this a file is rubbish
+_KEY_MASK: Final = np.uint32(0x3FFFFFFF)   # CPU, class and event: all but the structure bits
+_FIRST_TAIL: Final = np.uint32(0x80000000)   # set in middle and last slots
 _KIND_SHIFT: Final = np.uint32(wire.STRUCT_SHIFT)
 _TAIL_LIMIT: Final = 65_535           # slots of one event
+
+
+def group_starts(headers: NDArray[np.uint32], stamps: NDArray[np.uint32]) -> NDArray[np.bool_]:
+    """Tell for every slot whether it begins an event, or a run of tails whose event is not the one right before.
+
+    Shape (n,), bool; the first slot always begins something.
+    """
+    starts = np.ones(len(headers), np.bool_)
+    tails = np.flatnonzero(headers[1:] >= _FIRST_TAIL) + 1
+    before = headers[tails - 1]
+    kind_before = before >> _KIND_SHIFT
+    is_linked = ((headers[tails] ^ before) & _KEY_MASK == 0) & (stamps[tails] == stamps[tails - 1])
+    is_linked &= (kind_before == Struct.COMBINE_BEGIN) | (kind_before == Struct.COMBINE_CONTINUE)
+    starts[tails[is_linked]] = False
+    return starts
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +114,15 @@ class EventStream:
         blocks: Arrays (k, 4) of slots in host order, of any size, in file order.
         problems: Receives what costs data: orphans, unfinished events, empty slots.
         offset: Byte offset of the first slot in the file, for problems.
+        buffers: Whether sequence numbers are counted for the `machine`, `per cpu` (8.0), or to be `ignored`.
     """
 
-    def __init__(self, blocks: Iterable[NDArray[np.uint32]], problems: Problems, offset: int = 0) -> None:
+    def __init__(self, blocks: Iterable[NDArray[np.uint32]], problems: Problems, offset: int = 0,
+                 buffers: str = "machine") -> None:
         self._blocks = blocks
         self._problems = problems
         self._offset = offset
+        self._buffers = buffers
         self._clock = ClockRebuilder()
         self._numbers = ThreadNumbers()
         self._running = RunningThreads()
@@ -158,15 +177,17 @@ class EventStream:
         is_whole = begins & ((kinds == Struct.SIMPLE) | (ends == Struct.COMBINE_END)) & (counts <= _TAIL_LIMIT)
         if is_empty.any():
             count = int(np.count_nonzero(is_empty))
-            self._problems.add("empty-slots", f"{count} slots of zeros", self._byte(self._position + int(at[is_empty][0])),
-                               count)
+            first = self._byte(self._position + int(at[is_empty][0]))
+            self._problems.add("empty-slots", f"{count} slots of zeros", first, count)
         time, thread = self._place_and_own(slots, at[begins], heads[begins], stamps)
         done, stray = self._loose(slots, at, counts, begins & ~is_whole, is_tail, time, thread, begins, ends)
         whole = np.flatnonzero(is_whole)
-        batch = self._whole_events(slots, at[whole], counts[whole], time[is_whole[begins]], thread[is_whole[begins]], stray)
+        kept = is_whole[begins]
+        batch = self._whole_events(slots, at[whole], counts[whole], time[kept], thread[kept], stray)
         if done.events:
             batch = _merged(batch, done)
-        self._watch_buffers(batch)
+        if self._buffers != "ignored":
+            self._watch_buffers(batch)
         self._position += len(slots)
         return batch
 
@@ -220,7 +241,7 @@ class EventStream:
         for group in np.flatnonzero(is_open | is_tail).tolist():
             first, count = int(at[group]), int(counts[group])
             header, stamp = int(slots[first, 0]), int(slots[first, 1])
-            key = (header & int(KEY_MASK)) << 32 | stamp
+            key = (header & int(_KEY_MASK)) << 32 | stamp
             words = slots[first:first + count, 2:4].ravel()
             if is_open[group]:
                 row = int(row_of_group[group])
@@ -269,36 +290,39 @@ class EventStream:
         else:
             offsets = np.arange(int(counts.sum())) - np.repeat(start[:-1] // 2 - at, counts)
             words = slots[offsets, 2:4].ravel()
-        return Batch(self._position, slots, slots[at, 0], slots[at, 1], time, thread, start, words, at + counts - 1, stray)
+        return Batch(self._position, slots, slots[at, 0], slots[at, 1], time, thread, start, words, at + counts - 1,
+                     stray)
 
     def _watch_buffers(self, batch: Batch) -> None:
-        """Report gaps in the sequence of buffers."""
+        """Report gaps in the sequence of buffers; 8.0 counts them per CPU."""
         for row in np.flatnonzero(batch.header & np.uint32(wire.CODE_MASK) == wire.CONTROL_BUFFER).tolist():
             sequence = int(batch.words[batch.start[row]])
-            before = self._sequence.get(0)
-            if before is not None and sequence > before + 1:
-                self._problems.add("lost-buffers", f"{sequence - before - 1} buffers are missing before number {sequence}",
-                                   self._byte(self._position + int(batch.last_slot[row])), sequence - before - 1)
-            self._sequence[0] = sequence
+            source = int(batch.header[row]) >> wire.CPU_SHIFT & wire.CPU_MASK if self._buffers == "per cpu" else 0
+            before = self._sequence.get(source)
+            lost = 0 if before is None else sequence - before - 1
+            if lost > 0:
+                where = self._byte(self._position + int(batch.last_slot[row]))
+                self._problems.add("lost-buffers", f"{lost} buffers are missing before number {sequence}", where, lost)
+            self._sequence[source] = sequence
 
 
 def _merged(batch: Batch, done: _Done) -> Batch:
     """Return a batch with the events that tails completed, everything in the order of last slots."""
-    loose = [np.concatenate(event.words) for event in done.events]
-    last = np.concatenate((batch.last_slot, done.last))
-    order = np.argsort(last, kind="stable")
-    sizes = np.concatenate((np.diff(batch.start), [len(words) for words in loose]))
+    added = done.events
+    loose = [np.concatenate(event.words) for event in added]
+    order = np.argsort(np.concatenate((batch.last_slot, done.last)), kind="stable")
+    sizes = np.concatenate((np.diff(batch.start), [len(words) for words in loose])).astype(np.int64)
     words = np.concatenate((batch.words, *loose))
     old = np.concatenate(([0], np.cumsum(sizes)))[:-1][order]
     start = np.concatenate(([0], np.cumsum(sizes[order]))).astype(np.int64)
     moved = words[np.arange(len(words)) + np.repeat(old - start[:-1], sizes[order])]
-
-    def column(values: NDArray[np.generic], extra: list[int]) -> NDArray[np.generic]:
-        return np.concatenate((values, np.array(extra, dtype=values.dtype)))[order]
-
-    return Batch(batch.first_slot, batch.slots, column(batch.header, [e.header for e in done.events]),
-                 column(batch.stamp, [e.stamp for e in done.events]), column(batch.time_cycles, [e.time for e in done.events]),
-                 column(batch.thread, [e.thread for e in done.events]), start, moved, last[order], batch.stray_tails)
+    return Batch(
+        batch.first_slot, batch.slots,
+        np.concatenate((batch.header, np.array([event.header for event in added], np.uint32)))[order],
+        np.concatenate((batch.stamp, np.array([event.stamp for event in added], np.uint32)))[order],
+        np.concatenate((batch.time_cycles, np.array([event.time for event in added], np.int64)))[order],
+        np.concatenate((batch.thread, np.array([event.thread for event in added], np.uint32)))[order],
+        start, moved, np.concatenate((batch.last_slot, np.array(done.last, np.int64)))[order], batch.stray_tails)
 
 
 def blocks_of_array(slots: NDArray[np.uint32]) -> Iterator[NDArray[np.uint32]]:

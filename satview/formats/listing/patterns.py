@@ -12,7 +12,7 @@ _LOW = 0xFFFFFFFF
 # The text ends at a quote that the numbers follow; it may hold other quotes.
 _MESSAGE = r'"(?:[^"]|"(?! \(0x))*+" \((0x[0-9a-f]{{1,8}}(?: 0x[0-9a-f]{{1,8}}){{0,{more}}})\)'
 Words = list[int]
-Reader = Callable[[str, str], Words]   # text of a value, byte order
+Reader = Callable[[str, str], Words | None]   # text of a value, byte order; None if it does not fit
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,10 @@ class ListPattern:
         for reader, value in zip(self.readers, found.groups(), strict=True):
             if value is None:
                 break
-            words += reader(value, byte_order)
+            found_words = reader(value, byte_order)
+            if found_words is None:
+                return None
+            words += found_words
         return words
 
 
@@ -100,9 +103,10 @@ def _number(field: Field, has_short_hex: bool) -> tuple[str, Reader]:
     return rf"({prefix}[0-9a-f]{count})", hex64 if wide else hex32
 
 
-def number32(text: str, byte_order: str) -> Words:  # noqa: ARG001  -- one signature for all
-    """Return a decimal number as one word."""
-    return [int(text) & _LOW]
+def number32(text: str, byte_order: str) -> Words | None:  # noqa: ARG001  -- one signature for all
+    """Return a signed decimal number as one word, None if it has more than 32 bits."""
+    value = int(text)
+    return [value & _LOW] if -1 << 31 <= value < 1 << 31 else None
 
 
 def number64(text: str, byte_order: str) -> Words:

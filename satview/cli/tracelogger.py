@@ -1,0 +1,236 @@
+"""`satview tracelogger`: the capture command, with a simulated target where the real one would be."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from satview.base.errors import SatviewError, UsageError
+from satview.capture import control
+from satview.capture.logger import LoggerOptions
+from satview.capture.run import NS_PER_S, Capture, CaptureResult
+from satview.capture.run import run as run_capture
+from satview.capture.workloads import registry
+from satview.events.spec import Release
+
+DEFAULT_FILE = "tracebuffer.kev"
+DEFAULT_WORKLOAD = "automotive"
+RELEASES = tuple(release.value for release in Release if release is not Release.UNIXWARE)
+_SIZE = re.compile(r"(\d+)([kKmM]?)")
+_FILTERS = {0: "none", 1: "kernel calls", 2: "interrupts", 3: "processes", 4: "threads", 5: "virtual threads",
+            6: "communication", 7: "system"}
+_FLAGS = {"-a": "security", "-c": "continuous", "-E": "enable", "-M": "mapped", "-P": "keep", "-R": "reuse", "-r": "ring",
+          "-w": "wide"}
+_VALUES = (("-b", "own_buffers", 64), ("-D", "flush", 0), ("-k", "kernel_buffers", 32), ("-n", "iterations", None),
+           ("-p", "address", None), ("-S", "size", None), ("-s", "seconds", 0))
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the command."""
+    parser = subparsers.add_parser(
+        "tracelogger", help="capture a trace from a simulated target",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Capture a kernel event trace from a simulated target; --workload says what runs on it.",
+        epilog="Modes: a number of buffers (default), -c until a signal, -s for a time, -r into a ring until a\n"
+               "signal, -d1 for a control program (--control) that sets filters and starts, -d1 -E with filters set here.")
+    _add_logger_options(parser)
+    _add_target_options(parser)
+
+
+def _add_logger_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("-A", dest="attributes", metavar="name=value", action="append", default=[],
+        help="add an attribute to the header")
+    add("-a", dest="security", action="store_true", help="also log the Security class (7.x on)")
+    add("-b", dest="own_buffers", metavar="num", type=int, default=64, help="buffers of the logger itself (64)")
+    add("-c", dest="continuous", action="store_true", help="log until a signal, same as -n 0")
+    add("-D", dest="flush", metavar="sec", type=float, default=0, help="flush the kernel buffers every so many seconds")
+    add("-d", dest="daemon", metavar="1", help="daemon mode: a control program sets filters and starts")
+    add("-E", dest="enable", action="store_true", help="with -d1: set the filters as in normal mode")
+    add("-F", dest="without", metavar="num", type=int, action="append", default=[],
+        help="leave out: " + ", ".join(f"{n} {what}" for n, what in _FILTERS.items()))
+    add("-f", dest="file", metavar="file", default=DEFAULT_FILE, help=f"output ({DEFAULT_FILE}); - is standard output")
+    add("-k", dest="kernel_buffers", metavar="num", type=int, default=32, help="kernel buffers of 16 KiB (32)")
+    add("-M", dest="mapped", action="store_true", help="map the output file; needs -S")
+    add("-n", dest="iterations", metavar="num", type=int, help="buffers to log, 0 = no limit (32)")
+    add("-P", dest="keep", action="store_true", help="keep the kernel buffers afterwards")
+    add("-p", dest="address", metavar="addr", help="physical address of the buffers")
+    add("-R", dest="reuse", action="store_true", help="reuse buffers kept with -P")
+    add("-r", dest="ring", action="store_true", help="ring mode: keep the newest, save at a signal or STOP")
+    add("-S", dest="size", metavar="size", help="maximum size of the output; k, K, m, M")
+    add("-s", dest="seconds", metavar="sec", type=float, default=0, help="log for so many (simulated) seconds")
+    add("-v", dest="verbose", action="count", default=0, help="more messages, repeatable")
+    add("-w", dest="wide", action="store_true", help="wide events")
+
+
+def _add_target_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("simulated target")
+    group.add_argument("--workload", metavar="NAME|FILE.py", default=DEFAULT_WORKLOAD,
+                       help=f"what runs on the target ({DEFAULT_WORKLOAD})")
+    group.add_argument("--list-workloads", action="store_true", help="print the names of all workloads")
+    group.add_argument("--seed", type=int, default=1, help="same seed, same file (1)")
+    group.add_argument("--cpus", type=int, default=0, help="1 to 64 (as the workload likes it)")
+    group.add_argument("--release", choices=RELEASES, default=Release.QNX_7.value, help="release of the target (7.x)")
+    group.add_argument("--duration", metavar="sec", type=float, default=0,
+                       help="simulated seconds until the signal comes that ends a continuous or ring capture")
+    group.add_argument("--control", metavar="FILE.py", help="control program: main() yields TraceEvent() calls")
+    group.add_argument("--no-flush", action="store_true",
+                       help="leave the partly filled last buffer in the kernel, as tracelogger does in linear mode")
+    group.add_argument("--disk", metavar="ms", type=float, default=0.15,
+                       help="time the disk takes for one buffer; large values make the logger too slow (0.15)")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command; return the exit code."""
+    if args.list_workloads:
+        width = max(len(name) for name, _ in registry.names())
+        for name, summary in registry.names():
+            print(f"{name:<{width}}  {summary}")
+        return 0
+    try:
+        return _capture(args)
+    except UsageError as error:
+        print(f"satview tracelogger: {error}", file=sys.stderr)
+        return 2
+    except SatviewError as error:
+        print(f"satview tracelogger: {error}", file=sys.stderr)
+        return 1
+
+
+def _capture(args: argparse.Namespace) -> int:
+    console = sys.stderr if args.file == "-" else sys.stdout
+
+    def say(level: int, text: str) -> None:
+        if level <= args.verbose:
+            print(f"tracelogger: {text}", file=console if level else sys.stderr)
+
+    limit = _size(args.size)
+    for note in _notes(args, limit):
+        say(0, note)
+    to_stdout = args.file == "-"
+    path = Path("stdout" if to_stdout else args.file)
+    capture = Capture(
+        args.workload, args.seed, args.cpus, Release(args.release), int(args.duration * NS_PER_S), _options(args),
+        control=control.load(args.control) if args.control else None, attributes=_attributes(args), limit_bytes=limit)
+    say(1, f"creating {path.name}" + (f", at most {limit} bytes" if limit else ""))
+    with _signals() as caught:
+        result = run_capture(capture, path, cancelled=lambda: bool(caught), say=say,
+                         stream=sys.stdout.buffer if to_stdout else None)
+    return _report(result, say)
+
+
+def _options(args: argparse.Namespace) -> LoggerOptions:
+    if args.daemon not in (None, "1"):
+        raise UsageError(f"-d {args.daemon}: the only daemon mode is -d1")
+    for number, what in ((args.own_buffers, "-b"), (args.kernel_buffers, "-k")):
+        if not 1 <= number <= 4096:
+            raise UsageError(f"{what} {number}: 1 to 4096 buffers")
+    if bad := [n for n in args.without if n not in _FILTERS]:
+        raise UsageError(f"-F {bad[0]}: filters are {', '.join(f'{n} {what}' for n, what in _FILTERS.items())}")
+    if args.seconds < 0 or args.flush < 0 or args.disk < 0 or args.duration < 0:
+        raise UsageError("a time is negative")
+    unlimited = args.continuous or args.ring or (args.seconds and args.iterations is None)
+    iterations = 0 if unlimited else 32 if args.iterations is None else args.iterations
+    if iterations < 0:
+        raise UsageError(f"-n {iterations}: a number of buffers, or 0")
+    return LoggerOptions(
+        iterations=iterations, kernel_buffers=args.kernel_buffers, own_buffers=args.own_buffers, seconds=args.seconds,
+        is_daemon=args.daemon is not None, sets_filters=args.enable, is_ring=args.ring, is_wide=args.wide,
+        without=tuple(args.without), with_security=args.security, flush_every_s=args.flush, keeps_buffers=args.keep,
+        flushes_at_end=not args.no_flush, disk_ns_per_buffer=int(args.disk * 1_000_000))
+
+
+def _notes(args: argparse.Namespace, limit: int) -> Iterator[str]:
+    """Tell what cannot be honoured."""
+    if args.mapped and not limit:
+        raise UsageError("-M needs -S: a mapped file must know its size")
+    if args.mapped:
+        yield "-M: the file is written, not mapped; its content is the same"
+    if args.keep:
+        yield "-P: the simulated target ends with this command, and its buffers with it"
+    if args.reuse:
+        yield "-R: there are no kept buffers; new ones are allocated"
+    if args.address is not None:
+        yield "-p: the buffers of a simulated target have no physical address"
+    if args.security and args.release in (Release.QNX_6.value, Release.QNX_6_6.value):
+        yield f"-a: release {args.release} has no Security class"
+    if args.enable and args.daemon is None:
+        yield "-E: has no effect without -d1"
+    if args.daemon is not None and not args.control:
+        yield "-d1: no --control program is given, so nothing will start the trace"
+    if args.control and args.daemon is None:
+        yield "--control: without -d1 the trace starts by itself, and the program changes it while it runs"
+
+
+def _size(text: str | None) -> int:
+    if text is None:
+        return 0
+    found = _SIZE.fullmatch(text)
+    if not found or not int(found[1]):
+        raise UsageError(f"-S {text}: a number of bytes, with k or m for KiB or MiB")
+    return int(found[1]) * {"": 1, "k": 1024, "m": 1024 * 1024}[found[2].lower()]
+
+
+def _attributes(args: argparse.Namespace) -> list[tuple[str, str]]:
+    """Return the extra header pairs, last given first as tracelogger writes them; the command line comes last."""
+    pairs = [("TRACELOGGER_ARGS", _command_line(args))]
+    for text in args.attributes:
+        name, equals, value = text.partition("=")
+        if not equals or not name or "::" in text or "TRACE_" in text:
+            raise UsageError(f"-A {text}: must be name=value, without '::' and 'TRACE_'")
+        pairs.append((name, value))
+    return pairs[::-1]
+
+
+def _command_line(args: argparse.Namespace) -> str:
+    """Return the arguments in the form tracelogger would have got them: without those of the simulated target."""
+    words = ["tracelogger"]
+    words += [flag for flag, name in _FLAGS.items() if getattr(args, name)]
+    words += ["-d1"] * (args.daemon is not None)
+    for flag, name, default in _VALUES:
+        value = getattr(args, name)
+        if value != default:
+            words += [flag, f"{value:g}" if isinstance(value, float) else str(value)]
+    for number in args.without:
+        words += ["-F", str(number)]
+    words += ["-" + "v" * args.verbose] * bool(args.verbose)
+    words += ["-f", Path(args.file).name if args.file != "-" else "-"]
+    return " ".join(words).replace("::", ":").replace("TRACE_", "TRACE-")
+
+
+@contextmanager
+def _signals() -> Iterator[list[int]]:
+    """Collect signals that ask for an end, instead of dying of them."""
+    caught: list[int] = []
+    known = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    try:
+        before = {number: signal.signal(number, lambda signo, _frame: caught.append(signo)) for number in known}
+    except ValueError:       # not the main thread: whoever called us handles signals
+        before = {}
+    try:
+        yield caught
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _report(result: CaptureResult, say: Callable[[int, str], None]) -> int:
+    logger = result.logger
+    say(1, f"{result.slots * 16} bytes of events logged in {result.buffers} buffers")
+    if logger.dropped:
+        say(0, f"{logger.dropped} kernel buffers were dropped because -b is too small")
+    else:
+        say(1, f"at most {logger.most_used} of the logger's own buffers in use")
+    if result.lost_buffers or result.dropped_events:
+        say(0, f"the logger was too slow: {result.lost_buffers} kernel buffers lost, "
+               f"{result.dropped_events} events dropped")
+    say(1, "events disabled")
+    for finding in result.findings:
+        say(0, finding)
+    return 1 if result.findings else 0

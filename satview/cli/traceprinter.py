@@ -1,0 +1,141 @@
+"""`satview traceprinter`: prints a trace as the vendor's program does, or as rows for other programs."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from io import TextIOWrapper
+from pathlib import Path
+from typing import TextIO
+
+from satview.base.errors import SatviewError, UsageError
+from satview.export.listing import TIMES, Printer, TextRows, default_time, layout_of
+from satview.export.listing_forms import Style
+from satview.export.listing_records import FORMATS, RecordRows
+from satview.export.listing_select import Selection
+from satview.formats.source import Source, opened
+from satview.store.problems import Problems
+
+OK, WITH_PROBLEMS, FAILED = 0, 1, 2
+LAYOUTS = ("6", "6.1", "7", "8")
+DEFAULT_INPUT = "/dev/shmem/tracebuffer.kev"  # noqa: S108  -- where the vendor's tools look
+_UNITS_NS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000, "": 1_000_000_000}
+_SHOWN_PROBLEMS = 10
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> argparse.ArgumentParser:
+    """Add the command to a command line."""
+    parser = subparsers.add_parser(
+        "traceprinter", help="print a trace as text, CSV or JSON",
+        description="Prints a kernel event trace, or the listing of one, in the layout of the vendor's traceprinter.",
+        epilog="Exit code 0: all is well; 1: printed, but the trace is damaged (see standard error); 2: no trace, or "
+               "bad use. Times of --from and --to count from the first event: 1.5s, 20ms, 300us, 7ns.")
+    parser.add_argument("-f", dest="file", metavar="FILE", default=DEFAULT_INPUT,
+                        help="the trace; - is standard input (default: %(default)s)")
+    parser.add_argument("file_argument", nargs="?", metavar="FILE", help="the same without -f")
+    parser.add_argument("-n", dest="one_line", action="store_true", help="arguments of long events on one line")
+    parser.add_argument("-v", dest="verbose", action="store_true", help="also the system page and every raw slot")
+    parser.add_argument("-o", dest="output", metavar="OUT", help="write to a file instead of standard output")
+    parser.add_argument("--vendor", action="store_true",
+                        help="with the defects of the vendor's program, so that outputs compare byte for byte")
+    parser.add_argument("--layout", choices=LAYOUTS, help="layout of that release (default: that of the trace)")
+    parser.add_argument("--time", choices=TIMES, help="cycles: low word; full: 64 bits; ns: seconds since the first "
+                        "event; wall: date, approximate (default: as the layout has it)")
+    parser.add_argument("--format", choices=("text", *FORMATS), default="text", help="output (default: text)")
+    chosen = parser.add_argument_group("what to print; options may be repeated and take lists with commas")
+    for name, what in (("class", "class, such as KER_CALL or THREAD"), ("event", "event, such as MSG_SENDV or THREADY"),
+                       ("pid", "process"), ("tid", "thread number"), ("cpu", "CPU")):
+        chosen.add_argument(f"--{name}", action="append", default=[], metavar=name.upper(), dest=f"{name}_", help=what)
+    chosen.add_argument("--from", dest="from_", metavar="TIME", help="not before this time")
+    chosen.add_argument("--to", metavar="TIME", help="before this time")
+    parser.set_defaults(run=run)
+    return parser
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print a trace; return the exit code."""
+    try:
+        selection = _selection(args)
+        with opened(args.file_argument or args.file, sys.stdin.buffer) as source, _output(args.output) as out:
+            _print(source, args, selection, out)
+            return _report(source.problems)
+    except BrokenPipeError:
+        # Whoever read our output has seen enough. Python would complain when it flushes at exit.
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OK
+    except SatviewError as error:
+        print(f"satview traceprinter: {error}", file=sys.stderr)
+    except OSError as error:
+        print(f"satview traceprinter: {error.filename or '-'}: {error.strerror or error}", file=sys.stderr)
+    return FAILED
+
+
+def _print(source: Source, args: argparse.Namespace, selection: Selection, out: TextIO) -> None:
+    layout = args.layout or layout_of(source.release)
+    is_text = args.format == "text"
+    style = Style(layout, source.release, source.byte_order, args.vendor, args.one_line)
+    rows = (TextRows(source, style, args.time or default_time(layout), args.verbose) if is_text
+            else RecordRows(source, args.format))
+    printer = Printer(source, rows, selection, is_verbose=args.verbose and is_text)
+    for text in printer.text():
+        out.write(text)
+        out.flush()
+
+
+@contextmanager
+def _output(path: str | None) -> Iterator[TextIO]:
+    """Give the stream to print to: UTF-8 with line feeds, whatever the platform's habits."""
+    if path is None:
+        if isinstance(sys.stdout, TextIOWrapper):
+            sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape", newline="\n")
+        yield sys.stdout
+        return
+    with Path(path).open("w", encoding="utf-8", errors="surrogateescape", newline="\n") as out:
+        yield out
+
+
+def _report(problems: Problems) -> int:
+    """Name what is wrong with the trace on standard error; return the exit code."""
+    costly = [problem for problem in problems if problem.kind.costs_data]
+    for problem in costly[:_SHOWN_PROBLEMS]:
+        place = f" at byte 0x{problem.offset:x}" if problem.offset is not None else ""
+        print(f"satview traceprinter: {problem.kind.title}{place}: {problem.detail}", file=sys.stderr)
+    if len(costly) > _SHOWN_PROBLEMS:
+        counts = ", ".join(f"{count} {slug}" for slug, count in problems.counts().items())
+        print(f"satview traceprinter: {len(costly) - _SHOWN_PROBLEMS} more problems; in all {counts}", file=sys.stderr)
+    return WITH_PROBLEMS if problems.cost_data else OK
+
+
+def _selection(args: argparse.Namespace) -> Selection:
+    return Selection(
+        frozenset(_items(args.class_)), frozenset(_items(args.event_)), _numbers("--pid", args.pid_),
+        _numbers("--tid", args.tid_), _numbers("--cpu", args.cpu_), _time_ns("--from", args.from_),
+        _time_ns("--to", args.to))
+
+
+def _items(texts: list[str]) -> list[str]:
+    return [item.strip() for text in texts for item in text.split(",") if item.strip()]
+
+
+def _numbers(option: str, texts: list[str]) -> frozenset[int]:
+    try:
+        return frozenset(int(item, 0) for item in _items(texts))
+    except ValueError as error:
+        raise UsageError(f"{option} takes numbers, not {', '.join(texts)}") from error
+
+
+def _time_ns(option: str, text: str | None) -> int | None:
+    if text is None:
+        return None
+    found = re.fullmatch(r"(-?)(\d{1,12})(?:\.(\d{1,9}))?(ns|us|ms|s|)", text.strip())
+    if not found:
+        raise UsageError(f"{option} takes a time such as 1.5s, 20ms, 300us or 7ns, not {text}")
+    unit = _UNITS_NS[found[4]]
+    decimals = found[3] or ""
+    value = int(found[2]) * unit + (int(decimals) * unit // 10 ** len(decimals) if decimals else 0)
+    return -value if found[1] else value

@@ -1,0 +1,178 @@
+"""Opens a trace for one pass from beginning to end, from a file or a pipe: header first, then events as they come."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from satview.base.errors import TraceFormatError
+from satview.events.catalogue import Catalogue, catalogue
+from satview.events.spec import Release
+from satview.formats import traceprinter
+from satview.formats.kev.assemble import choose_rate, choose_release
+from satview.formats.kev.header import BEGIN, END, MAX_HEADER_BYTES, key_byte_order, parse_header, slot_byte_order
+from satview.formats.kev.stream import EventStream, blocks_of_array, blocks_of_file
+from satview.formats.kev.syspage import fits, parse_syspage
+from satview.formats.listing.reader import read_listing
+from satview.store.problems import Problems
+from satview.store.trace import Header, SystemInfo
+
+_BLOCK: Final = 1 << 16
+_SAMPLE: Final = 1 << 12
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A trace being read.
+
+    Attributes:
+        path: The file; `-` for a pipe.
+        format: `kev` or `traceprinter`.
+        header: Its keys and values.
+        system_page: Image of the target's system page; empty if there is none.
+        system: The same as values.
+        byte_order: Of the target.
+        release: Whose tables apply.
+        cycles_per_s: Rate of the stamps.
+        events: To be iterated once.
+        problems: Grows while the events are read.
+    """
+
+    path: Path
+    format: str
+    header: Header
+    system_page: bytes
+    system: SystemInfo | None
+    byte_order: str
+    release: Release
+    cycles_per_s: int
+    events: EventStream
+    problems: Problems
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """Names and lists of the release."""
+        return catalogue(self.release)
+
+
+@contextmanager
+def opened(path: Path | str, standard_input: BinaryIO | None = None) -> Iterator[Source]:
+    """Open a trace for one pass; the file is closed at the end of the block.
+
+    Args:
+        path: A file, or `-` for standard input.
+        standard_input: What `-` means; needed only for it.
+
+    Raises:
+        TraceFormatError: It is no trace, or its header is damaged.
+        OSError: It cannot be read.
+    """
+    if str(path) == "-":
+        if standard_input is None:
+            raise ValueError("no standard input was given")
+        yield source_of(standard_input, Path("-"))
+        return
+    path = Path(path)
+    if path.is_dir():
+        raise TraceFormatError(path, None, "this is a directory", "name a file in it")
+    with path.open("rb") as file:
+        yield source_of(file, path)
+
+
+def source_of(file: BinaryIO, path: Path) -> Source:
+    """Return the trace in an open stream, told by its first bytes.
+
+    Raises:
+        TraceFormatError: It is no trace, or its header is damaged.
+    """
+    first = _read(file, _SAMPLE)
+    if not first:
+        raise TraceFormatError(path, 0, "it is empty", "the capture wrote nothing; look at tracelogger's messages")
+    if first.startswith(BEGIN) or BEGIN.startswith(first):
+        return _kev(file, path, first)
+    if traceprinter.score(first, path) > 0:
+        return _listing(file, path, first)
+    raise TraceFormatError(path, 0, "this is no trace that satview knows",
+                           "give a .kev file written by tracelogger, or a listing printed by traceprinter")
+
+
+def _read(file: BinaryIO, size: int) -> bytes:
+    """Return at least `size` bytes, fewer only at the end of the stream."""
+    data = b""
+    while len(data) < size and (more := file.read(size - len(data))):
+        data += more
+    return data
+
+
+def _kev(file: BinaryIO, path: Path, data: bytes) -> Source:
+    while END not in data and len(data) < MAX_HEADER_BYTES and (more := file.read(_BLOCK)):
+        data += more
+    is_all = END not in data and len(data) < MAX_HEADER_BYTES
+    header = parse_header(data, path, len(data) if is_all or END in data else len(data) + 1)
+    problems = Problems()
+    length = header.number("SYSPAGE_LEN") or 0
+    need = header.length + length
+    if need > len(data):
+        data += _read_at_most(file, need - len(data))
+    if need > len(data):
+        raise TraceFormatError(path, header.length, f"the header announces a system page of {length} bytes, but only "
+                               f"{len(data) - header.length} bytes follow",
+                               "the file was cut short; copy it from the target again")
+    page, rest = data[header.length:need], data[need:]
+    byte_order = key_byte_order(header)
+    if byte_order is None:
+        rest += _read(file, max(0, _SAMPLE - len(rest)))
+        usable = [name for name in ("little", "big") if fits(page, name)]
+        byte_order = usable[0] if len(usable) == 1 else slot_byte_order(rest)
+        problems.add("byte-order", f"the header does not tell it; the data reads as {byte_order}-endian", 0)
+    system, doubts = parse_syspage(page, byte_order)
+    for doubt in doubts:
+        problems.add("syspage", doubt, header.length)
+    release = choose_release(header, system, problems)
+    rate = choose_rate(header, system, problems)
+    blocks = blocks_of_file(file, rest, byte_order, problems, need)
+    events = EventStream(blocks, problems, need, "per cpu" if release == Release.QNX_8 else "machine")
+    return Source(path, "kev", header, page, system, byte_order, release, rate, events, problems)
+
+
+def _read_at_most(file: BinaryIO, size: int) -> bytes:
+    """Return `size` bytes or fewer, never allocating for bytes that are not there."""
+    parts, left = [], size
+    while left > 0 and (more := file.read(min(left, _BLOCK))):
+        parts.append(more)
+        left -= len(more)
+    return b"".join(parts)
+
+
+def _listing(file: BinaryIO, path: Path, first: bytes) -> Source:
+    problems = Problems()
+    chained = io.BufferedReader(_Chained(first, file))
+    listing = read_listing(chained, problems)
+    if not len(listing.slots):
+        raise TraceFormatError(path, 0, "no line of it is an event of a listing",
+                               "give a .kev file, or text printed by traceprinter")
+    header = listing.header
+    events = EventStream(blocks_of_array(listing.slot_array()), problems, buffers="ignored")
+    rate = choose_rate(header, None, problems)
+    return Source(path, "traceprinter", header, b"", None, listing.byte_order, listing.release, rate, events, problems)
+
+
+class _Chained(io.RawIOBase):
+    """The bytes read for a look at the kind of file, then the rest of it."""
+
+    def __init__(self, first: bytes, file: BinaryIO) -> None:
+        self._first = first
+        self._file = file
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        data, self._first = (self._first[:len(buffer)], self._first[len(buffer):]) if self._first else (
+            self._file.read(len(buffer)), b"")
+        buffer[:len(data)] = data
+        return len(data)

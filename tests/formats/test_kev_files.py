@@ -1,0 +1,293 @@
+"""Whole files: both byte orders, every release, round trips, and everything that can be wrong with a file."""
+
+import numpy as np
+import psutil
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from satview.base.errors import TraceFormatError
+from satview.events import wire
+from satview.formats.kev.header import header_bytes, parse_header
+from satview.formats.kev.reader import map_slots, open_kev
+from satview.formats.kev.syspage import parse_syspage, syspage_bytes
+from satview.formats.kev.writer import SlotWriter, slots_as_bytes, write_kev
+from satview.formats.registry import open_trace
+from tests.helpers.kev import START, TraceBuilder, header_and_page, write_trace
+from tests.helpers.shared import shared_path
+
+RELEASES = ["6.4.1", "6.6.0", "7.1.0", "8.0.0"]
+
+
+@pytest.mark.parametrize("byte_order", ["little", "big"])
+@pytest.mark.parametrize("release", RELEASES)
+def test_every_release_in_both_byte_orders(tmp_path, release, byte_order):
+    builder = TraceBuilder("7.1.0", byte_order, cpus=2)
+    builder.release = release
+    builder.time_event(0).process_name(5, 77, "/proc/boot/devb-ümlaut").thread_name(6, 77, 2, "worker")
+    builder.state("RUNNING", 10, 77, 2, cpu=1, extra=(10, 2)).call(11, 20, (3, 0x41424344), cpu=1)
+    trace = builder.open(tmp_path)
+    assert (trace.release.value, trace.byte_order, trace.cpu_count) == (
+        release[:2] + "x" if release[0] in "7" or release == "6.4.1" else release[:3],
+        byte_order,
+        2,
+    )
+    assert trace.system is not None
+    assert [c.name for c in trace.system.cpus] == ["cpu-0", "cpu-1"]
+    assert trace.system.cpus[1].speed_mhz == 1000
+    assert trace.system.strings == (("HOSTNAME", "target"), ("MACHINE", "x86pc"))
+    assert trace.clock.boot_time_s == 1_634_803_075
+    assert not trace.problems.counts()
+    assert trace.events.time_cycles.tolist() == [START + t for t in (0, 5, 6, 10, 20)]
+    assert trace.process_name(trace.processes.row(77)) == "devb-ümlaut"
+    assert trace.thread_name(int(trace.events.thread[4])) == "devb-ümlaut 2 (worker)"
+    assert trace.payloads.words(4).tolist() == [3, 0x41424344]
+    assert trace.payloads.raw(4) == (b"\x03\0\0\0DCBA" if byte_order == "little" else b"\0\0\0\x03ABCD")
+
+
+def test_names_that_come_last_count_from_the_start(tmp_path):
+    builder = (
+        TraceBuilder().time_event(0).state("RUNNING", 1, 9, 1).event(wire.code(6, 1), 2).process_name(900, 9, "late")
+    )
+    trace = builder.open(tmp_path)
+    assert trace.thread_name(int(trace.events.thread[1])) == "late 1"
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(*[st.integers(0, 2**32 - 1)] * 4), max_size=40),
+    st.sampled_from(["little", "big"]),
+    st.binary(max_size=15),
+)
+def test_write_after_read_gives_the_same_slots(tmp_path_factory, slots, byte_order, rest):
+    folder = tmp_path_factory.mktemp("round")
+    path = write_trace(folder / "a.kev", np.array(slots, np.uint32).reshape(-1, 4), byte_order=byte_order)
+    with path.open("ab") as file:
+        file.write(rest)
+    trace = open_kev(path)  # any words are slots: nothing may stop the load
+    assert trace.slot_count == len(slots)
+    assert trace.problems.counts().get("partial-slot", 0) == bool(rest)
+    size = path.stat().st_size
+    offset = size - len(rest) - 16 * len(slots)
+    mapped = map_slots(path, offset, size, byte_order)
+    pairs, page = trace.header.pairs, trace.system.raw
+    write_kev(folder / "b.kev", pairs, page, mapped.astype(np.uint32), byte_order)
+    assert (folder / "b.kev").read_bytes() == path.read_bytes()[: size - len(rest)]
+
+
+@pytest.mark.parametrize("name", ["threads", "threads_be", "process", "user", "int", "control", "ker_fast"])
+def test_vendor_files_round_trip(tmp_path, name):
+    path = shared_path(f"golden/vendor-6.x/{name}.kev")
+    trace = open_kev(path)
+    data = path.read_bytes()
+    offset = trace.header.length + (trace.header.number("SYSPAGE_LEN") or 0)
+    slots = map_slots(path, offset, len(data), trace.byte_order).astype(np.uint32)
+    write_kev(tmp_path / "again.kev", trace.header.pairs, data[trace.header.length : offset], slots, trace.byte_order)
+    assert (tmp_path / "again.kev").read_bytes() == data[: offset + 16 * len(slots)]
+
+
+class TestHeader:
+    def test_any_order_and_extra_keys(self):
+        data = b"TRACE_HEADER_BEGIN::TRACE_SYSPAGE_LEN::12TRACE_FILE_NAME::/dev/shmem/TRACE_1.kevTRACE_mine::a=bTRACE_empty::TRACE_HEADER_END::rest"
+        header = parse_header(data, None, len(data))
+        assert header.pairs == (
+            ("SYSPAGE_LEN", "12"),
+            ("FILE_NAME", "/dev/shmem/TRACE_1.kev"),
+            ("mine", "a=b"),
+            ("empty", ""),
+        )
+        assert header.length == data.index(b"rest")
+
+    def test_a_path_with_colons_and_key_like_text(self):
+        data = header_bytes((("FILE_NAME", "/tmp/a:b/TRACE_x.kev"), ("NODENAME", "n:1")))
+        assert parse_header(data, None, len(data)).get("FILE_NAME") == "/tmp/a:b/TRACE_x.kev"
+
+    def test_long_header(self):
+        data = header_bytes((("TRACELOGGER_ARGS", "x" * 70_000),))
+        assert len(parse_header(data, None, len(data)).get("TRACELOGGER_ARGS")) == 70_000
+
+    @given(st.binary(max_size=300))
+    def test_any_bytes_give_a_header_or_a_format_error(self, data):
+        try:
+            parse_header(b"TRACE_HEADER_BEGIN::" + data, None, 10**9)
+        except TraceFormatError as error:
+            assert error.offset is not None
+
+    def test_a_value_that_would_not_be_read_back_is_refused(self):
+        with pytest.raises(ValueError, match="contains a key"):
+            header_bytes((("FILE_NAME", "TRACE_X::1"),))
+
+
+class TestSyspage:
+    @pytest.mark.parametrize("byte_order", ["little", "big"])
+    @pytest.mark.parametrize("kind", [0, 4, 0x100, 0x101, 0x1100])
+    def test_built_pages_are_read(self, kind, byte_order):
+        page = syspage_bytes(
+            byte_order, kind=kind, cycles_per_s=123_456_789, boot_time_s=1000, cpu_names=("A9", "A10"), speed_mhz=800
+        )
+        system, doubts = parse_syspage(page, byte_order)
+        assert not doubts
+        assert [(c.name, c.speed_mhz) for c in system.cpus] == [("A9", 800), ("A10", 800)]
+        assert system.values["qtime.cycles_per_sec"] == 123_456_789
+        assert "FPU" in system.cpus[0].flag_names
+
+    @settings(max_examples=200, deadline=None)
+    @given(st.binary(max_size=400), st.sampled_from(["little", "big"]))
+    def test_any_bytes_are_survived(self, image, byte_order):
+        parse_syspage(image, byte_order)
+
+    def test_the_vendor_page(self):
+        trace = open_kev(shared_path("golden/vendor-6.x/threads.kev"))
+        assert trace.system.processor == "X86"
+        assert trace.system.cpus[0].flag_names[:2] == ("FPU", "MMU")
+
+
+def damaged(tmp_path, content: bytes):
+    path = tmp_path / "bad.kev"
+    path.write_bytes(content)
+    return path
+
+
+class TestBadFiles:
+    def good(self):
+        pairs, page = header_and_page()
+        return header_bytes(pairs), page
+
+    def refused(self, path, *words):
+        with pytest.raises(TraceFormatError) as caught:
+            open_trace(path)
+        text = str(caught.value)
+        assert path.name in text
+        assert "\n" not in text
+        for word in words:
+            assert word in text
+        return caught.value
+
+    def test_no_trace(self, tmp_path):
+        error = self.refused(damaged(tmp_path, b"\x7fELF" + bytes(1000)), "not a kernel event trace")
+        assert error.offset == 0
+
+    def test_not_even_its_name(self, tmp_path):
+        path = tmp_path / "picture.png"
+        path.write_bytes(b"\x89PNG" + bytes(100))
+        self.refused(path, "no trace that satview knows")
+
+    def test_empty(self, tmp_path):
+        self.refused(damaged(tmp_path, b""), "empty")
+
+    def test_directory(self, tmp_path):
+        self.refused(tmp_path, "directory")
+
+    def test_missing(self, tmp_path):
+        self.refused(tmp_path / "none.kev", "no such file")
+
+    @pytest.mark.parametrize("length", [6, 15, 19, 20, 40, 200])
+    def test_truncated_header(self, tmp_path, length):
+        head, _ = self.good()
+        error = self.refused(damaged(tmp_path, head[:length]), "ends inside")
+        assert error.offset == length
+
+    def test_header_without_end(self, tmp_path):
+        self.refused(damaged(tmp_path, b"TRACE_HEADER_BEGIN::TRACE_DATE::" + b"x" * (3 << 20)), "no end of the header")
+
+    def test_page_beyond_the_file(self, tmp_path):
+        pairs, _ = header_and_page()
+        pairs = tuple((k, "999999999999") if k == "SYSPAGE_LEN" else (k, v) for k, v in pairs)
+        self.refused(damaged(tmp_path, header_bytes(pairs) + bytes(100)), "999999999999", "only 100 bytes")
+
+    def test_both_byte_order_keys(self, tmp_path):
+        pairs, page = header_and_page()
+        writer = SlotWriter()
+        writer.event(wire.code(6, 1), 0, 5, (1, 2))
+        path = damaged(
+            tmp_path, header_bytes((*pairs, ("BIG_ENDIAN", "TRUE"))) + page + slots_as_bytes(writer.slots(), "little")
+        )
+        trace = open_trace(path)
+        assert trace.byte_order == "little"
+        assert trace.payloads.words(0).tolist() == [1, 2]
+        assert "byte-order" in trace.problems.counts()
+
+    def test_no_byte_order_key_and_no_page(self, tmp_path):
+        writer = SlotWriter("big")
+        for i in range(10):
+            writer.event(wire.code(6, 1), 0, i, (1, 2))
+        path = damaged(tmp_path, header_bytes((("SYS_RELEASE", "6.4.1"),)) + slots_as_bytes(writer.slots(), "big"))
+        trace = open_trace(path)
+        assert (trace.byte_order, len(trace.events)) == ("big", 10)
+
+    def test_64_mb_of_random_bytes(self, tmp_path):
+        head, page = self.good()
+        path = tmp_path / "random.kev"
+        with path.open("wb") as file:
+            file.write(head + page)
+            rng = np.random.default_rng(0)
+            for _ in range(64):
+                file.write(rng.bytes(1 << 20))
+        before = psutil.Process().memory_info().rss
+        trace = open_trace(path)
+        grown = psutil.Process().memory_info().rss - before
+        assert trace.slot_count == 4 << 20
+        assert {"orphan-slots", "unfinished-events", "unknown-events"} <= trace.problems.counts().keys()
+        assert len(trace.problems) < 20_000
+        assert grown < 8 * 64 << 20
+
+    def test_nothing_but_a_header(self, tmp_path):
+        head, page = self.good()
+        trace = open_trace(damaged(tmp_path, head + page))
+        assert (len(trace.events), trace.duration_ns, trace.class_counts()) == (0, 0, {})
+
+    def test_damage_is_counted_and_placed(self, tmp_path):
+        head, page = self.good()
+        start = len(head) + len(page)
+        tail = wire.code(2, 11) | 3 << 30
+        slots = np.array(
+            [
+                (tail, 1, 0, 0),
+                (wire.code(6, 1), 2, 0, 0),
+                (0, 0, 0, 0),
+                (tail ^ 2 << 30, 9, 0, 0),
+                (wire.code(20, 1), 3, 0, 0),
+            ],
+            np.uint32,
+        )
+        trace = open_trace(damaged(tmp_path, head + page + slots_as_bytes(slots, "little") + b"xyz"))
+        rows = {(p.kind.slug, p.offset, p.count) for p in trace.problems}
+        assert ("orphan-slots", start, 1) in rows
+        assert ("empty-slots", start + 32, 1) in rows
+        assert ("unfinished-events", start + 48, 1) in rows
+        assert ("unknown-events", start + 64, 1) in rows
+        assert ("partial-slot", start + 80, 1) in rows
+        assert trace.truncated.tolist() == [int(np.flatnonzero(trace.events.slot == 3)[0])]
+        assert trace.problems.cost_data
+
+
+class TestBuffers:
+    def buffers(self, tmp_path, numbers, release="7.1.0", sizes=None):
+        builder = TraceBuilder(release)
+        for i, number in enumerate(numbers):
+            builder.event(wire.CONTROL_BUFFER, i * 1000, (number, sizes[i] if sizes else 3))
+            builder.time_event(i * 1000)
+            builder.event(wire.code(6, 1), i * 1000 + 5)
+        return builder.open(tmp_path)
+
+    def test_a_gap_is_a_loss(self, tmp_path):
+        trace = self.buffers(tmp_path, [7, 8, 12, 13])
+        assert trace.buffers.lost_before.tolist() == [0, 0, 3, 0]
+        assert trace.problems.counts() == {"lost-buffers": 3}
+        assert next(iter(trace.problems)).time_cycles == START + 2000
+
+    def test_no_gap_no_problem(self, tmp_path):
+        assert not self.buffers(tmp_path, [1, 2, 3]).problems.counts()
+
+    def test_a_repeated_number_is_out_of_order(self, tmp_path):
+        assert self.buffers(tmp_path, [4, 4]).problems.counts() == {"buffer-order": 1}
+
+    def test_a_last_buffer_from_1_is_normal_in_8_0(self, tmp_path):
+        assert not self.buffers(tmp_path, [40, 41, 1], "8.0.0").problems.counts()
+
+    def test_a_wrong_length(self, tmp_path):
+        assert self.buffers(tmp_path, [1, 2, 3], sizes=[3, 4, 3]).problems.counts() == {"buffer-length": 1}
+
+    def test_a_buffer_has_the_time_of_the_slot_behind_it(self, tmp_path):
+        trace = self.buffers(tmp_path, [1, 2])
+        assert trace.buffers.time_cycles.tolist() == [START, START + 1000]

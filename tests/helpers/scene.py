@@ -1,0 +1,40 @@
+"""One small trace that GUI and session tests share, and what a reader has to know of it.
+
+At 1 GHz, so a cycle is a nanosecond; times from the start of the trace, in nanoseconds:
+
+    cpu0   client runs 1,000 to 4,000, then the server to 8,000, then the client again
+    client READY at 500, RUNNING 1,000, REPLY 4,000, RUNNING 8,000, NANOSLEEP 12,000
+    server RECEIVE at 600, RUNNING 4,000, RECEIVE 8,000
+    calls  MSG_SENDV enter 2,000 by the client, exit 9,000
+    user   EVENT 7 at 5,000 (by the server, which runs then)
+    lost   four buffers between 12,000 and 16,000
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from satview.events import wire
+from tests.helpers.kev import TraceBuilder
+
+CLIENT, SERVER = 2, 3
+MSG_SENDV = 11
+END_NS = 20_000
+
+
+def scene(folder: Path, name: str = "scene.kev") -> Path:
+    """Write the trace and return its path."""
+    builder = TraceBuilder(cpus=2).time_event(0)
+    builder.event(wire.CONTROL_BUFFER, 0, (1, 0))
+    builder.process_name(10, CLIENT, "usr/bin/client").process_name(20, SERVER, "usr/bin/server")
+    builder.state("READY", 500, CLIENT, 1).state("RECEIVE", 600, SERVER, 1)
+    builder.state("RUNNING", 1_000, CLIENT, 1)
+    builder.call(MSG_SENDV, 2_000, (0x40000001, 0x51524F54))
+    builder.state("REPLY", 4_000, CLIENT, 1).state("RUNNING", 4_001, SERVER, 1)
+    builder.event(wire.code(wire.WireClass.USER, 7), 5_000, (1, 2))
+    builder.state("RECEIVE", 8_000, SERVER, 1).state("RUNNING", 8_001, CLIENT, 1)
+    builder.exit(MSG_SENDV, 9_000, (0, 0))
+    builder.state("NANOSLEEP", 12_000, CLIENT, 1)
+    builder.event(wire.CONTROL_BUFFER, 16_000, (6, 0))
+    builder.event(wire.code(wire.WireClass.USER, 8), END_NS, (3, 4))
+    return builder.write(folder / name)
