@@ -8,9 +8,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from satview.capture import nto
+from satview.capture.classes import Class
 from satview.capture.files import KevFile
 from satview.capture.kernel import Kernel
-from satview.capture.settings import Class
 from satview.capture.sim.target import target
 from satview.capture.sinks import MemorySink
 from satview.capture.trace_event import mode
@@ -21,8 +22,8 @@ SEED = 2026
 CPUS = 4
 LEAD_IN_MS, TRACED_MS, ALL_WIDE_MS = 400, 7050, 40
 SYSTEM_IPI = 16
-WIDE_CALLS = ("SYNC_MUTEX_LOCK", "SYNC_MUTEX_UNLOCK", "SYNC_CONDVAR_WAIT", "TIMER_SETTIME", "TIMER_TIMEOUT", "THREAD_CREATE",
-              "SCHED_SET", "INTERRUPT_ATTACH", "CONNECT_ATTACH")
+WIDE_CALLS = ("SYNC_MUTEX_LOCK", "SYNC_MUTEX_UNLOCK", "SYNC_CONDVAR_WAIT", "TIMER_SETTIME", "TIMER_TIMEOUT",
+              "THREAD_CREATE", "SCHED_SET", "INTERRUPT_ATTACH", "CONNECT_ATTACH")
 
 
 def set_filters(kernel: Kernel) -> None:
@@ -33,8 +34,7 @@ def set_filters(kernel: Kernel) -> None:
     call(mode("SETCLASSWIDE"), Class.THREAD)
     call(mode("DELEVENT"), Class.SYSTEM, SYSTEM_IPI)
     for name in WIDE_CALLS:
-        number = kernel.emitter._payloads.number(name)
-        call(mode("SETEVENTWIDE"), Class.KERCALL, number)
+        call(mode("SETEVENTWIDE"), Class.KERCALL, nto.names(Release.QNX_7)[f"__KER_{name}"])
 
 
 def capture(path: Path) -> int:

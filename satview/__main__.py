@@ -33,9 +33,9 @@ def main(argv: list[str] | None = None) -> int:
     except SatviewError as error:
         print(f"satview: {error}", file=sys.stderr)
         return _USAGE
-    except SystemExit as stop:      # argparse has said what was wrong
+    except SystemExit as stop:  # argparse has said what was wrong
         return stop.code if isinstance(stop.code, int) else _USAGE
-    except BrokenPipeError:         # the reader of our output went away, such as `head`
+    except BrokenPipeError:  # the reader of our output went away, such as `head`
         sys.stderr.close()
         return 0
     except KeyboardInterrupt:
@@ -44,7 +44,11 @@ def main(argv: list[str] | None = None) -> int:
 
 def command_names() -> dict[str, str]:
     """Return subcommand to module name; a command is a public module of `satview.cli` of one word or several."""
-    return {info.name.replace("_", "-"): info.name for info in pkgutil.iter_modules(cli.__path__) if not info.name.startswith("_")}
+    return {
+        info.name.replace("_", "-"): info.name
+        for info in pkgutil.iter_modules(cli.__path__)
+        if not info.name.startswith("_")
+    }
 
 
 def _run_command(arguments: list[str]) -> int:
@@ -59,18 +63,28 @@ def _run_command(arguments: list[str]) -> int:
 
 def _viewer_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="satview", usage="satview [options] [FILE ...]\n       satview COMMAND [options] ...",
+        prog="satview",
+        usage="satview [options] [FILE ...]\n       satview COMMAND [options] ...",
         description="Opens kernel event traces of QNX Neutrino in a viewer.",
-        formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("files", nargs="*", metavar="FILE", type=Path, help="trace to open, each in a window of its own")
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "files", nargs="*", metavar="FILE", type=Path, help="trace to open, each in a window of its own"
+    )
     parser.add_argument("--version", action="version", version=f"satview {__version__}")
     parser.add_argument("--theme", choices=("system", "light", "dark"), help="colours of the windows")
-    parser.add_argument("--debug", default="", metavar="NAMES",
-                        help="log more; switches: " + ", ".join(f"{name} ({text})" for name, text in debug.SWITCHES.items()))
+    parser.add_argument(
+        "--debug",
+        default="",
+        metavar="NAMES",
+        help="log more; switches: " + ", ".join(f"{name} ({text})" for name, text in debug.SWITCHES.items()),
+    )
     picture = parser.add_argument_group("picture of the window instead of a window, needs no display")
     picture.add_argument("--screenshot", type=Path, metavar="OUT.png", help="where to save it")
     picture.add_argument("--size", default="1600x1000", metavar="WxH", help="size of the window (default %(default)s)")
-    picture.add_argument("--range", default="", metavar="A..B", help="part of the trace, such as 1.2s..1.5s or 350us..2ms")
+    picture.add_argument(
+        "--range", default="", metavar="A..B", help="part of the trace, such as 1.2s..1.5s or 350us..2ms"
+    )
     picture.add_argument("--select", type=int, metavar="N", help="number of the event to select")
     picture.add_argument("--scale", type=int, choices=(1, 2), default=1, help="pixels per pixel of --size")
     return parser
@@ -93,7 +107,9 @@ def _run_viewer(arguments: list[str]) -> int:
     from satview.gui import application  # Qt: only when windows are wanted
 
     if not application.has_display():
-        raise UsageError("there is no display; `satview FILE --screenshot OUT.png` and the commands in --help need none")
+        raise UsageError(
+            "there is no display; `satview FILE --screenshot OUT.png` and the commands in --help need none"
+        )
     return application.run(options.files, options.theme or "")
 
 
@@ -101,13 +117,29 @@ def _screenshot(options: argparse.Namespace) -> int:
     if len(options.files) != 1:
         raise UsageError("--screenshot takes exactly one FILE")
     width, cross, height = options.size.partition("x")
-    if not (cross and width.isdecimal() and height.isdecimal() and 200 <= int(width) <= 16000 and 200 <= int(height) <= 16000):
+    if not (
+        cross
+        and width.isdecimal()
+        and height.isdecimal()
+        and 200 <= int(width) <= 16000
+        and 200 <= int(height) <= 16000
+    ):
         raise UsageError(f"--size {options.size} is no size between 200x200 and 16000x16000")
     from satview.gui import screenshot  # Qt: only when a picture is wanted
 
     theme = options.theme if options.theme in ("light", "dark") else "light"
-    return screenshot.take(screenshot.ScreenshotRequest(
-        options.files[0], options.screenshot, int(width), int(height), options.scale, theme, options.range, options.select))
+    return screenshot.take(
+        screenshot.ScreenshotRequest(
+            options.files[0],
+            options.screenshot,
+            int(width),
+            int(height),
+            options.scale,
+            theme,
+            options.range,
+            options.select,
+        )
+    )
 
 
 def _commands_help() -> str:

@@ -18,7 +18,9 @@ FINE, COST_DATA, BAD_USE = 0, 1, 2
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command to the command line."""
-    parser = subparsers.add_parser("info", help="tell what a trace holds: header, CPUs, counts, time range, buffers, problems")
+    parser = subparsers.add_parser(
+        "info", help="tell what a trace holds: header, CPUs, counts, time range, buffers, problems"
+    )
     parser.add_argument("file", help="a .kev file, a traceprinter listing or a thread trace")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a page")
     parser.set_defaults(run=run)
@@ -52,7 +54,9 @@ def facts(trace: Trace) -> dict[str, Any]:
         "byte_order": trace.byte_order,
         "header": dict(trace.header.pairs),
         "cpus": trace.cpu_count,
-        "cpu_list": [{"number": c.number, "name": c.name, "speed_mhz": c.speed_mhz} for c in system.cpus] if system else [],
+        "cpu_list": [{"number": c.number, "name": c.name, "speed_mhz": c.speed_mhz} for c in system.cpus]
+        if system
+        else [],
         "processor": system.processor if system else None,
         "boot_time_s": trace.clock.boot_time_s,
         "system_strings": [list(pair) for pair in system.strings] if system else [],
@@ -87,9 +91,18 @@ def print_page(trace: Trace) -> None:
         ("File", told["file"]),
         ("Format", f"{told['format']}, {told['byte_order']}-endian"),
         ("Release", f"{told['sys_release'] or 'not given'} (tables of {told['release']})"),
-        ("Captured", " ".join(filter(None, (trace.header.get("DATE"), trace.header.get("NODENAME"), trace.header.get("MACHINE"))))),
+        (
+            "Captured",
+            " ".join(
+                filter(None, (trace.header.get("DATE"), trace.header.get("NODENAME"), trace.header.get("MACHINE")))
+            ),
+        ),
         ("Captured with", trace.header.get("TRACELOGGER_ARGS")),
-        ("CPUs", f"{told['cpus']}" + "".join(f"; {c.number}: {c.name or '?'} {c.speed_mhz} MHz" for c in (system.cpus if system else ()))),
+        (
+            "CPUs",
+            f"{told['cpus']}"
+            + "".join(f"; {c.number}: {c.name or '?'} {c.speed_mhz} MHz" for c in (system.cpus if system else ())),
+        ),
         ("Clock", f"{told['cycles_per_s']:,} cycles per second"),
         ("Time", _time_range(trace)),
         ("Slots, events", f"{told['slots']:,} slots, {told['events']:,} events"),
@@ -133,5 +146,11 @@ def _print_problems(trace: Trace, console: Any, escape: Any) -> None:
         cost = "" if kind.costs_data else " (no data lost)"
         console.print(f"  {escape(kind.title)}: {count:,}{cost}")
         for problem in [p for p in trace.problems if p.kind.slug == slug][:3]:
-            place = f"byte 0x{problem.offset:x}: " if problem.offset is not None else f"line {problem.line}: " if problem.line else ""
+            place = (
+                f"byte 0x{problem.offset:x}: "
+                if problem.offset is not None
+                else f"line {problem.line}: "
+                if problem.line
+                else ""
+            )
             console.print(f"    {place}{escape(problem.detail)}")

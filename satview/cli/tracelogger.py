@@ -25,8 +25,8 @@ RELEASES = tuple(release.value for release in Release if release is not Release.
 _SIZE = re.compile(r"(\d+)([kKmM]?)")
 _FILTERS = {0: "none", 1: "kernel calls", 2: "interrupts", 3: "processes", 4: "threads", 5: "virtual threads",
             6: "communication", 7: "system"}
-_FLAGS = {"-a": "security", "-c": "continuous", "-E": "enable", "-M": "mapped", "-P": "keep", "-R": "reuse", "-r": "ring",
-          "-w": "wide"}
+_FLAGS = {"-a": "security", "-c": "continuous", "-E": "enable", "-M": "mapped", "-P": "keep", "-R": "reuse",
+          "-r": "ring", "-w": "wide"}
 _VALUES = (("-b", "own_buffers", 64), ("-D", "flush", 0), ("-k", "kernel_buffers", 32), ("-n", "iterations", None),
            ("-p", "address", None), ("-S", "size", None), ("-s", "seconds", 0))
 
@@ -38,7 +38,8 @@ def add_parser(subparsers: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Capture a kernel event trace from a simulated target; --workload says what runs on it.",
         epilog="Modes: a number of buffers (default), -c until a signal, -s for a time, -r into a ring until a\n"
-               "signal, -d1 for a control program (--control) that sets filters and starts, -d1 -E with filters set here.")
+               "signal, -d1 for a control program (--control) that sets filters and starts, -d1 -E with filters\n"
+               "set here.")
     _add_logger_options(parser)
     _add_target_options(parser)
 

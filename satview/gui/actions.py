@@ -75,9 +75,13 @@ class CommandActions(QObject):
         command = binding.command
         action = QAction(command.title, self)
         action.setObjectName(command.id)
-        action.setShortcuts([QKeySequence(key) for key in command.keys])
+        action.setShortcuts([sequence for key in command.keys for sequence in _sequences(key)])
         action.setStatusTip("")
-        keys = f"  ({QKeySequence(command.keys[0]).toString(QKeySequence.SequenceFormat.NativeText)})" if command.keys else ""
+        keys = (
+            f"  ({QKeySequence(command.keys[0]).toString(QKeySequence.SequenceFormat.NativeText)})"
+            if command.keys
+            else ""
+        )
         action.setToolTip(f"{command.plain_title.rstrip(chr(0x2026))}{keys}\n{command.help}")
         action.setCheckable(command.is_checkable)
         action.setAutoRepeat(not command.is_held)
@@ -88,3 +92,11 @@ class CommandActions(QObject):
             window.addAction(action)
         action.triggered.connect(binding.run)
         self.by_id[command.id] = action
+
+
+def _sequences(key: str) -> list[QKeySequence]:
+    """Return the sequences that stand for one key of the table.
+
+    `?` and `+` need Shift on most keyboards, and not every platform takes Shift away before it compares.
+    """
+    return [QKeySequence(key), QKeySequence(f"Shift+{key}")] if key in ("?", "+") else [QKeySequence(key)]

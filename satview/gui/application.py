@@ -156,7 +156,7 @@ def make_qt_application() -> QApplication:
     return app
 
 
-def _drop_offscreen_chatter(kind: QtMsgType, context: QMessageLogContext, text: str) -> None:
+def _drop_offscreen_chatter(_kind: QtMsgType, _context: QMessageLogContext, text: str) -> None:
     """Pass on what Qt says, but for the offscreen platform's regret that it has no window manager."""
     if not text.startswith("This plugin does not support"):
         sys.stderr.write(f"{text}\n")
@@ -192,5 +192,10 @@ def _last_resort(kind: type[BaseException], error: BaseException, trace: Traceba
 
     parent = QApplication.activeWindow()
     if parent is not None:
-        dialogs.tell(parent, "satview", f"Something went wrong inside satview: {kind.__name__}. Your trace is untouched; "
-                     "please report the details below.", text)
+        dialogs.tell(
+            parent,
+            "satview",
+            f"Something went wrong inside satview: {kind.__name__}. Your trace is untouched; "
+            "please report the details below.",
+            text,
+        )

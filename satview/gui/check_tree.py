@@ -124,7 +124,8 @@ class CheckTree(QWidget):
         if column != 0 or item.checkState(0) == Qt.CheckState.PartiallyChecked:
             return
         show = item.checkState(0) == Qt.CheckState.Checked
-        leaves = [item.child(i) for i in range(item.childCount())] if item.childCount() else [item]
+        children = [item.child(i) for i in range(item.childCount())]
+        leaves = [child for child in children if child is not None] or [item]
         self.toggled.emit([leaf.data(0, _KEY) for leaf in leaves], show)
 
     @Slot(str)
@@ -135,10 +136,10 @@ class CheckTree(QWidget):
             assert top is not None
             top_matches = all(word in top.text(0).casefold() for word in words)
             any_shown = False
-            for j in range(top.childCount()):
-                name = f"{top.text(0)} {top.child(j).text(0)}".casefold()
+            for child in filter(None, map(top.child, range(top.childCount()))):
+                name = f"{top.text(0)} {child.text(0)}".casefold()
                 shown = all(word in name for word in words)
-                top.child(j).setHidden(not shown)
+                child.setHidden(not shown)
                 any_shown |= shown
             top.setHidden(not (any_shown or top_matches))
             top.setExpanded(bool(words) and any_shown)

@@ -56,18 +56,38 @@ _OTHER_COLOURS: Final = {
     states.WAITING: (0xD3DBE8, 0x2E3643),
 }
 # States drawn as a full bar; the others are thin, so that a lane can be read from afar.
-THICK: Final = frozenset({states.RUNNING, states.READY, states.STATE_BY_NAME["MUTEX"].value, states.INTERRUPT,
-                          states.KERNEL_CALL, *range(states.FIRST_PROCESS, states.VALUE_COUNT)})
+THICK: Final = frozenset(
+    {
+        states.RUNNING,
+        states.READY,
+        states.STATE_BY_NAME["MUTEX"].value,
+        states.INTERRUPT,
+        states.KERNEL_CALL,
+        *range(states.FIRST_PROCESS, states.VALUE_COUNT),
+    }
+)
 
 # Class of an event: colour of its marks.
 _CLASS_COLOURS: Final = {
-    "KER_CALL": (0x5A4FA8, 0xA79DF0), "KER_EXIT": (0x5A4FA8, 0xA79DF0), "INT_CALL": (0x5A4FA8, 0xA79DF0),
-    "INT_ENTR": (0xB83A24, 0xF07A63), "INT_EXIT": (0xB83A24, 0xF07A63), "INT_HANDLER_ENTR": (0xC4612F, 0xEE9566),
-    "INT_HANDLER_EXIT": (0xC4612F, 0xEE9566), "INTERRUPT": (0xB83A24, 0xF07A63),
-    "PROCESS": (0x1F2430, 0xE6E9F0), "THREAD": (0x2C7A4B, 0x6FD394), "VTHREAD": (0x2C7A4B, 0x6FD394),
-    "SYSTEM": (0x7D6210, 0xD9BE62), "USREVENT": (0xB0208C, 0xF277D2), "COMM": (0x1F5FBF, 0x7DB2FF),
-    "CONTROL": (0x7A8190, 0x8C94A4), "PMU": (0x0F7F86, 0x58C8CE), "SEC": (0x8A4B08, 0xE0A064),
-    "QVM": (0x0F7F86, 0x58C8CE), "QUIP": (0x4B6B1F, 0xA9CE77),
+    "KER_CALL": (0x5A4FA8, 0xA79DF0),
+    "KER_EXIT": (0x5A4FA8, 0xA79DF0),
+    "INT_CALL": (0x5A4FA8, 0xA79DF0),
+    "INT_ENTR": (0xB83A24, 0xF07A63),
+    "INT_EXIT": (0xB83A24, 0xF07A63),
+    "INT_HANDLER_ENTR": (0xC4612F, 0xEE9566),
+    "INT_HANDLER_EXIT": (0xC4612F, 0xEE9566),
+    "INTERRUPT": (0xB83A24, 0xF07A63),
+    "PROCESS": (0x1F2430, 0xE6E9F0),
+    "THREAD": (0x2C7A4B, 0x6FD394),
+    "VTHREAD": (0x2C7A4B, 0x6FD394),
+    "SYSTEM": (0x7D6210, 0xD9BE62),
+    "USREVENT": (0xB0208C, 0xF277D2),
+    "COMM": (0x1F5FBF, 0x7DB2FF),
+    "CONTROL": (0x7A8190, 0x8C94A4),
+    "PMU": (0x0F7F86, 0x58C8CE),
+    "SEC": (0x8A4B08, 0xE0A064),
+    "QVM": (0x0F7F86, 0x58C8CE),
+    "QUIP": (0x4B6B1F, 0xA9CE77),
 }
 
 

@@ -70,23 +70,30 @@ class DetailsPanel(QWidget):
         self.browser.setHtml("".join(map(self._html, details)) if details else self._empty_html())
 
     def _empty_html(self) -> str:
-        return (f"<p style='margin-top:40px; color:{css(self._theme.faint)}' align='center'><br><br>Click an interval or an event"
-                "<br>to see all that is known of it.</p>")
+        return (
+            f"<p style='color:{css(self._theme.faint)}' align='center'><br><br><br>Click an interval or an event"
+            "<br>to see all that is known of it.</p>"
+        )
 
     def _html(self, details: Details) -> str:
         theme = self._theme
         chip = css(class_colour(details.kind, theme.is_dark))
-        head = (f"<table width='100%' cellpadding='0' cellspacing='0' style='margin-top:6px'><tr><td style='padding:4px 10px'>"
-                f"<span style='font-size:15px; font-weight:600'>{escape(details.title)}</span>"
-                f"&nbsp;&nbsp;<span style='color:{chip}; font-size:11px'>{escape(details.kind)}</span><br>"
-                f"<span style='color:{css(theme.dim)}'>{escape(details.subtitle)}</span></td></tr></table>")
+        head = (
+            f"<table width='100%' cellpadding='0' cellspacing='0' style='margin-top:6px'>"
+            "<tr><td style='padding:4px 10px'>"
+            f"<span style='font-size:15px; font-weight:600'>{escape(details.title)}</span>"
+            f"&nbsp;&nbsp;<span style='color:{chip}; font-size:11px'>{escape(details.kind)}</span><br>"
+            f"<span style='color:{css(theme.dim)}'>{escape(details.subtitle)}</span></td></tr></table>"
+        )
         return head + "".join(map(self._section_html, details.sections))
 
     def _section_html(self, section: Section) -> str:
         rows = "".join(map(self._line_html, section.lines))
-        return (f"<p style='margin:10px 10px 2px 10px; font-size:11px; color:{css(self._theme.faint)}'>"
-                f"{escape(section.title.upper())}</p>"
-                f"<table cellpadding='2' cellspacing='0' style='margin:0 8px 4px 8px'>{rows}</table>")
+        return (
+            f"<p style='margin:10px 10px 2px 10px; font-size:11px; color:{css(self._theme.faint)}'>"
+            f"{escape(section.title.upper())}</p>"
+            f"<table cellpadding='2' cellspacing='0' style='margin:0 8px 4px 8px'>{rows}</table>"
+        )
 
     def _line_html(self, line: Line) -> str:
         theme = self._theme
@@ -95,9 +102,16 @@ class DetailsPanel(QWidget):
             value = f"<span style='font-family:\"{self._fixed_family}\"; white-space:pre-wrap'>{value}</span>"
         if line.event is not None:
             value = f"<a href='event:{line.event}' style='color:{css(theme.accent)}; text-decoration:none'>{value}</a>"
-        note = f"&nbsp; <span style='color:{css(theme.faint)}; font-size:11px'>{escape(line.note)}</span>" if line.note else ""
-        return (f"<tr><td width='92' style='color:{css(theme.dim)}; padding-right:10px' valign='top'>{escape(line.name)}</td>"
-                f"<td valign='top'>{value}{note}</td></tr>")
+        note = (
+            f"&nbsp; <span style='color:{css(theme.faint)}; font-size:11px'>{escape(line.note)}</span>"
+            if line.note
+            else ""
+        )
+        return (
+            f"<tr><td width='92' style='color:{css(theme.dim)}; padding-right:10px' valign='top'>"
+            f"{escape(line.name)}</td>"
+            f"<td valign='top'>{value}{note}</td></tr>"
+        )
 
     @Slot(QUrl)
     def _on_link(self, url: QUrl) -> None:

@@ -12,7 +12,11 @@ from satview import __version__
 def ask_open(parent: QWidget, folder: Path | None) -> list[Path]:
     """Return the files to be opened; empty if the user changed his mind."""
     names, _ = QFileDialog.getOpenFileNames(
-        parent, "Open trace", str(folder or ""), "Traces (*.kev *.txt *.log);;Kernel event traces (*.kev);;All files (*)")
+        parent,
+        "Open trace",
+        str(folder or ""),
+        "Traces (*.kev *.txt *.log);;Kernel event traces (*.kev);;All files (*)",
+    )
     return [Path(name) for name in names]
 
 
@@ -34,5 +38,9 @@ def tell(parent: QWidget, title: str, text: str, details: str = "") -> None:
 
 def about(parent: QWidget) -> None:
     """Tell version and licence."""
-    tell(parent, "About satview", f"<b>satview {__version__}</b><br>System Analysis Toolkit for QNX Neutrino in Python."
-         "<br><br>MIT licence. Built with PySide6 (LGPL), numpy, pyqtgraph and construct.")
+    tell(
+        parent,
+        "About satview",
+        f"<b>satview {__version__}</b><br>System Analysis Toolkit for QNX Neutrino in Python."
+        "<br><br>MIT licence. Built with PySide6 (LGPL), numpy, pyqtgraph and construct.",
+    )

@@ -57,7 +57,9 @@ class FilterPanel(QWidget):
     def _show_summary(self) -> None:
         filters, total = self._opened.filters, len(self._opened.trace.events)
         self._reset.setEnabled(filters.is_active)
-        self.summary.setText(f"{filters.row_count:,} of {total:,} events" if filters.is_active else f"All {total:,} events")
+        self.summary.setText(
+            f"{filters.row_count:,} of {total:,} events" if filters.is_active else f"All {total:,} events"
+        )
 
     @Slot(list, bool)
     def _on_events(self, codes: list[int], show: bool) -> None:
@@ -78,8 +80,10 @@ def event_groups(trace: Trace) -> list[Group]:
         by_class.setdefault(spec.class_name, []).append(Leaf(int(code), name, int(counts[code])))
     titles = {spec.name: spec.title for spec in trace.catalogue.classes}
     order = {spec.name: place for place, spec in enumerate(trace.catalogue.classes)}
-    return [Group(name, tuple(sorted(by_class[name], key=lambda leaf: -leaf.count)), titles.get(name, ""))
-            for name in sorted(by_class, key=lambda name: order.get(name, len(order)))]
+    return [
+        Group(name, tuple(sorted(by_class[name], key=lambda leaf: -leaf.count)), titles.get(name, ""))
+        for name in sorted(by_class, key=lambda name: order.get(name, len(order)))
+    ]
 
 
 def thread_groups(trace: Trace) -> list[Group]:
@@ -92,8 +96,10 @@ def thread_groups(trace: Trace) -> list[Group]:
         title = f"{tid}  {trace.threads.names[row]}".strip() if tid > 0 else "thread not known"
         if row or counts[0]:
             by_process.setdefault(process, []).append(Leaf(row, title, int(counts[row])))
-    groups = [Group(_process_title(trace, process), tuple(leaves), trace.processes.names[process])
-              for process, leaves in by_process.items()]
+    groups = [
+        Group(_process_title(trace, process), tuple(leaves), trace.processes.names[process])
+        for process, leaves in by_process.items()
+    ]
     return sorted(groups, key=lambda group: -sum(leaf.count for leaf in group.leaves))
 
 

@@ -64,8 +64,13 @@ class FindBar(QWidget):
         self.hide()
         self.closed.emit()
 
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.KeyPress and isinstance(event, QKeyEvent):
+    def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
+        """Take the events of the view."""
+        if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent):
+            if event.key() == Qt.Key.Key_Escape:
+                event.accept()  # before the window's own command for Escape takes it
+                return True
+        elif event.type() == QEvent.Type.KeyPress and isinstance(event, QKeyEvent):
             if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
                 if self._typing.isActive():
                     self._find()

@@ -25,7 +25,11 @@ def icon(name: str, theme: Theme, size_px: int = _SIZE_PX) -> QIcon:
         FileNotFoundError: There is no such icon.
     """
     found = QIcon()
-    for mode, rgb in ((QIcon.Mode.Normal, theme.dim), (QIcon.Mode.Active, theme.text), (QIcon.Mode.Disabled, theme.line)):
+    for mode, rgb in (
+        (QIcon.Mode.Normal, theme.dim),
+        (QIcon.Mode.Active, theme.text),
+        (QIcon.Mode.Disabled, theme.line),
+    ):
         drawing = _drawing(name).replace("currentColor", css(rgb))
         for ratio in (1, 2, 3):
             found.addPixmap(_pixmap(drawing, size_px, ratio), mode)

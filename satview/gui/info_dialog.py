@@ -45,12 +45,32 @@ def info_sections(trace: Trace) -> list[tuple[str, list[tuple[str, str]]]]:
     system = trace.system
     return [
         ("Trace", list(_trace_rows(trace))),
-        ("Events", [(name, f"{count:,}") for name, count in sorted(trace.class_counts().items(), key=lambda pair: -pair[1])]),
-        ("CPUs", [(f"CPU {cpu.number}", "  ".join(filter(None, (cpu.name, f"{cpu.speed_mhz} MHz" if cpu.speed_mhz else "",
-                                                                    " ".join(cpu.flag_names))))) for cpu in (system.cpus if system else ())]),
+        (
+            "Events",
+            [(name, f"{count:,}") for name, count in sorted(trace.class_counts().items(), key=lambda pair: -pair[1])],
+        ),
+        (
+            "CPUs",
+            [
+                (
+                    f"CPU {cpu.number}",
+                    "  ".join(
+                        filter(
+                            None, (cpu.name, f"{cpu.speed_mhz} MHz" if cpu.speed_mhz else "", " ".join(cpu.flag_names))
+                        )
+                    ),
+                )
+                for cpu in (system.cpus if system else ())
+            ],
+        ),
         ("Header", list(trace.header.pairs)),
-        ("System page", [*(system.strings if system else ()),
-                         *((name, f"{value:,} (0x{value:x})") for name, value in (system.values.items() if system else ()))]),
+        (
+            "System page",
+            [
+                *(system.strings if system else ()),
+                *((name, f"{value:,} (0x{value:x})") for name, value in (system.values.items() if system else ())),
+            ],
+        ),
         ("Buffers", list(_buffer_rows(trace))),
     ]
 

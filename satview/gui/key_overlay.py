@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from PySide6.QtCore import Qt, Slot
+from PySide6.QtCore import QEvent, Qt, Slot
 from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QPushButton, QTextBrowser, QVBoxLayout, QWidget
 
@@ -48,8 +48,15 @@ class KeyOverlay(QFrame):
         self.raise_()
         self.setFocus()
 
-    def keyPressEvent(self, event: object) -> None:
-        self.close()
+    def event(self, event: QEvent) -> bool:
+        """Close on any key, before a command of the window takes it."""
+        if event.type() == QEvent.Type.ShortcutOverride:
+            event.accept()
+            return True
+        if event.type() == QEvent.Type.KeyPress:
+            self.close()
+            return True
+        return super().event(event)
 
     @Slot(str)
     def _fill(self, text: str) -> None:
@@ -64,7 +71,8 @@ class KeyOverlay(QFrame):
         for binding in self._registry:
             keys = self._actions.by_id[binding.command.id].shortcuts()
             if binding.command.menu is menu and keys:
-                names = ", ".join(key.toString(QKeySequence.SequenceFormat.NativeText) for key in keys)
+                texts = [key.toString(QKeySequence.SequenceFormat.NativeText) for key in keys]
+                names = ", ".join(text for text in texts if text not in ("Shift+?", "Shift++"))
                 rows.append((names, binding.command.plain_title.rstrip("\N{HORIZONTAL ELLIPSIS}")))
         return rows
 
@@ -78,12 +86,19 @@ class KeyOverlay(QFrame):
         for title, rows in groups:
             columns[min(2, used * 3 // total)].append(self._group_html(title, rows))
             used += len(rows) + 3
-        cells = "".join(f"<td width='33%' valign='top' style='padding-right:18px'>{''.join(column)}</td>" for column in columns)
+        cells = "".join(
+            f"<td width='33%' valign='top' style='padding-right:18px'>{''.join(column)}</td>" for column in columns
+        )
         return f"<table width='100%' cellspacing='0' cellpadding='0'><tr>{cells}</tr></table>"
 
     def _group_html(self, title: str, rows: list[tuple[str, str]]) -> str:
         theme = self._theme
-        lines = "".join(f"<tr><td style='color:{css(theme.accent)}; padding-right:12px; white-space:nowrap'>{escape(keys)}</td>"
-                        f"<td style='color:{css(theme.text)}'>{escape(what)}</td></tr>" for keys, what in rows)
-        return (f"<p style='margin:10px 0 2px 0; color:{css(theme.faint)}; font-size:11px'>{escape(title.upper())}</p>"
-                f"<table cellspacing='0' cellpadding='2'>{lines}</table>")
+        lines = "".join(
+            f"<tr><td style='color:{css(theme.accent)}; padding-right:12px; white-space:nowrap'>{escape(keys)}</td>"
+            f"<td style='color:{css(theme.text)}'>{escape(what)}</td></tr>"
+            for keys, what in rows
+        )
+        return (
+            f"<p style='margin:10px 0 2px 0; color:{css(theme.faint)}; font-size:11px'>{escape(title.upper())}</p>"
+            f"<table cellspacing='0' cellpadding='2'>{lines}</table>"
+        )

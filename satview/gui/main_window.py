@@ -24,8 +24,23 @@ from satview.session.settings import Settings
 if TYPE_CHECKING:
     from satview.gui.workspace import Workspace
 
-_CONTEXT = ("view.focus", "marks.range", "go.partner", None, "filter.only_thread", "filter.hide_thread", "filter.only_event",
-            "filter.hide_event", "filter.show_all", None, "lanes.pin", "lanes.hide", "lanes.show_all", None, "edit.copy")
+_CONTEXT = (
+    "view.focus",
+    "marks.range",
+    "go.partner",
+    None,
+    "filter.only_thread",
+    "filter.hide_thread",
+    "filter.only_event",
+    "filter.hide_event",
+    "filter.show_all",
+    None,
+    "lanes.pin",
+    "lanes.hide",
+    "lanes.show_all",
+    None,
+    "edit.copy",
+)
 
 
 class MainWindow(QMainWindow):
@@ -52,8 +67,11 @@ class MainWindow(QMainWindow):
         self.setAcceptDrops(True)
         self.setWindowTitle("satview")
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
-        self.setDockOptions(QMainWindow.DockOption.AnimatedDocks | QMainWindow.DockOption.AllowTabbedDocks
-                            | QMainWindow.DockOption.AllowNestedDocks)
+        self.setDockOptions(
+            QMainWindow.DockOption.AnimatedDocks
+            | QMainWindow.DockOption.AllowTabbedDocks
+            | QMainWindow.DockOption.AllowNestedDocks
+        )
         self.resize(1440, 900)
         self.settings = settings
         self.recent = recent
@@ -196,16 +214,19 @@ class MainWindow(QMainWindow):
         self.files_wanted.emit([Path(action.data())])  # type: ignore[attr-defined]  # the sender is a QAction
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        """Welcome files."""
         if any(url.isLocalFile() for url in event.mimeData().urls()):
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:
+        """Open dropped files."""
         paths = [Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()]
         if paths:
             event.acceptProposedAction()
             self.files_wanted.emit(paths)
 
     def closeEvent(self, event: QCloseEvent) -> None:
+        """Stop all work and let everything go."""
         self._leave_workspace()
         self.settings.set("window/geometry", base64.b64encode(self.saveGeometry().data()).decode("ascii"))
         self.session.shut_down()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Qt, Signal, SignalInstance, Slot
 from PySide6.QtGui import QFontMetrics
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QPushButton, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
 from satview.base.errors import TraceFormatError
 from satview.session.recent_files import RecentFiles
@@ -32,9 +32,14 @@ class _Card(QWidget):
         self.box = QVBoxLayout(card)
         self.box.setContentsMargins(28, 24, 28, 24)
         self.box.setSpacing(10)
+        # Without an alignment flag on the card: with one, Qt forgets that wrapped text needs height for its width.
+        across = QHBoxLayout()
+        across.addStretch()
+        across.addWidget(card)
+        across.addStretch()
         outer = QVBoxLayout(self)
         outer.addStretch(2)
-        outer.addWidget(card, alignment=Qt.AlignmentFlag.AlignHCenter)
+        outer.addLayout(across)
         outer.addStretch(3)
 
 
@@ -53,8 +58,14 @@ class WelcomePage(_Card):
         super().__init__(parent)
         self._recent = recent
         self.box.addWidget(_label("satview", "title", self))
-        self.box.addWidget(_label("Open a kernel event trace of QNX Neutrino: a .kev file written by tracelogger, or a listing"
-                                  " printed by traceprinter. You can also drop files here.", "dim", self))
+        self.box.addWidget(
+            _label(
+                "Open a kernel event trace of QNX Neutrino: a .kev file written by tracelogger, or a listing"
+                " printed by traceprinter. You can also drop files here.",
+                "dim",
+                self,
+            )
+        )
         button = QPushButton("Open trace\N{HORIZONTAL ELLIPSIS}", self)
         button.setProperty("primary", "true")
         button.clicked.connect(self.open_wanted)
@@ -78,16 +89,17 @@ class WelcomePage(_Card):
         files = self._recent.files()
         if files:
             heading = _label("Recent", "faint", self)
+            heading.setWordWrap(False)
             heading.setContentsMargins(0, 10, 0, 4)
             self._recent_box.addWidget(heading)
         for file in files[:6]:
             self._recent_box.addWidget(_RecentButton(file, self.file_wanted, self))
 
 
-class _RecentButton(QToolButton):
+class _RecentButton(QPushButton):
     """One recent file: its name, and its folder elided."""
 
-    def __init__(self, file: Path, signal: Signal, parent: QWidget) -> None:
+    def __init__(self, file: Path, signal: SignalInstance, parent: QWidget) -> None:
         super().__init__(parent)
         self._file = file
         self._signal = signal
@@ -96,13 +108,14 @@ class _RecentButton(QToolButton):
         folder = metrics.elidedText(str(file.parent), Qt.TextElideMode.ElideMiddle, max(40, _CARD_PX - 90 - name_px))
         self.setText(f"{file.name}   {folder}")
         self.setToolTip(str(file))
+        self.setMinimumHeight(metrics.height() + 10)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
-        self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
+        self.setProperty("row", "true")
         self.clicked.connect(self._on_clicked)
 
     @Slot()
     def _on_clicked(self) -> None:
-        self._signal.emit(self._file)  # type: ignore[attr-defined]  # a bound signal, which the stubs do not know
+        self._signal.emit(self._file)
 
 
 class LoadingPage(_Card):

@@ -22,7 +22,7 @@ class ProblemsPanel(QWidget):
         time_wanted: A problem with a place in time was clicked: its cycles.
     """
 
-    time_wanted = Signal(object)   # an int; Qt's own int has 32 bits
+    time_wanted = Signal(object)  # an int; Qt's own int has 32 bits
 
     def __init__(self, opened: OpenTrace, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -60,8 +60,10 @@ class QuickPick(QFrame):
         self.raise_()
         self.line.setFocus()
 
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+    def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
         """Let arrows move in the list while the line has the focus."""
+        if _is_override(event):
+            return True
         if event.type() == QEvent.Type.KeyPress and isinstance(event, QKeyEvent):
             return self._on_key(Qt.Key(event.key()))
         if event.type() == QEvent.Type.FocusOut:
@@ -121,7 +123,9 @@ def score(text: str, asked: str) -> int:
         return 1
     place = text.find(asked)
     if place >= 0:
-        return 1000 - min(place, 400) - min(len(text), 400) + (300 if place == 0 or not text[place - 1].isalnum() else 0)
+        return (
+            1000 - min(place, 400) - min(len(text), 400) + (300 if place == 0 or not text[place - 1].isalnum() else 0)
+        )
     words = asked.split()
     if len(words) > 1 and all(word in text for word in words):
         return 200
@@ -133,10 +137,20 @@ def score(text: str, asked: str) -> int:
     return max(1, 100 - len(text))
 
 
+def _is_override(event: QEvent) -> bool:
+    """Claim Escape before the window's own command for it does."""
+    if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent) and event.key() == Qt.Key.Key_Escape:
+        event.accept()
+        return True
+    return False
+
+
 class LinePrompt(QFrame):
     """Asks for one line over the window; what is wrong with it stands under the line."""
 
-    def __init__(self, title: str, placeholder: str, accept: Callable[[str], None], parent: QWidget, text: str = "") -> None:
+    def __init__(
+        self, title: str, placeholder: str, accept: Callable[[str], None], parent: QWidget, text: str = ""
+    ) -> None:
         super().__init__(parent)
         self.setProperty("role", "card")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -159,8 +173,10 @@ class LinePrompt(QFrame):
         self.raise_()
         self.line.setFocus()
 
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+    def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
         """Take Enter and Escape; close when the keyboard goes elsewhere."""
+        if _is_override(event):
+            return True
         if event.type() == QEvent.Type.KeyPress and isinstance(event, QKeyEvent):
             if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
                 self._try()

@@ -50,7 +50,7 @@ def take(request: ScreenshotRequest) -> int:
     if request.scale != 1:
         os.environ["QT_SCALE_FACTOR"] = str(request.scale)
     if not sys.platform.startswith(("win", "darwin", "cygwin")):
-        os.environ["QT_QPA_PLATFORM"] = "offscreen"   # no window flashes up, and no display is needed
+        os.environ["QT_QPA_PLATFORM"] = "offscreen"  # no window flashes up, and no display is needed
     from PySide6.QtCore import QDeadlineTimer, QEventLoop
 
     from satview.gui.application import Application, make_qt_application, silence_offscreen

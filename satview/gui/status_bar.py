@@ -53,7 +53,9 @@ class StatusFields(QWidget):
     @Slot()
     def _show_cursors(self) -> None:
         first, second = self._opened.selection.cursor_a, self._opened.selection.cursor_b
-        parts = [f"{letter} {self._time(cycles)}" for letter, cycles in (("A", first), ("B", second)) if cycles is not None]
+        parts = [
+            f"{letter} {self._time(cycles)}" for letter, cycles in (("A", first), ("B", second)) if cycles is not None
+        ]
         if first is not None and second is not None:
             parts.append(f"\N{GREEK CAPITAL LETTER DELTA} {self._length(second - first)}")
         self.cursors.setText("   ".join(parts))
@@ -65,9 +67,11 @@ class StatusFields(QWidget):
         self.time_range.setVisible(time_range is not None)
         if time_range is not None:
             rows = self._opened.trace.rows_between(time_range)
-            self.time_range.setText(f"Range {self._time(time_range.start)} \N{EN DASH} {self._time(time_range.end)}"
-                                    f"   \N{GREEK CAPITAL LETTER DELTA} {self._length(time_range.length)}"
-                                    f"   {rows.stop - rows.start:,} events")
+            self.time_range.setText(
+                f"Range {self._time(time_range.start)} \N{EN DASH} {self._time(time_range.end)}"
+                f"   \N{GREEK CAPITAL LETTER DELTA} {self._length(time_range.length)}"
+                f"   {rows.stop - rows.start:,} events"
+            )
 
     @Slot()
     def _show_window(self) -> None:

@@ -9,6 +9,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QGuiApplication, QPalette
 from PySide6.QtWidgets import QApplication
 
+from satview.base.resources import resource_path
+
 
 @dataclass(frozen=True, slots=True)
 class Theme:
@@ -50,14 +52,42 @@ class Theme:
 
 
 LIGHT: Final = Theme(
-    is_dark=False, window=0xEFF1F4, panel=0xF7F8FA, base=0xFFFFFF, alternate=0xF8F9FB, line=0xDDE1E7,
-    text=0x1C212B, dim=0x596273, faint=0x8B93A3, accent=0x2563C9, on_accent=0xFFFFFF,
-    warning=0xA86A00, error=0xC0342B, cursor_a=0x0B7285, cursor_b=0xA61E4D, mark=0x7048B6, hit=0xC2255C,
+    is_dark=False,
+    window=0xEFF1F4,
+    panel=0xF7F8FA,
+    base=0xFFFFFF,
+    alternate=0xF8F9FB,
+    line=0xDDE1E7,
+    text=0x1C212B,
+    dim=0x596273,
+    faint=0x8B93A3,
+    accent=0x2563C9,
+    on_accent=0xFFFFFF,
+    warning=0xA86A00,
+    error=0xC0342B,
+    cursor_a=0x0B7285,
+    cursor_b=0xA61E4D,
+    mark=0x7048B6,
+    hit=0xC2255C,
 )
 DARK: Final = Theme(
-    is_dark=True, window=0x16181C, panel=0x1F2228, base=0x1A1C21, alternate=0x1D2025, line=0x30343C,
-    text=0xDFE3EA, dim=0x9DA5B4, faint=0x6C7484, accent=0x6CA4F8, on_accent=0x0E1420,
-    warning=0xE2B04A, error=0xF0746A, cursor_a=0x4DD0E1, cursor_b=0xF48FB1, mark=0xB39DDB, hit=0xF06292,
+    is_dark=True,
+    window=0x16181C,
+    panel=0x1F2228,
+    base=0x1A1C21,
+    alternate=0x1D2025,
+    line=0x30343C,
+    text=0xDFE3EA,
+    dim=0x9DA5B4,
+    faint=0x6C7484,
+    accent=0x6CA4F8,
+    on_accent=0x0E1420,
+    warning=0xE2B04A,
+    error=0xF0746A,
+    cursor_a=0x4DD0E1,
+    cursor_b=0xF48FB1,
+    mark=0xB39DDB,
+    hit=0xF06292,
 )
 
 
@@ -88,13 +118,27 @@ def _palette(theme: Theme) -> QPalette:
     role = QPalette.ColorRole
     palette = QPalette(colour(theme.panel))
     for which, rgb in (
-        (role.Window, theme.window), (role.WindowText, theme.text), (role.Base, theme.base),
-        (role.AlternateBase, theme.alternate), (role.Text, theme.text), (role.Button, theme.panel),
-        (role.ButtonText, theme.text), (role.BrightText, theme.error), (role.Highlight, theme.accent),
-        (role.HighlightedText, theme.on_accent), (role.Link, theme.accent), (role.LinkVisited, theme.accent),
-        (role.ToolTipBase, theme.panel), (role.ToolTipText, theme.text), (role.PlaceholderText, theme.faint),
-        (role.Mid, theme.line), (role.Light, theme.panel), (role.Midlight, theme.line), (role.Dark, theme.line),
-        (role.Shadow, theme.window), (role.Accent, theme.accent),
+        (role.Window, theme.window),
+        (role.WindowText, theme.text),
+        (role.Base, theme.base),
+        (role.AlternateBase, theme.alternate),
+        (role.Text, theme.text),
+        (role.Button, theme.panel),
+        (role.ButtonText, theme.text),
+        (role.BrightText, theme.error),
+        (role.Highlight, theme.accent),
+        (role.HighlightedText, theme.on_accent),
+        (role.Link, theme.accent),
+        (role.LinkVisited, theme.accent),
+        (role.ToolTipBase, theme.panel),
+        (role.ToolTipText, theme.text),
+        (role.PlaceholderText, theme.faint),
+        (role.Mid, theme.line),
+        (role.Light, theme.panel),
+        (role.Midlight, theme.line),
+        (role.Dark, theme.line),
+        (role.Shadow, theme.window),
+        (role.Accent, theme.accent),
     ):
         palette.setColor(which, colour(rgb))
     for which in (role.WindowText, role.Text, role.ButtonText):
@@ -107,6 +151,7 @@ def _style_sheet(theme: Theme) -> str:
     accent, window, faint = css(theme.accent), css(theme.window), css(theme.faint)
     hover = css(0xE6EAF1 if not theme.is_dark else 0x2A2F38)
     chosen = css(0xD6E4FB if not theme.is_dark else 0x263B5C)
+    shipped, tone = resource_path("icons").as_posix(), "dark" if theme.is_dark else "light"
     thumb = css(0xC4CAD4 if not theme.is_dark else 0x444A56)
     return f"""
     QMainWindow, QDialog {{ background: {window}; }}
@@ -131,29 +176,36 @@ def _style_sheet(theme: Theme) -> str:
     QDockWidget {{ color: {text}; font-weight: 600; }}
     QDockWidget::title {{ background: {panel}; padding: 6px 8px; border-bottom: 1px solid {line}; }}
     QTabBar {{ background: {window}; }}
-    QTabBar::tab {{ background: transparent; color: {dim}; padding: 6px 12px; border: none; border-bottom: 2px solid transparent; }}
+    QTabBar::tab {{ background: transparent; color: {dim}; padding: 6px 12px; border: none;
+        border-bottom: 2px solid transparent; }}
     QTabBar::tab:selected {{ color: {text}; border-bottom: 2px solid {accent}; }}
     QTabBar::tab:hover {{ color: {text}; }}
     QTabWidget::pane {{ border: none; border-top: 1px solid {line}; }}
     QTreeView, QTableView, QListView, QTextBrowser {{ background: {base}; color: {text}; border: none; outline: none;
-        selection-background-color: {chosen}; selection-color: {text}; alternate-background-color: {css(theme.alternate)}; }}
+        selection-background-color: {chosen}; selection-color: {text};
+        alternate-background-color: {css(theme.alternate)}; }}
     QTreeView::item {{ padding: 2px 2px; border: none; }}
     QTreeView::item:hover, QListView::item:hover {{ background: {hover}; }}
-    QTreeView::item:selected, QTableView::item:selected, QListView::item:selected {{ background: {chosen}; color: {text}; }}
+    QTreeView::item:selected, QTableView::item:selected,
+    QListView::item:selected {{ background: {chosen}; color: {text}; }}
     QTableView::item {{ padding: 0 6px; border: none; }}
     QHeaderView {{ background: {panel}; border: none; }}
     QHeaderView::section {{ background: {panel}; color: {dim}; border: none; border-right: 1px solid {line};
         border-bottom: 1px solid {line}; padding: 4px 6px; font-weight: 500; }}
-    QLineEdit, QSpinBox, QComboBox, QPlainTextEdit {{ background: {base}; color: {text}; border: 1px solid {line}; border-radius: 4px;
+    QLineEdit, QSpinBox, QComboBox, QPlainTextEdit {{ background: {base}; color: {text};
+        border: 1px solid {line}; border-radius: 4px;
         padding: 4px 6px; selection-background-color: {accent}; selection-color: {css(theme.on_accent)}; }}
     QLineEdit:focus, QSpinBox:focus, QComboBox:focus, QPlainTextEdit:focus {{ border: 1px solid {accent}; }}
-    QPushButton {{ background: {panel}; color: {text}; border: 1px solid {line}; border-radius: 4px; padding: 5px 14px; }}
+    QPushButton {{ background: {panel}; color: {text}; border: 1px solid {line}; border-radius: 4px;
+        padding: 5px 14px; }}
     QPushButton:hover {{ background: {hover}; }}
     QPushButton:pressed {{ background: {chosen}; }}
     QPushButton:disabled {{ color: {faint}; }}
     QPushButton[primary="true"] {{ background: {accent}; color: {css(theme.on_accent)}; border: 1px solid {accent}; }}
     QPushButton[flat="true"] {{ border: none; background: transparent; color: {accent}; padding: 3px 6px; }}
     QPushButton[flat="true"]:hover {{ background: {hover}; }}
+    QPushButton[row="true"] {{ border: none; background: transparent; text-align: left; padding: 4px 6px; }}
+    QPushButton[row="true"]:hover {{ background: {hover}; }}
     QScrollBar:vertical {{ background: {base}; width: 12px; margin: 0; }}
     QScrollBar:horizontal {{ background: {base}; height: 12px; margin: 0; }}
     QScrollBar::handle {{ background: {thumb}; border-radius: 4px; margin: 2px; min-height: 24px; min-width: 24px; }}
@@ -163,6 +215,21 @@ def _style_sheet(theme: Theme) -> str:
     QProgressBar {{ background: {line}; border: none; border-radius: 3px; max-height: 6px; }}
     QProgressBar::chunk {{ background: {accent}; border-radius: 3px; }}
     QToolTip {{ background: {panel}; color: {text}; border: 1px solid {line}; padding: 4px; }}
+    QTreeView::indicator, QCheckBox::indicator {{ width: 12px; height: 12px; border: 1px solid {faint};
+        border-radius: 3px; background: {base}; }}
+    QTreeView::indicator:checked, QCheckBox::indicator:checked {{ background: {accent}; border-color: {accent};
+        image: url({shipped}/check-{tone}.svg); }}
+    QTreeView::indicator:indeterminate {{ background: {accent}; border-color: {accent};
+        image: url({shipped}/dash-{tone}.svg); }}
+    QTreeView::branch {{ background: {base}; }}
+    QTreeView::branch:closed:has-children {{ image: url({shipped}/closed-{tone}.svg); }}
+    QTreeView::branch:open:has-children {{ image: url({shipped}/open-{tone}.svg); }}
+    QDockWidget {{ titlebar-close-icon: url({shipped}/dock-close.svg);
+        titlebar-normal-icon: url({shipped}/dock-float.svg); }}
+    QDockWidget::close-button, QDockWidget::float-button {{ border: none; border-radius: 3px; padding: 1px;
+        background: transparent; }}
+    QDockWidget::close-button:hover, QDockWidget::float-button:hover {{ background: {hover}; }}
+    QAbstractScrollArea::corner {{ background: {base}; }}
     QLabel[role="title"] {{ font-size: 20px; font-weight: 600; color: {text}; }}
     QLabel[role="dim"] {{ color: {dim}; }}
     QLabel[role="faint"] {{ color: {faint}; }}

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from satview.session.open_trace import OpenTrace
 
 
+Run = Callable[["Workspace"], object]
+
+
 class TraceCommands:
     """Binds the commands; each looks up what is open when it runs, so one binding serves one window for its life."""
 
@@ -30,8 +33,13 @@ class TraceCommands:
 
     def bind(self, registry: CommandRegistry) -> None:
         """Bind all of them."""
-        for command_id, run in (*self._view_commands(), *self._go_commands(), *self._lane_commands(), *self._mark_commands(),
-                                *self._edit_commands()):
+        for command_id, run in (
+            *self._view_commands(),
+            *self._go_commands(),
+            *self._lane_commands(),
+            *self._mark_commands(),
+            *self._edit_commands(),
+        ):
             registry.bind(command_id, partial(self._run, run))
         registry.bind("lanes.pin", partial(self._run, self._pin), self._is_pinned)
         registry.bind("lanes.hide_empty", partial(self._run, self._hide_empty), self._hides_empty)
@@ -68,88 +76,103 @@ class TraceCommands:
     def _opened(self) -> OpenTrace:
         return self._work.opened
 
-    def _run(self, run: Callable[[], None]) -> None:
+    def _run(self, run: Run) -> None:
         try:
-            run()
+            run(self._work)
         except UsageError as error:
             text = str(error)
             self._work.tell(text[:1].upper() + text[1:])
 
-    def _view_commands(self) -> tuple[tuple[str, Callable[[], None]], ...]:
+    def _view_commands(self) -> tuple[tuple[str, Run], ...]:
         return (
-            ("view.zoom_in", lambda: self._work.motion.zoom(1)),
-            ("view.zoom_out", lambda: self._work.motion.zoom(-1)),
-            ("view.pan_left", lambda: self._work.motion.pan(BACK)),
-            ("view.pan_right", lambda: self._work.motion.pan(ON)),
-            ("view.page_left", lambda: self._opened.viewport.pan(BACK)),
-            ("view.page_right", lambda: self._opened.viewport.pan(ON)),
-            ("view.focus", lambda: self._work.navigation.focus()),
+            ("view.zoom_in", lambda work: work.motion.zoom(1)),
+            ("view.zoom_out", lambda work: work.motion.zoom(-1)),
+            ("view.pan_left", lambda work: work.motion.pan(BACK)),
+            ("view.pan_right", lambda work: work.motion.pan(ON)),
+            ("view.page_left", lambda work: work.opened.viewport.pan(BACK)),
+            ("view.page_right", lambda work: work.opened.viewport.pan(ON)),
+            ("view.focus", lambda work: work.navigation.focus()),
             ("view.zoom_range", self._zoom_range),
-            ("view.zoom_all", lambda: self._opened.viewport.show_all()),
-            ("view.back", lambda: self._opened.viewport.back()),
-            ("view.forward", lambda: self._opened.viewport.forward()),
+            ("view.zoom_all", lambda work: work.opened.viewport.show_all()),
+            ("view.back", lambda work: work.opened.viewport.back()),
+            ("view.forward", lambda work: work.opened.viewport.forward()),
         )
 
-    def _go_commands(self) -> tuple[tuple[str, Callable[[], None]], ...]:
+    def _go_commands(self) -> tuple[tuple[str, Run], ...]:
         return (
-            ("go.previous_edge", lambda: self._work.navigation.step_edge(BACK)),
-            ("go.next_edge", lambda: self._work.navigation.step_edge(ON)),
-            ("go.extend_left", lambda: self._work.navigation.step_edge(BACK, extend=True)),
-            ("go.extend_right", lambda: self._work.navigation.step_edge(ON, extend=True)),
-            ("go.previous_event", lambda: self._work.navigation.step_event(BACK)),
-            ("go.next_event", lambda: self._work.navigation.step_event(ON)),
-            ("go.partner", lambda: self._work.navigation.show_partner()),
-            ("go.lane_up", lambda: self._work.navigation.step_lane(lambda place, _: place - 1)),
-            ("go.lane_down", lambda: self._work.navigation.step_lane(lambda place, _: place + 1)),
-            ("go.page_up", lambda: self._work.navigation.step_lane(lambda place, _: place - self._page())),
-            ("go.page_down", lambda: self._work.navigation.step_lane(lambda place, _: place + self._page())),
-            ("go.first_lane", lambda: self._work.navigation.step_lane(lambda _place, _count: 0)),
-            ("go.last_lane", lambda: self._work.navigation.step_lane(lambda _, count: count - 1)),
-            ("go.start", lambda: self._opened.viewport.pan(-1e6)),
-            ("go.end", lambda: self._opened.viewport.pan(1e6)),
+            ("go.previous_edge", lambda work: work.navigation.step_edge(BACK)),
+            ("go.next_edge", lambda work: work.navigation.step_edge(ON)),
+            ("go.extend_left", lambda work: work.navigation.step_edge(BACK, extend=True)),
+            ("go.extend_right", lambda work: work.navigation.step_edge(ON, extend=True)),
+            ("go.previous_event", lambda work: work.navigation.step_event(BACK)),
+            ("go.next_event", lambda work: work.navigation.step_event(ON)),
+            ("go.partner", lambda work: work.navigation.show_partner()),
+            ("go.lane_up", lambda work: work.navigation.step_lane(lambda place, _: place - 1)),
+            ("go.lane_down", lambda work: work.navigation.step_lane(lambda place, _: place + 1)),
+            ("go.page_up", lambda work: work.navigation.step_lane(lambda place, _: place - self._page())),
+            ("go.page_down", lambda work: work.navigation.step_lane(lambda place, _: place + self._page())),
+            ("go.first_lane", lambda work: work.navigation.step_lane(lambda _place, _count: 0)),
+            ("go.last_lane", lambda work: work.navigation.step_lane(lambda _, count: count - 1)),
+            ("go.start", lambda work: work.opened.viewport.pan(-1e6)),
+            ("go.end", lambda work: work.opened.viewport.pan(1e6)),
             ("go.to_time", self._ask_time),
             ("go.to_lane", self._ask_lane),
         )
 
-    def _lane_commands(self) -> tuple[tuple[str, Callable[[], None]], ...]:
+    def _lane_commands(self) -> tuple[tuple[str, Run], ...]:
         return (
-            ("lanes.fold", lambda: self._opened.lanes.fold(self._lane())),
-            ("lanes.unfold_all", lambda: self._opened.lanes.unfold_all()),
-            ("lanes.fold_all", lambda: self._opened.lanes.fold_all()),
-            ("lanes.hide", lambda: self._opened.lanes.hide(self._lane())),
-            ("lanes.show_all", lambda: self._opened.lanes.show_all()),
-            ("lanes.taller", lambda: self._work.area.change_lane_height(1)),
-            ("lanes.shorter", lambda: self._work.area.change_lane_height(-1)),
+            ("lanes.fold", lambda work: work.opened.lanes.fold(self._lane())),
+            ("lanes.unfold_all", lambda work: work.opened.lanes.unfold_all()),
+            ("lanes.fold_all", lambda work: work.opened.lanes.fold_all()),
+            ("lanes.hide", lambda work: work.opened.lanes.hide(self._lane())),
+            ("lanes.show_all", lambda work: work.opened.lanes.show_all()),
+            ("lanes.taller", lambda work: work.area.change_lane_height(1)),
+            ("lanes.shorter", lambda work: work.area.change_lane_height(-1)),
         )
 
-    def _mark_commands(self) -> tuple[tuple[str, Callable[[], None]], ...]:
+    def _mark_commands(self) -> tuple[tuple[str, Run], ...]:
         return (
-            ("marks.cursor_a", lambda: self._opened.selection.set_cursors(self._here(), self._opened.selection.cursor_b)),
-            ("marks.cursor_b", lambda: self._opened.selection.set_cursors(self._opened.selection.cursor_a, self._here())),
-            ("marks.clear_cursors", lambda: self._opened.selection.set_cursors(None, None)),
-            ("marks.range", lambda: self._opened.selection.set_range(self._work.navigation.target())),
-            ("marks.temporary", lambda: self._add_mark("", is_temporary=True)),
-            ("marks.bookmark", lambda: self._add_mark("")),
+            (
+                "marks.cursor_a",
+                lambda work: work.opened.selection.set_cursors(self._here(), work.opened.selection.cursor_b),
+            ),
+            (
+                "marks.cursor_b",
+                lambda work: work.opened.selection.set_cursors(work.opened.selection.cursor_a, self._here()),
+            ),
+            ("marks.clear_cursors", lambda work: work.opened.selection.set_cursors(None, None)),
+            ("marks.range", lambda work: work.opened.selection.set_range(work.navigation.target())),
+            ("marks.temporary", lambda _: self._add_mark("", is_temporary=True)),
+            ("marks.bookmark", lambda _: self._add_mark("")),
             ("marks.note", self._ask_note),
-            ("marks.next", lambda: self._work.navigation.step_mark(ON)),
-            ("marks.previous", lambda: self._work.navigation.step_mark(BACK)),
+            ("marks.next", lambda work: work.navigation.step_mark(ON)),
+            ("marks.previous", lambda work: work.navigation.step_mark(BACK)),
             ("marks.remove", self._remove_mark),
         )
 
-    def _edit_commands(self) -> tuple[tuple[str, Callable[[], None]], ...]:
+    def _edit_commands(self) -> tuple[tuple[str, Run], ...]:
         return (
             ("edit.undo", self._undo),
             ("edit.redo", self._redo),
             ("edit.copy", self._copy),
-            ("edit.find", lambda: self._work.find_bar.start()),
-            ("edit.find_next", lambda: self._work.navigation.step_hit(ON)),
-            ("edit.find_previous", lambda: self._work.navigation.step_hit(BACK)),
+            ("edit.find", lambda work: work.find_bar.start()),
+            ("edit.find_next", lambda work: work.navigation.step_hit(ON)),
+            ("edit.find_previous", lambda work: work.navigation.step_hit(BACK)),
             ("edit.clear", self._clear),
-            ("filter.only_thread", lambda: self._opened.filters.only_threads([self._thread()], "only this thread")),
-            ("filter.hide_thread", lambda: self._opened.filters.show_threads([self._thread()], False, "hide this thread")),
-            ("filter.only_event", lambda: self._opened.filters.only_codes([self._code()], "only this kind of event")),
-            ("filter.hide_event", lambda: self._opened.filters.show_codes([self._code()], False, "hide this kind of event")),
-            ("filter.show_all", lambda: self._opened.filters.show_all()),
+            ("filter.only_thread", lambda work: work.opened.filters.only_threads([self._thread()], "only this thread")),
+            (
+                "filter.hide_thread",
+                lambda work: work.opened.filters.show_threads([self._thread()], False, "hide this thread"),
+            ),
+            (
+                "filter.only_event",
+                lambda work: work.opened.filters.only_codes([self._code()], "only this kind of event"),
+            ),
+            (
+                "filter.hide_event",
+                lambda work: work.opened.filters.show_codes([self._code()], False, "hide this kind of event"),
+            ),
+            ("filter.show_all", lambda work: work.opened.filters.show_all()),
             ("file.export_picture", self._export_picture),
         )
 
@@ -185,44 +208,43 @@ class TraceCommands:
     def _here(self) -> int:
         return self._work.motion.anchor()
 
-    def _zoom_range(self) -> None:
-        time_range = self._opened.selection.time_range
+    def _zoom_range(self, work: Workspace) -> None:
+        time_range = work.opened.selection.time_range
         if time_range is not None:
-            self._opened.viewport.jump(time_range)
+            work.opened.viewport.jump(time_range)
 
-    def _undo(self) -> None:
-        title = self._opened.edits.undo_title
-        self._opened.edits.undo()
-        self._work.tell(f"Undone: {title}" if title else "Nothing to undo")
+    def _undo(self, work: Workspace) -> None:
+        title = work.opened.edits.undo_title
+        work.opened.edits.undo()
+        work.tell(f"Undone: {title}" if title else "Nothing to undo")
 
-    def _redo(self) -> None:
-        title = self._opened.edits.redo_title
-        self._opened.edits.redo()
-        self._work.tell(f"Done again: {title}" if title else "Nothing to do again")
+    def _redo(self, work: Workspace) -> None:
+        title = work.opened.edits.redo_title
+        work.opened.edits.redo()
+        work.tell(f"Done again: {title}" if title else "Nothing to do again")
 
-    def _copy(self) -> None:
-        work = self._work
+    def _copy(self, work: Workspace) -> None:
         text = work.events.selected_text() if work.events.table.hasFocus() else work.details.selected_or_all()
         QGuiApplication.clipboard().setText(text)
         work.tell("Copied")
 
-    def _clear(self) -> None:
-        selection = self._opened.selection
+    def _clear(self, work: Workspace) -> None:
+        selection = work.opened.selection
         if selection.time_range is not None:
             selection.set_range(None)
         else:
             selection.select(None, None, None)
 
-    def _pin(self) -> None:
-        self._opened.lanes.pin(self._lane())
+    def _pin(self, work: Workspace) -> None:
+        work.opened.lanes.pin(self._lane())
 
     def _is_pinned(self) -> bool:
         lane = self._opened.selection.lane
         return lane is not None and self._opened.lanes.is_pinned(lane)
 
-    def _hide_empty(self) -> None:
-        lanes = self._opened.lanes
-        lanes.hide_empty(not lanes.hides_empty, self._opened.viewport.window)
+    def _hide_empty(self, work: Workspace) -> None:
+        lanes = work.opened.lanes
+        lanes.hide_empty(not lanes.hides_empty, work.opened.viewport.window)
 
     def _hides_empty(self) -> bool:
         return self._opened.lanes.hides_empty
@@ -242,17 +264,21 @@ class TraceCommands:
     def _arrange(self) -> None:
         self._work.arrange()
 
-    def _ask_time(self) -> None:
-        LinePrompt("Go to time, cycles or event number", "1.25s   350us   0x1f00c   #1200", self._work.navigation.show_place,
-                   self._window)
+    def _ask_time(self, work: Workspace) -> None:
+        LinePrompt(
+            "Go to time, cycles or event number",
+            "1.25s   350us   0x1f00c   #1200",
+            work.navigation.show_place,
+            self._window,
+        )
 
-    def _ask_lane(self) -> None:
-        infos = self._opened.timeline.infos
-        choices = []
-        for info in infos:
-            parent = f"{infos[info.parent].title} \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} " if info.parent >= 0 else ""
-            choices.append(Choice(f"{parent}{info.title}", info.subtitle if info.subtitle != info.title else "",
-                                  partial(self._work.navigation.show_lane, info.index)))
+    def _ask_lane(self, work: Workspace) -> None:
+        from satview.session.event_text import lane_path  # with the trace, not before: brings numpy
+
+        timeline, show = work.opened.timeline, work.navigation.show_lane
+        choices = [
+            Choice(lane_path(timeline, info.index), info.subtitle, partial(show, info.index)) for info in timeline.infos
+        ]
         QuickPick(choices, "Process, thread, CPU or interrupts", self._window)
 
     def _add_mark(self, text: str, is_temporary: bool = False) -> None:
@@ -262,20 +288,25 @@ class TraceCommands:
         start, end = (time_range.start, time_range.end) if time_range is not None else (self._here(), self._here())
         self._opened.marks.add(Mark(start, end, text, is_temporary))
 
-    def _ask_note(self) -> None:
-        selected = self._opened.marks.selected
-        LinePrompt("Note on the selected range or moment", "What is to be remembered?", self._add_mark, self._window,
-                   selected.text if selected else "")
+    def _ask_note(self, work: Workspace) -> None:
+        selected = work.opened.marks.selected
+        LinePrompt(
+            "Note on the selected range or moment",
+            "What is to be remembered?",
+            self._add_mark,
+            self._window,
+            selected.text if selected else "",
+        )
 
-    def _remove_mark(self) -> None:
-        selected = self._opened.marks.selected
+    def _remove_mark(self, work: Workspace) -> None:
+        selected = work.opened.marks.selected
         if selected is None:
             raise UsageError("no mark is selected; N goes to the next one")
-        self._opened.marks.remove(selected)
+        work.opened.marks.remove(selected)
 
-    def _export_picture(self) -> None:
-        suggestion = self._opened.trace.path.with_suffix(".png")
+    def _export_picture(self, work: Workspace) -> None:
+        suggestion = work.opened.trace.path.with_suffix(".png")
         path = dialogs.ask_save(self._window, suggestion, "PNG (*.png)")
         if path is not None:
-            saved = self._work.area.picture().save(str(path))
-            self._work.tell(f"Saved {path.name}" if saved else f"{path} could not be written")
+            saved = work.area.picture().save(str(path))
+            work.tell(f"Saved {path.name}" if saved else f"{path} could not be written")

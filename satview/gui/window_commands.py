@@ -31,14 +31,20 @@ class WindowCommands:
         registry.bind("file.reload", self._reload)
         registry.bind("file.info", self._info)
         registry.bind("file.settings", self._show_settings)
-        registry.bind("file.close", lambda: None if window.close() else None)
+        registry.bind("file.close", self._close)
         registry.bind("file.quit", window.quit_wanted.emit)
         for choice in ("system", "light", "dark"):
-            registry.bind(f"view.theme_{choice}", partial(self._settings.set, "window/theme", choice),
-                          partial(self._is_theme, choice))
+            registry.bind(
+                f"view.theme_{choice}",
+                partial(self._settings.set, "window/theme", choice),
+                partial(self._is_theme, choice),
+            )
         registry.bind("help.palette", self._palette)
         registry.bind("help.keys", self._keys)
         registry.bind("help.about", lambda: dialogs.about(window))
+
+    def _close(self) -> None:
+        self._window.close()
 
     def _open(self) -> None:
         recent = self._window.recent.files()

@@ -55,8 +55,12 @@ class Workspace(QWidget):
         layout.addWidget(self.area, 1)
         layout.addWidget(self.find_bar)
         self.docks: dict[str, QDockWidget] = {}
-        for name, title, widget in (("details", "Details", self.details), ("filter", "Filter", self.filter),
-                                    ("events", "Events", self.events), ("problems", "Problems", self.problems)):
+        for name, title, widget in (
+            ("details", "Details", self.details),
+            ("filter", "Filter", self.filter),
+            ("events", "Events", self.events),
+            ("problems", "Problems", self.problems),
+        ):
             self.docks[name] = self._dock(name, title, widget)
         self.arrange()
         self._restore_docks()
@@ -98,8 +102,11 @@ class Workspace(QWidget):
 
     def toggle_bottom(self) -> None:
         """Hide all panels at the bottom if any shows, else show them."""
-        bottom = [dock for dock in self.docks.values()
-                  if self._window.dockWidgetArea(dock) == Qt.DockWidgetArea.BottomDockWidgetArea]
+        bottom = [
+            dock
+            for dock in self.docks.values()
+            if self._window.dockWidgetArea(dock) == Qt.DockWidgetArea.BottomDockWidgetArea
+        ]
         any_shows = any(not dock.isHidden() for dock in bottom)
         for dock in bottom:
             dock.setHidden(any_shows)
@@ -108,7 +115,9 @@ class Workspace(QWidget):
 
     def close_down(self) -> None:
         """Store the arrangement, stop all work, leave the window."""
-        self._settings.set("window/docks", base64.b64encode(self._window.saveState(_LAYOUT_VERSION).data()).decode("ascii"))
+        self._settings.set(
+            "window/docks", base64.b64encode(self._window.saveState(_LAYOUT_VERSION).data()).decode("ascii")
+        )
         self.motion.stop()
         self.area.close_down()
         self.status.take_out()

@@ -36,7 +36,7 @@ class Scope(StrEnum):
     """Where the keys of a command work."""
 
     WINDOW = "anywhere in the window"
-    LANES = "in the swimlanes"      # arrows and the like, which lists and trees need for themselves
+    LANES = "in the swimlanes"  # arrows and the like, which lists and trees need for themselves
 
 
 @dataclass(frozen=True, slots=True)

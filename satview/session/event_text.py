@@ -66,7 +66,10 @@ class Details:
         for section in self.sections:
             lines += ["", section.title]
             width = max((len(line.name) for line in section.lines), default=0)
-            lines += [f"  {line.name:<{width}}  {line.text}{f'  ({line.note})' if line.note else ''}" for line in section.lines]
+            lines += [
+                f"  {line.name:<{width}}  {line.text}{f'  ({line.note})' if line.note else ''}"
+                for line in section.lines
+            ]
         return "\n".join(lines)
 
 
@@ -130,8 +133,11 @@ def event_details(trace: Trace, event: int) -> Details:
         title=spec.name,
         subtitle=trace.thread_name(thread) if thread else f"CPU {int(trace.events.cpu[event])}",
         kind=spec.class_name,
-        sections=(Section("Event", tuple(what)), Section("Where", _place_lines(trace, event)),
-                  *_argument_sections(trace, event)),
+        sections=(
+            Section("Event", tuple(what)),
+            Section("Where", _place_lines(trace, event)),
+            *_argument_sections(trace, event),
+        ),
     )
 
 
@@ -143,7 +149,10 @@ def span_details(timeline: Timeline, lane: int, span: Span) -> Details:
     lines = [Line("Length", format_duration(length_ns), f"{span.end_cycles - span.start_cycles:,} cycles")]
     if state is not None:
         lines.append(Line("Meaning", state.meaning))
-    lines += [Line("From", format_time(trace.clock.ns(span.start_cycles))), Line("To", format_time(trace.clock.ns(span.end_cycles)))]
+    lines += [
+        Line("From", format_time(trace.clock.ns(span.start_cycles))),
+        Line("To", format_time(trace.clock.ns(span.end_cycles))),
+    ]
     if span.thread > 0:
         lines.append(Line("Thread", trace.thread_name(span.thread)))
     if 0 <= span.event < len(trace.events):
@@ -151,17 +160,30 @@ def span_details(timeline: Timeline, lane: int, span: Span) -> Details:
     following = _event_at_end(timeline, lane, span)
     if following is not None:
         lines.append(Line("Ended by", f"event {following + 1:,}: {trace.spec(following).name}", event=following))
-    return Details(timeline.label(span), lane_title(info), lane_kind(info), (Section("Interval", tuple(lines)),))
+    return Details(
+        timeline.label(span),
+        f"{lane_path(timeline, lane)}  {info.subtitle}".strip(),
+        lane_kind(info),
+        (Section("Interval", tuple(lines)),),
+    )
 
 
-def lane_title(info: LaneInfo) -> str:
-    """Return the full name of a lane."""
-    return f"{info.title}  {info.subtitle}".strip()
+def lane_path(timeline: Timeline, index: int) -> str:
+    """Return the name of a lane after that of what it lies under: `devb-eide > worker`."""
+    info = timeline.infos[index]
+    if info.parent < 0:
+        return info.title
+    return f"{timeline.infos[info.parent].title} \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} {info.title}"
 
 
 def lane_kind(info: LaneInfo) -> str:
     """Return what sort of lane it is."""
-    names = {LaneKind.CPU: "CPU", LaneKind.INTERRUPTS: "interrupts", LaneKind.PROCESS: "process", LaneKind.THREAD: "thread"}
+    names = {
+        LaneKind.CPU: "CPU",
+        LaneKind.INTERRUPTS: "interrupts",
+        LaneKind.PROCESS: "process",
+        LaneKind.THREAD: "thread",
+    }
     return names[info.kind]
 
 
@@ -200,22 +222,32 @@ def _partner_lines(trace: Trace, event: int) -> list[Line]:
     times = trace.events.time_cycles
     length = abs(int(times[other]) - int(times[event]))
     return [
-        Line("Ends with" if other > event else "Began with", f"event {other + 1:,}: {trace.spec(other).name}", event=other),
+        Line(
+            "Ends with" if other > event else "Began with",
+            f"event {other + 1:,}: {trace.spec(other).name}",
+            event=other,
+        ),
         Line("Duration", format_duration(trace.clock.duration_ns(length)), f"{length:,} cycles"),
     ]
 
 
 def _argument_sections(trace: Trace, event: int) -> tuple[Section, ...]:
     payload = trace.payloads.decode(event)
-    form = {"fast": "Arguments, fast mode", "wide": "Arguments, wide mode", "raw": "Arguments, list not known",
-            "failed": "Arguments, the call failed"}
+    form = {
+        "fast": "Arguments, fast mode",
+        "wide": "Arguments, wide mode",
+        "raw": "Arguments, list not known",
+        "failed": "Arguments, the call failed",
+    }
     sections = []
     if payload.arguments:
         lines = tuple(Line(argument.name, argument.text, argument.note, is_code=True) for argument in payload.arguments)
         sections.append(Section(form.get(payload.form, "Arguments"), lines))
     if payload.words:
-        rows = [payload.words[i : i + 4] for i in range(0, len(payload.words), 4)]
-        words = tuple(Line(f"{i * 4}", "  ".join(f"{word:08x}" for word in row), is_code=True) for i, row in enumerate(rows[:64]))
+        rows = [payload.words[i : i + 2] for i in range(0, len(payload.words), 2)]
+        words = tuple(
+            Line(f"{i * 2}", "  ".join(f"{word:08x}" for word in row), is_code=True) for i, row in enumerate(rows[:64])
+        )
         more = (Line("", f"\N{HORIZONTAL ELLIPSIS} {len(rows) - 64} more lines"),) if len(rows) > 64 else ()
         sections.append(Section("Raw words", words + more))
     return tuple(sections)

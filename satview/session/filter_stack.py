@@ -17,7 +17,7 @@ from satview.store.trace import Trace
 
 Mask = NDArray[np.bool_]
 _CHUNK: Final = 1 << 17
-_AT_ONCE: Final = 4_000_000   # up to that many events a filter answers within a frame or two; above, in the background
+_AT_ONCE: Final = 4_000_000  # up to that many events a filter answers within a frame or two; above, in the background
 
 
 class FilterStack(QObject):
@@ -67,7 +67,9 @@ class FilterStack(QObject):
         changed[codes] = show
         self.set(changed, self.threads, title)
 
-    def show_threads(self, threads: NDArray[np.integer] | list[int], show: bool, title: str = "filter of threads") -> None:
+    def show_threads(
+        self, threads: NDArray[np.integer] | list[int], show: bool, title: str = "filter of threads"
+    ) -> None:
         """Show or hide these rows of the thread table."""
         changed = self.threads.copy()
         changed[threads] = show
@@ -124,11 +126,13 @@ class _RowsWork:
     def __init__(self, events: EventTable, codes: Mask, threads: Mask) -> None:
         self._arguments = (events, codes, threads)
 
-    def __call__(self, is_cancelled: IsCancelled, report: Report) -> object:
+    def __call__(self, is_cancelled: IsCancelled, _report: Report) -> object:
         return passing_rows(*self._arguments, is_cancelled)
 
 
-def passing_rows(events: EventTable, codes: Mask, threads: Mask, is_cancelled: IsCancelled | None = None) -> NDArray[np.uint32]:
+def passing_rows(
+    events: EventTable, codes: Mask, threads: Mask, is_cancelled: IsCancelled | None = None
+) -> NDArray[np.uint32]:
     """Return the rows of the events whose code and thread show, ascending, uint32."""
     parts = []
     for start in range(0, len(events), _CHUNK):

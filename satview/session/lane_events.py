@@ -15,7 +15,7 @@ from satview.timeline.lane_tree import LaneInfo, LaneKind, Timeline
 
 Rows = NDArray[np.unsignedinteger]
 _CHUNK: Final = 1 << 17
-_LOOKED_AT: Final = 100_000   # events around the mouse that are asked for the nearest one
+_LOOKED_AT: Final = 100_000  # events around the mouse that are asked for the nearest one
 
 
 def belongs(timeline: Timeline, info: LaneInfo, rows: NDArray[np.integer] | slice) -> NDArray[np.bool_]:
@@ -66,7 +66,12 @@ def busy_lanes(timeline: Timeline, window: TimeWindow) -> frozenset[int]:
         interrupts[cpu[trace.events.code[rows] >> wire.CLASS_SHIFT == wire.WireClass.INT] & 63] = True
     processes = np.zeros(len(trace.processes), np.bool_)
     processes[trace.threads.process[threads]] = True
-    tables = {LaneKind.THREAD: threads, LaneKind.PROCESS: processes, LaneKind.CPU: cpus, LaneKind.INTERRUPTS: interrupts}
+    tables = {
+        LaneKind.THREAD: threads,
+        LaneKind.PROCESS: processes,
+        LaneKind.CPU: cpus,
+        LaneKind.INTERRUPTS: interrupts,
+    }
     return frozenset(info.index for info in timeline.infos if tables[info.kind][_number(info)])
 
 

@@ -16,7 +16,7 @@ from satview.session.filter_stack import FilterStack
 from satview.session.lane_events import busy_lanes
 from satview.timeline.lane_tree import LaneInfo, LaneKind, Timeline
 
-GROUP_GAP_PX: Final = 8   # between pinned lanes, CPUs and processes
+GROUP_GAP_PX: Final = 8  # between pinned lanes, CPUs and processes
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +62,15 @@ class LaneList(QObject):
 
     changed = Signal()
 
-    def __init__(self, timeline: Timeline, filters: FilterStack, history: EditHistory, lane_height_px: int,
-                 unfold_up_to: int, parent: QObject | None = None) -> None:
+    def __init__(
+        self,
+        timeline: Timeline,
+        filters: FilterStack,
+        history: EditHistory,
+        lane_height_px: int,
+        unfold_up_to: int,
+        parent: QObject | None = None,
+    ) -> None:
         super().__init__(parent)
         self._infos = timeline.infos
         self._timeline = timeline
@@ -117,7 +124,7 @@ class LaneList(QObject):
         """Tell whether a lane stands at the top because the user wants it there."""
         return index in self._now.pinned
 
-    def children(self, index: int) -> tuple[int, ...]:
+    def lanes_under(self, index: int) -> tuple[int, ...]:
         """Return the lanes under a lane."""
         return tuple(self._children.get(index, ()))
 
@@ -139,7 +146,9 @@ class LaneList(QObject):
 
     def pin(self, index: int) -> None:
         """Pin a lane at the top, or let it go back to its place."""
-        pinned = tuple(i for i in self._now.pinned if i != index) if self.is_pinned(index) else (*self._now.pinned, index)
+        pinned = (
+            tuple(i for i in self._now.pinned if i != index) if self.is_pinned(index) else (*self._now.pinned, index)
+        )
         self._change("pinning", replace(self._now, pinned=pinned))
 
     def hide(self, index: int) -> None:
@@ -196,13 +205,17 @@ class LaneList(QObject):
         busy = self._busy_lanes()
         for index, depth, is_pinned in self._order(busy):
             info = self._infos[index]
-            new_group = "pinned" if is_pinned else "cpu" if info.kind in (LaneKind.CPU, LaneKind.INTERRUPTS) else "process"
+            new_group = (
+                "pinned" if is_pinned else "cpu" if info.kind in (LaneKind.CPU, LaneKind.INTERRUPTS) else "process"
+            )
             if group and group != new_group:
                 y_px += GROUP_GAP_PX
             group = new_group
             height_px = self._height_of(info)
             foldable = not is_pinned and bool(self._children.get(index))
-            rows.append(LaneRow(index, depth, y_px, height_px, foldable, foldable and index in self._now.open, is_pinned))
+            rows.append(
+                LaneRow(index, depth, y_px, height_px, foldable, foldable and index in self._now.open, is_pinned)
+            )
             y_px += height_px
         self.rows = tuple(rows)
         self._tops = [row.y_px for row in rows]
@@ -217,8 +230,11 @@ class LaneList(QObject):
             if top not in self._now.pinned:
                 yield top, 0, False
             if top in self._now.open:
-                yield from ((child, 1, False) for child in self._children.get(top, [])
-                            if child not in self._now.pinned and self._shows(child, busy))
+                yield from (
+                    (child, 1, False)
+                    for child in self._children.get(top, [])
+                    if child not in self._now.pinned and self._shows(child, busy)
+                )
 
     def _shows(self, index: int, busy: frozenset[int] | None) -> bool:
         if index in self._now.hidden or (busy is not None and index not in busy):
@@ -243,4 +259,3 @@ class LaneList(QObject):
         if info.kind is LaneKind.INTERRUPTS:
             return max(8, self._lane_height_px * 3 // 4)
         return self._lane_height_px
-

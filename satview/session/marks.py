@@ -79,7 +79,9 @@ class Marks(QObject):
 
     def next_after(self, cycles: int) -> Mark | None:
         """Return the first mark after a moment, or the first of all."""
-        return next((mark for mark in self._marks if mark.start_cycles > cycles), self._marks[0] if self._marks else None)
+        return next(
+            (mark for mark in self._marks if mark.start_cycles > cycles), self._marks[0] if self._marks else None
+        )
 
     def previous_before(self, cycles: int) -> Mark | None:
         """Return the last mark before a moment, or the last of all."""
@@ -114,7 +116,15 @@ def _stored(path: Path, limits: TimeWindow) -> list[Mark]:
     rows = data.get("marks") if isinstance(data, dict) else None
     marks = []
     for row in rows if isinstance(rows, list) else []:
-        start, end, text = (row.get(key) for key in ("start_cycles", "end_cycles", "text")) if isinstance(row, dict) else (0, 0, 0)
-        if type(start) is int and type(end) is int and isinstance(text, str) and limits.contains(start) and end >= start:
+        start, end, text = (
+            (row.get(key) for key in ("start_cycles", "end_cycles", "text")) if isinstance(row, dict) else (0, 0, 0)
+        )
+        if (
+            type(start) is int
+            and type(end) is int
+            and isinstance(text, str)
+            and limits.contains(start)
+            and end >= start
+        ):
             marks.append(Mark(start, min(end, limits.end), text[:_TEXT_MAX]))
     return sorted(marks, key=_by_time)

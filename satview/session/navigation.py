@@ -63,7 +63,7 @@ class Navigation(QObject):
     def step_hit(self, direction: int) -> None:
         """Go to the next or previous hit of the search that the filter shows."""
         opened = self._opened
-        here = opened.selection.event if opened.selection.event is not None else self._row_at(self._cycles()) - 1
+        here = opened.selection.event if opened.selection.event is not None else self._row_at(opened.viewport.window.start) - 1
         look = opened.search.next_hit if direction == ON else opened.search.previous_hit
         hit = look(here, opened.filters.rows)
         if hit is not None:
@@ -160,7 +160,9 @@ class Navigation(QObject):
         """Return the stretch that the selection covers, None without one."""
         selection = self._opened.selection
         if selection.span is not None:
-            return TimeWindow(selection.span.start_cycles, max(selection.span.end_cycles, selection.span.start_cycles + 1))
+            return TimeWindow(
+                selection.span.start_cycles, max(selection.span.end_cycles, selection.span.start_cycles + 1)
+            )
         if selection.event is not None:
             cycles = int(self._opened.trace.events.time_cycles[selection.event])
             return TimeWindow(cycles, cycles + 1)

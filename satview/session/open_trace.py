@@ -34,8 +34,14 @@ class OpenTrace(QObject):
         self.viewport = Viewport(with_air(trace.window), self)
         self.selection = Selection(self)
         self.filters = FilterStack(trace, self.edits, self)
-        self.lanes = LaneList(timeline, self.filters, self.edits, settings.number("swimlane/lane_height_px"),
-                              settings.number("swimlane/unfold_up_to"), self)
+        self.lanes = LaneList(
+            timeline,
+            self.filters,
+            self.edits,
+            settings.number("swimlane/lane_height_px"),
+            settings.number("swimlane/unfold_up_to"),
+            self,
+        )
         self.marks = Marks(trace.path, self.viewport.limits, self)
         self.search = Search(trace, self)
         self._lane_of_thread = {info.thread: info.index for info in timeline.infos if info.kind is LaneKind.THREAD}

@@ -108,7 +108,7 @@ class _FindWork:
         self._trace = trace
         self._pattern = pattern
 
-    def __call__(self, is_cancelled: IsCancelled, report: Report) -> object:
+    def __call__(self, is_cancelled: IsCancelled, _report: Report) -> object:
         events = self._trace.events
         codes, threads = matching_codes(self._trace, self._pattern), matching_threads(self._trace, self._pattern)
         parts = []

@@ -33,7 +33,8 @@ class Selection(QObject):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self.event: int | None = None
+        # Hides QObject.event(), which nothing here overrides or calls; `event` is the word of the whole program.
+        self.event: int | None = None  # type: ignore[assignment]
         self.lane: int | None = None
         self.span: Span | None = None
         self.time_range: TimeWindow | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +14,8 @@ from satview.session.settings import Settings
 
 if TYPE_CHECKING:
     from satview.session.open_trace import OpenTrace
+    from satview.store.trace import Trace
+    from satview.timeline.lane_tree import Timeline
 
 
 class Stage(StrEnum):
@@ -95,8 +98,8 @@ class Session(QObject):
         if result is None:
             self.close()
             return
-        trace, timeline = result  # type: ignore[misc]  # the pair that _ReadWork returns
-        self.opened = OpenTrace(trace, timeline, self._settings, self)
+        assert isinstance(result, _Read)
+        self.opened = OpenTrace(result.trace, result.timeline, self._settings, self)
         self._set_stage(Stage.READY)
 
     @Slot(object)
@@ -104,6 +107,14 @@ class Session(QObject):
         assert isinstance(error, Exception)
         self.error = error
         self._set_stage(Stage.FAILED)
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What _ReadWork gives."""
+
+    trace: Trace
+    timeline: Timeline
 
 
 class _ReadWork:
@@ -118,4 +129,4 @@ class _ReadWork:
         from satview.timeline.lane_tree import Timeline
 
         trace = open_trace(self._path, report, is_cancelled)
-        return trace, Timeline(trace)
+        return _Read(trace, Timeline(trace))

@@ -4,5 +4,5 @@ from __future__ import annotations
 
 from typing import Final
 
-BACK: Final = -1   # to earlier times
-ON: Final = 1      # to later times
+BACK: Final = -1  # to earlier times
+ON: Final = 1  # to later times

@@ -10,9 +10,18 @@ from typing import Final
 from satview.base.errors import UsageError
 from satview.base.time import Clock, TimeWindow
 
-_NS_OF_UNIT: Final = {"s": 10**9, "ms": 10**6, "us": 10**3, "\N{MICRO SIGN}s": 10**3, "\N{GREEK SMALL LETTER MU}s": 10**3,
-                      "ns": 1, "": 10**9}
-_TIME: Final = re.compile(r"([+-]?)\s*([0-9][0-9 _]{0,30}(?:\.[0-9 ]{0,30})?|\.[0-9 ]{1,30})\s*([a-z\u00b5\u03bc]{0,2})", re.ASCII)
+_NS_OF_UNIT: Final = {
+    "s": 10**9,
+    "ms": 10**6,
+    "us": 10**3,
+    "\N{MICRO SIGN}s": 10**3,
+    "\N{GREEK SMALL LETTER MU}s": 10**3,
+    "ns": 1,
+    "": 10**9,
+}
+_TIME: Final = re.compile(
+    r"([+-]?)\s*([0-9][0-9 _]{0,30}(?:\.[0-9 ]{0,30})?|\.[0-9 ]{1,30})\s*([a-z\u00b5\u03bc]{0,2})", re.ASCII
+)
 _HELP: Final = "write 1.2s, 350us, 2ms or 800ns"
 _NS_MAX: Final = 10**19
 

@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, Signal
 from satview.base.time import TimeWindow
 
 SHORTEST_CYCLES: Final = 8
-_SNAP_CYCLES_PER_PX: Final = 16   # below that many cycles per pixel a lane is drawn from its intervals and cannot jitter
+_SNAP_CYCLES_PER_PX: Final = 256  # below that, lanes are drawn from intervals, and rounding would be felt as a jerk
 _GESTURE_PAUSE_S: Final = 0.8
 _HISTORY_LENGTH: Final = 200
 
@@ -145,8 +145,8 @@ class Viewport(QObject):
 
     def _fitted(self, window: TimeWindow) -> TimeWindow:
         """Return the nearest window that may be shown: within the limits, starting at a whole pixel."""
-        if window.length >= self._limits.length:
-            return self._limits
+        if window.length >= self._limits.length - self._limits.length // 500:
+            return self._limits  # so nearly all of it that nobody can tell
         length = max(window.length, min(SHORTEST_CYCLES, self._limits.length))
         start = window.start
         cycles_per_px = length // self._width_px

@@ -357,9 +357,12 @@ class Timeline:
     def _mark_from_levels(
         self, out: NDArray[np.uint8], rows: list[int], indices: Sequence[int], edges: NDArray[np.int64]
     ) -> None:
+        line = np.empty(out.shape[1], np.uint8)
+        pixels: dict[tuple[int, int], PixelCells] = {}
         for row in rows:
             levels = self._lanes[indices[row]].levels
-            cells = PixelCells.of(edges, levels.origin, levels.shift, len(levels.cells[0]))
-            line = np.empty(out.shape[1], np.uint8)
-            cells.take(levels.cells[0], line)
+            grid = (levels.shift, len(levels.cells[0]))
+            if grid not in pixels:
+                pixels[grid] = PixelCells.of(edges, levels.origin, *grid)
+            pixels[grid].take(levels.cells[0], line)
             out[row] |= line & SEEN_EVENT

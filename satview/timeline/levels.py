@@ -40,7 +40,7 @@ class Levels:
         """Return the coarsest level whose cells are not longer than a pixel; None if even the finest is."""
         if cycles_per_px < 1 << self.shift:
             return None
-        return min(int(np.log2(cycles_per_px)) - self.shift, len(self.cells) - 1)
+        return min(int(cycles_per_px).bit_length() - 1 - self.shift, len(self.cells) - 1)
 
 
 def finest_shift(window: TimeWindow, intervals: int) -> int:
@@ -53,7 +53,7 @@ def build_levels(spans: LaneSpans, window: TimeWindow, event_cells: NDArray[np.i
     """Build the levels of a lane over the whole trace.
 
     Args:
-        spans: The lane's intervals.
+        spans: The lane's intervals, from the start of the trace to its end.
         window: The whole trace: fixes the grid.
         event_cells: Finest cells in which the lane has an event that is not a state change.
     """
@@ -122,11 +122,10 @@ def _coverage(
 
 
 def _dominant(cover: NDArray[np.float64], values: NDArray[np.uint8], seen: NDArray[np.bool_]) -> NDArray[np.uint8]:
-    cells = values[np.argmax(cover, axis=1)] if len(values) else np.zeros(len(cover), np.uint8)
-    cells[~cover.any(axis=1)] = 0
-    busy = IS_BUSY[values]
-    if busy.any():
-        cells[cover[:, busy].any(axis=1)] |= SEEN_RUNNING
+    # Lanes cover the whole trace, so no cell is left without any value.
+    cells = values[np.argmax(cover, axis=1)]
+    for column in np.flatnonzero(IS_BUSY[values]).tolist():
+        cells[cover[:, column] > 0] |= SEEN_RUNNING
     cells[seen] |= SEEN_EVENT
     return cells
 
@@ -150,14 +149,14 @@ class PixelCells:
     first: NDArray[np.int64]
     middle: NDArray[np.int64]
     last: NDArray[np.int64]
-    outside: NDArray[np.bool_]
+    outside: NDArray[np.intp]
 
     @classmethod
     def of(cls, edges: NDArray[np.int64], origin: int, shift: int, cell_count: int) -> PixelCells:
         """Compute them from the pixel edges of the window."""
         begin, end = edges[:-1] - origin, np.maximum(edges[1:] - 1, edges[:-1]) - origin
         limit = cell_count - 1
-        outside = (end < 0) | (begin >> shift > limit)
+        outside = np.flatnonzero((end < 0) | (begin >> shift > limit))
         return cls(
             np.clip(begin >> shift, 0, limit),
             np.clip((begin + (end - begin) // 2) >> shift, 0, limit),
@@ -169,5 +168,5 @@ class PixelCells:
         """Write a lane's pixels: the value of the cell in the middle of the pixel, the flags of all its cells."""
         np.take(cells, self.middle, out=out)
         out |= (cells[self.first] | cells[self.last]) & np.uint8(~VALUE_MASK & 0xFF)
-        if self.outside.any():
+        if len(self.outside):
             out[self.outside] = 0

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from satview.base.time import TimeWindow
 from satview.events.states import ABSENT, IS_BUSY, SEEN_RUNNING, VALUE_COUNT, VALUE_MASK
 
+_GROUPS: Final = 1 << 14  # shared pixels settled at a time: their table stays in cache
 NO_EVENT: Final = 2**32 - 1
 
 
@@ -169,27 +170,37 @@ def _settle_shared_pixels(
     edges: NDArray[np.int64],
 ) -> None:
     """Where several intervals share a pixel, sum their shares and keep the largest."""
-    width = out.shape[1]
-    head = np.minimum(end, edges[first + 1]) - start
-    tail = end - np.maximum(start, edges[last])
-    spread = last > first
-    pixel = np.concatenate((row * width + first, (row * width + last)[spread]))
-    share = np.concatenate((head, tail[spread]))
-    values = np.concatenate((value, value[spread]))
-    key = pixel * VALUE_COUNT + values
-    order = np.argsort(key, kind="stable")
-    key, share = key[order], share[order]
-    at = np.flatnonzero(np.concatenate(([True], key[1:] != key[:-1])))
-    total, key = np.add.reduceat(share, at), key[at]
-    pixel, values = key // VALUE_COUNT, (key % VALUE_COUNT).astype(np.uint8)
-    # Sorted so that the winner of each pixel is its last entry: most cycles, then smallest value.
-    rank = np.lexsort((-values.astype(np.int16), total, pixel))
-    winners = rank[np.append(pixel[rank][1:] != pixel[rank][:-1], True)]
+    # Head and tail of every interval side by side, so that pieces of one pixel are neighbours without any sorting.
+    pieces = np.empty((len(row), 2), np.int64)
+    pieces[:, 0] = np.minimum(end, edges[first + 1]) - start
+    pieces[:, 1] = np.where(last > first, end - edges[last], 0)
+    base = row * out.shape[1]
+    pixel = np.stack((base + first, base + last), axis=1).ravel()
+    share, values = pieces.ravel(), np.repeat(value, 2)
+    keep = share > 0
+    pixel, share, values = pixel[keep], share[keep], values[keep]
     flat = out.ravel()
-    flat[pixel[winners]] = values[winners]
-    flat[pixel[IS_BUSY[values]]] |= SEEN_RUNNING
-    # Whole pixels in the middle of a long busy interval have no entry above.
-    flat |= IS_BUSY[flat & VALUE_MASK] * np.uint8(SEEN_RUNNING)
+    flat |= IS_BUSY[flat] * np.uint8(SEEN_RUNNING)  # as filled so far: every interval's own pixels
+    begins = np.concatenate(([True], pixel[1:] != pixel[:-1]))
+    group = np.cumsum(begins) - 1
+    sizes = np.bincount(group)
+    shared = sizes[group] > 1
+    if not shared.any():
+        return
+    pixel, share, values = pixel[shared], share[shared], values[shared]
+    group = np.cumsum(np.concatenate(([True], pixel[1:] != pixel[:-1]))) - 1
+    kinds = np.flatnonzero(np.bincount(values, minlength=VALUE_COUNT)).astype(np.uint8)
+    local = np.zeros(VALUE_COUNT, np.intp)
+    local[kinds] = np.arange(len(kinds))
+    pixels = pixel[np.concatenate(([True], group[1:] != group[:-1]))]
+    for at in range(0, len(pixels), _GROUPS):
+        part = slice(int(np.searchsorted(group, at)), int(np.searchsorted(group, at + _GROUPS)))
+        count = min(_GROUPS, len(pixels) - at)
+        keys = (group[part] - at) * len(kinds) + local[values[part]]
+        table = np.bincount(keys, weights=share[part], minlength=count * len(kinds)).reshape(count, len(kinds))
+        winners = kinds[np.argmax(table, axis=1)]
+        winners[table[:, IS_BUSY[kinds]].any(axis=1)] |= SEEN_RUNNING
+        flat[pixels[at : at + count]] = winners
 
 
 def _flagged(value: NDArray[np.uint8]) -> NDArray[np.uint8]:

@@ -1,1 +1,1 @@
-"""The vendor's traceparser library in Python: callbacks per class and event, information modes, error codes."""
+"""The programming interface of the vendor's traceparser library, function by function, for programs ported from C."""

@@ -33,7 +33,7 @@ CODES = [
 
 @st.composite
 def slot_lists(draw):
-    """Slots of a few CPUs: steps ahead, back, over the turn, silence; combine slots of few keys so that they collide."""
+    """Slots of a few CPUs: steps ahead, back, over the turn, silence; combine slots whose keys collide."""
     clock, slots = draw(st.sampled_from([0x100000000, 0x1FFFFFF00, 0x2F0000000])), []
     for _ in range(draw(st.integers(1, 60))):
         clock += draw(st.sampled_from([0, 1, 7, 1000, 0x1000000, 0x20000000, 0x60000000, -5, -0x100000]))
@@ -68,8 +68,8 @@ def slot_lists(draw):
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(slot_lists(), st.sampled_from([4, 16, 1 << 17]))
 def test_equals_the_rules_one_slot_at_a_time(slots, chunk):
-    # Combine slots have old stamps of their own here, so a turn of the clock between head and tail cannot be told from the
-    # rules of matching alone; the expiry rule has a test of its own.
+    # Combine slots have old stamps of their own here, so a turn of the clock between head and tail cannot be told
+    # from the rules of matching alone; the expiry rule has a test of its own.
     original = decode_module.CHUNK_SLOTS
     decode_module.CHUNK_SLOTS = chunk
     try:

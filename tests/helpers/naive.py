@@ -1,4 +1,4 @@
-"""The rules of the format one slot at a time, as they read. Slow and plain: the yardstick for the vectorised decoder."""
+"""The rules of the format one slot at a time, as they read: the yardstick for the vectorised decoder."""
 
 from __future__ import annotations
 

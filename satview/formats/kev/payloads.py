@@ -30,6 +30,11 @@ class SlotPayloads:
         self._byte_order = byte_order
         self._catalogue = catalogue
 
+    @property
+    def slots(self) -> NDArray[np.uint32]:
+        """All slots in file order, shape (n, 4); their dtype has the byte order of the file."""
+        return self._slots
+
     def slots_of(self, event: int) -> NDArray[np.int64]:
         """Return the slot indices of one event, ascending."""
         at = int(np.searchsorted(self._fragments.event, event))

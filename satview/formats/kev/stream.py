@@ -179,6 +179,7 @@ class EventStream:
             count = int(np.count_nonzero(is_empty))
             first = self._byte(self._position + int(at[is_empty][0]))
             self._problems.add("empty-slots", f"{count} slots of zeros", first, count)
+        is_whole &= ~self._is_contested(slots, at, kinds, begins & ~is_whole)
         time, thread = self._place_and_own(slots, at[begins], heads[begins], stamps)
         done, stray = self._loose(slots, at, counts, begins & ~is_whole, is_tail, time, thread, begins, ends)
         whole = np.flatnonzero(is_whole)
@@ -190,6 +191,22 @@ class EventStream:
             self._watch_buffers(batch)
         self._position += len(slots)
         return batch
+
+    def _is_contested(
+        self, slots: NDArray[np.uint32], at: NDArray[np.intp], kinds: NDArray[np.uint32], is_open: NDArray[np.bool_]
+    ) -> NDArray[np.bool_]:
+        """Tell which combine groups share CPU, stamp, class and number with an open event.
+
+        Their tails belong to the oldest of those that are open, which may not be the one right before.
+        """
+        contested = np.zeros(len(at), np.bool_)
+        if not self._open and not is_open.any():
+            return contested
+        begins = np.flatnonzero(kinds == Struct.COMBINE_BEGIN)
+        keys = (slots[at[begins], 0] & _KEY_MASK).astype(np.uint64) << np.uint64(32) | slots[at[begins], 1]
+        open_keys = np.concatenate((keys[is_open[begins]], np.fromiter(self._open, np.uint64, len(self._open))))
+        contested[begins] = np.isin(keys, open_keys)
+        return contested
 
     def _place_and_own(
         self, slots: NDArray[np.uint32], at: NDArray[np.intp], heads: NDArray[np.uint32], stamps: NDArray[np.uint32]
@@ -239,29 +256,30 @@ class EventStream:
         done, stray = _Done(), []
         row_of_group = np.cumsum(begins) - 1
         for group in np.flatnonzero(is_open | is_tail).tolist():
-            first, count = int(at[group]), int(counts[group])
+            first, end = int(at[group]), int(at[group] + counts[group])
             header, stamp = int(slots[first, 0]), int(slots[first, 1])
             key = (header & int(_KEY_MASK)) << 32 | stamp
-            words = slots[first:first + count, 2:4].ravel()
             if is_open[group]:
                 row = int(row_of_group[group])
-                self._keep(key, _Open(header, stamp, int(time[row]), int(thread[row]), [words], count,
-                                      self._position + first))
+                words, place = slots[first, 2:4].copy(), self._position + first
+                self._keep(key, _Open(header, stamp, int(time[row]), int(thread[row]), [words], 1, place))
+                first += 1
+            if first == end:
                 continue
             queue = self._open.get(key)
             if not queue:
-                stray.append(np.arange(first, first + count))
-                self._problems.add("orphan-slots", f"{count} slots of an event whose beginning is missing",
-                                   self._byte(self._position + first), count)
+                stray.append(np.arange(first, end))
+                self._problems.add("orphan-slots", f"{end - first} slots of an event whose beginning is missing",
+                                   self._byte(self._position + first), end - first)
                 continue
             event = queue[0]
-            event.words.append(words)
-            event.slots += count
-            self._open_words += len(words)
+            event.words.append(slots[first:end, 2:4].ravel())
+            event.slots += end - first
+            self._open_words += 2 * (end - first)
             if ends[group] == Struct.COMBINE_END or event.slots > _TAIL_LIMIT:
                 self._close(key, queue)
                 done.events.append(event)
-                done.last.append(first + count - 1)
+                done.last.append(end - 1)
         return done, np.concatenate(stray) if stray else np.empty(0, np.int64)
 
     def _keep(self, key: int, event: _Open) -> None:

@@ -14,7 +14,7 @@ from satview.session.event_text import COLUMNS, list_row
 from satview.session.open_trace import OpenTrace
 
 Index = QModelIndex | QPersistentModelIndex
-_HEIGHT_LIMIT_PX: Final = 2**31 - 1   # Qt counts the height of all rows in 32 bits
+_HEIGHT_LIMIT_PX: Final = 2**31 - 1  # Qt counts the height of all rows in 32 bits
 _CACHED_ROWS: Final = 4096
 _RIGHT: Final = frozenset({0, 1, 2, 3})
 _CLASS_COLUMN: Final = 6
@@ -81,15 +81,20 @@ class EventListModel(QAbstractTableModel):
         self.endResetModel()
 
     def _format(self, row: int) -> tuple[str, ...]:
-        return list_row(self._opened.trace, self.event_at(row), self.event_at(row - 1) if row + self.first_row else None)
+        return list_row(
+            self._opened.trace, self.event_at(row), self.event_at(row - 1) if row + self.first_row else None
+        )
 
     def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008  -- Qt's own default
+        """Return the rows held."""
         return 0 if parent.isValid() else min(self.total - self.first_row, self._limit)
 
     def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
+        """Return the number of columns."""
         return 0 if parent.isValid() else len(COLUMNS)
 
     def data(self, index: Index, role: int = _DISPLAY) -> Any:
+        """Return text, alignment or colour of a cell."""
         if role == _DISPLAY:
             return self._texts(index.row())[index.column()] if index.isValid() else None
         if role == _ALIGNMENT:
@@ -101,9 +106,14 @@ class EventListModel(QAbstractTableModel):
         return None
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = _DISPLAY) -> Any:
+        """Return text or alignment of a column's head."""
         if orientation == Qt.Orientation.Horizontal and 0 <= section < len(COLUMNS):
             if role == _DISPLAY:
                 return COLUMNS[section]
             if role == _ALIGNMENT:
-                return _ALIGN_RIGHT if section in _RIGHT else int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+                return (
+                    _ALIGN_RIGHT
+                    if section in _RIGHT
+                    else int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+                )
         return None

@@ -24,8 +24,17 @@ from satview.session.open_trace import OpenTrace
 from satview.session.settings import Settings
 
 # Widths come from these, not from the rows: asking all rows would cost time on every load.
-_SAMPLES: Final = ("10,000,000", "1234.567 890 123 s", "999.9 ms ", "CPU", "devb-eide-server", "12 worker", "INT_HANDLER_ENTR",
-                   "PROCPROCESS_NAME_64", "")
+_SAMPLES: Final = (
+    "10,000,000",
+    "1234.567 890 123 s",
+    "999.9 ms ",
+    "CPU",
+    "devb-eide-server",
+    "12 worker",
+    "INT_HANDLER_ENTR",
+    "PROCPROCESS_NAME_64",
+    "",
+)
 _COPY_ROWS_MAX: Final = 100_000
 
 
@@ -65,7 +74,9 @@ class EventListPanel(QWidget):
     def selected_text(self) -> str:
         """Return the selected rows as tab-separated text with a line of column names."""
         rows = sorted(index.row() for index in self.table.selectionModel().selectedRows())[:_COPY_ROWS_MAX]
-        lines = ["\t".join(str(self.model.index(row, column).data() or "") for column in range(len(COLUMNS))) for row in rows]
+        lines = [
+            "\t".join(str(self.model.index(row, column).data() or "") for column in range(len(COLUMNS))) for row in rows
+        ]
         return "\n".join(["\t".join(COLUMNS), *lines]) if lines else ""
 
     @property

@@ -16,15 +16,22 @@ from satview.timeline.spans import Span
 
 
 class HoverCard(QLabel):
-    """A small panel over the window; never takes the mouse."""
+    """A small panel over the window; never takes the mouse.
+
+    Attributes:
+        home: The widget it floats over.
+    """
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
+        self.home = parent
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.setTextFormat(Qt.TextFormat.RichText)
         self.setObjectName("hoverCard")
-        self.setStyleSheet("#hoverCard { background: palette(tool-tip-base); color: palette(tool-tip-text);"
-                           " border: 1px solid palette(mid); border-radius: 6px; padding: 7px 10px; }")
+        self.setStyleSheet(
+            "#hoverCard { background: palette(tool-tip-base); color: palette(tool-tip-text);"
+            " border: 1px solid palette(mid); border-radius: 6px; padding: 7px 10px; }"
+        )
         self.hide()
 
     def show_at(self, place: QPoint, text: str) -> None:
@@ -34,7 +41,7 @@ class HoverCard(QLabel):
             return
         self.setText(text)
         self.adjustSize()
-        room = self.parentWidget().rect()
+        room = self.home.rect()
         x, y = place.x() + 16, place.y() + 18
         if x + self.width() > room.width() - 4:
             x = max(4, place.x() - self.width() - 12)
@@ -50,8 +57,10 @@ def hover_text(opened: OpenTrace, lane: int, span: Span | None, event: int | Non
     trace, info = opened.trace, opened.timeline.infos[lane]
     lines = []
     if span is not None and span.value:
-        lines.append(f"<b>{escape(opened.timeline.label(span))}</b>&nbsp;&nbsp;"
-                     f"{format_duration(trace.clock.duration_ns(span.end_cycles - span.start_cycles))}")
+        lines.append(
+            f"<b>{escape(opened.timeline.label(span))}</b>&nbsp;&nbsp;"
+            f"{format_duration(trace.clock.duration_ns(span.end_cycles - span.start_cycles))}"
+        )
         state = STATE_BY_VALUE.get(span.value)
         if state is not None:
             lines.append(f"<i>{escape(state.meaning)}</i>")

@@ -23,6 +23,7 @@ from satview.events.states import PROCESS_HUES
 from satview.gui.colours import process_colour
 from satview.gui.swimlane.view import SwimlaneView
 from satview.gui.theme import Theme, colour
+from satview.session.event_text import lane_path
 from satview.session.lane_list import LaneRow
 from satview.session.open_trace import OpenTrace
 from satview.timeline.lane_tree import LaneKind
@@ -66,19 +67,25 @@ class LaneLabels(QWidget):
         self.update()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
+        """Begin a click or a drag."""
         if event.button() == Qt.MouseButton.LeftButton and self._is_grip(event.position()):
             self._resizing = True
             return
         row = self._view.row_at(event.position().y())
         if row is None:
             return
-        if event.button() == Qt.MouseButton.LeftButton and row.is_foldable and event.position().x() < _TRIANGLE_PX + row.depth * _INDENT_PX:
+        if (
+            event.button() == Qt.MouseButton.LeftButton
+            and row.is_foldable
+            and event.position().x() < _TRIANGLE_PX + row.depth * _INDENT_PX
+        ):
             self._opened.lanes.fold(row.index)
             return
         self._select(row)
         self._view.setFocus(Qt.FocusReason.MouseFocusReason)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        """Follow the mouse."""
         if self._resizing:
             self.width_wanted.emit(round(event.position().x()))
             return
@@ -89,34 +96,41 @@ class LaneLabels(QWidget):
             self._hovered = hovered
             self.update()
 
-    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+    def mouseReleaseEvent(self, _event: QMouseEvent) -> None:
+        """End a click or a drag."""
         if self._resizing:
             self._resizing = False
             self.width_chosen.emit()
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        """Answer a double click."""
         row = self._view.row_at(event.position().y())
         if row is not None and row.is_foldable:
             self._opened.lanes.fold(row.index)
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        """Ask for the menu."""
         self.menu_wanted.emit(event.globalPos())
 
-    def leaveEvent(self, event: object) -> None:
+    def leaveEvent(self, _event: object) -> None:
+        """Forget the mouse."""
         self._hovered = None
         self.update()
 
     def wheelEvent(self, event: QWheelEvent) -> None:
+        """Scroll."""
         self._view.scroll_to(self._view.scroll_px - round(event.angleDelta().y() / 2))
 
     def event(self, event: object) -> bool:
+        """Show the tip of the lane under the mouse."""
         if isinstance(event, QHelpEvent):
             row = self._view.row_at(event.pos().y())
             QToolTip.showText(event.globalPos(), self._tip(row) if row else "", self)
             return True
         return super().event(event)  # type: ignore[arg-type]
 
-    def paintEvent(self, event: QPaintEvent) -> None:
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        """Draw."""
         painter = QPainter(self)
         theme = self._theme
         painter.fillRect(self.rect(), colour(theme.panel))
@@ -156,8 +170,7 @@ class LaneLabels(QWidget):
         font.setWeight(QFont.Weight.DemiBold if is_top else QFont.Weight.Normal)
         metrics, small = QFontMetricsF(font), QFontMetricsF(self._small)
         right = area.right() - 8
-        title = f"{self._opened.timeline.infos[info.parent].title} \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} {info.title}" \
-            if row.is_pinned and info.parent >= 0 else info.title
+        title = lane_path(self._opened.timeline, row.index) if row.is_pinned else info.title
         subtitle = info.subtitle if info.subtitle != info.title else ""
         subtitle_width = small.horizontalAdvance(subtitle) if subtitle else 0.0
         room = right - x
@@ -165,13 +178,19 @@ class LaneLabels(QWidget):
         if subtitle_width and room - subtitle_width - 8 >= min(60.0, metrics.horizontalAdvance(title)):
             painter.setFont(self._small)
             painter.setPen(colour(theme.faint))
-            painter.drawText(QRectF(x, area.top(), room, area.height()),
-                             Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, subtitle)
+            painter.drawText(
+                QRectF(x, area.top(), room, area.height()),
+                Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter,
+                subtitle,
+            )
             room -= subtitle_width + 8
         painter.setFont(font)
         painter.setPen(colour(theme.text if is_top or row.index == self._opened.selection.lane else theme.dim))
-        painter.drawText(QRectF(x, area.top(), room, area.height()), Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine,
-                         metrics.elidedText(title, Qt.TextElideMode.ElideMiddle, room))
+        painter.drawText(
+            QRectF(x, area.top(), room, area.height()),
+            Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine,
+            metrics.elidedText(title, Qt.TextElideMode.ElideMiddle, room),
+        )
 
     def _draw_triangle(self, painter: QPainter, centre: QPointF, is_open: bool) -> None:
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -190,7 +209,7 @@ class LaneLabels(QWidget):
 
     def _tip(self, row: LaneRow) -> str:
         info = self._opened.timeline.infos[row.index]
-        parts = [info.title, info.subtitle, f"{info.event_count:,} events"]
+        parts = [info.title, info.subtitle]
         if info.kind in (LaneKind.PROCESS, LaneKind.THREAD) and self._opened.trace.processes.names[info.process]:
             parts.insert(1, self._opened.trace.processes.names[info.process])
         return "\n".join(part for part in parts if part)

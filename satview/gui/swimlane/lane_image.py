@@ -28,6 +28,8 @@ from satview.session.lane_list import LaneRow
 Values = NDArray[np.uint8]
 Pixels = NDArray[np.uint32]
 OPAQUE: Final = 0xFF000000
+# On interrupt lanes: nothing for most of the pixel, but an interrupt in it.
+SEEN_INTERRUPT: Final = states.ABSENT | states.SEEN_RUNNING | states.SEEN_EVENT
 
 
 class Kind(IntEnum):
@@ -74,10 +76,13 @@ class LanePalette:
     def __init__(self, theme: Theme, hidden_values: frozenset[int] = frozenset()) -> None:
         table = np.full((len(Kind), 256), theme.base | OPAQUE, np.uint32)
         running = value_colour(states.RUNNING, theme.is_dark) or 0
-        tick = mixed(theme.dim, theme.base, 0.4)
+        tick = mixed(theme.dim, theme.base, 0.55)
         for key in range(256):
             value = key & states.VALUE_MASK
             found = None if value in hidden_values else value_colour(value, theme.is_dark)
+            if key == SEEN_INTERRUPT:
+                interrupt = value_colour(states.INTERRUPT, theme.is_dark) or 0
+                table[Kind.INNER, key] = table[Kind.FOOT, key] = mixed(interrupt, theme.base, 0.35) | OPAQUE
             if key & states.SEEN_EVENT:
                 table[Kind.TICKS, key] = tick | OPAQUE
             if found is None:
@@ -93,8 +98,15 @@ class LanePalette:
         self.line = np.uint32(mixed(theme.line, theme.base, 0.45) | OPAQUE)
 
 
-def compose(values: Values, rows: tuple[LaneRow, ...], palette: LanePalette, scroll_px: int, height_px: int,
-            ratio: float, edges: dict[int, NDArray[np.int64]] | None = None) -> QImage:
+def compose(
+    values: Values,
+    rows: tuple[LaneRow, ...],
+    palette: LanePalette,
+    scroll_px: int,
+    height_px: int,
+    ratio: float,
+    edges: dict[int, NDArray[np.int64]] | None = None,
+) -> QImage:
     """Return the picture of the lanes.
 
     Args:
@@ -129,7 +141,9 @@ def _draw_edges(strips: Pixels, count: int, place: int, columns: NDArray[np.int6
         strip[columns] = np.where(colours == background, colours, darker)
 
 
-def _row_sources(rows: tuple[LaneRow, ...], count: int, scroll_px: int, height_px: int, ratio: float) -> NDArray[np.intp]:
+def _row_sources(
+    rows: tuple[LaneRow, ...], count: int, scroll_px: int, height_px: int, ratio: float
+) -> NDArray[np.intp]:
     """Return for every device pixel row the strip it shows."""
     blank, gap, line = len(Kind) * count, len(Kind) * count + 1, len(Kind) * count + 2
     height = max(1, round(height_px * ratio))
@@ -142,8 +156,10 @@ def _row_sources(rows: tuple[LaneRow, ...], count: int, scroll_px: int, height_p
         bottom = round((row.y_px + row.height_px - scroll_px) * ratio)
         parts = bands(bottom - top, ratio)
         for kind, start, end in (
-            (Kind.TICKS, parts.ticks_top, parts.ticks_end), (Kind.OUTER, parts.bar_top, parts.bar_end),
-            (Kind.LOWER, parts.lower_top, parts.bar_end), (Kind.INNER, parts.inner_top, min(parts.inner_end, parts.lower_top)),
+            (Kind.TICKS, parts.ticks_top, parts.ticks_end),
+            (Kind.OUTER, parts.bar_top, parts.bar_end),
+            (Kind.LOWER, parts.lower_top, parts.bar_end),
+            (Kind.INNER, parts.inner_top, min(parts.inner_end, parts.lower_top)),
             (Kind.FOOT, parts.lower_top, parts.inner_end),
         ):
             source[max(0, top + start) : max(0, top + end)] = kind * count + place

@@ -67,7 +67,7 @@ class LaneSource(QObject):
         if self._asked != request:
             self._asked = request
             if any(not self._timeline.is_ready(lane) for lane in request.lanes):
-                self._refine()      # nothing to see yet: do not wait for the view to rest
+                self._refine()  # nothing to see yet: do not wait for the view to rest
             else:
                 self._rest.start()
         if self._exact is not None and self._exact[0] == request:
@@ -94,7 +94,7 @@ class LaneSource(QObject):
 
     @Slot(object)
     def _on_failed(self, error: object) -> None:
-        raise error if isinstance(error, Exception) else RuntimeError(error)   # the last-resort dialog shows it
+        raise error if isinstance(error, Exception) else RuntimeError(error)  # the last-resort dialog shows it
 
     @Slot()
     def _on_filter(self) -> None:
@@ -113,7 +113,9 @@ class MarkFilter:
     codes: NDArray[np.bool_]
 
 
-def with_filter(timeline: Timeline, values: Values, request: Request, shown: MarkFilter | None, limit: int = 1 << 62) -> Values:
+def with_filter(
+    timeline: Timeline, values: Values, request: Request, shown: MarkFilter | None, limit: int = 1 << 62
+) -> Values:
     """Return the values with marks of those events only that the filter shows.
 
     Args:
@@ -129,7 +131,9 @@ def with_filter(timeline: Timeline, values: Values, request: Request, shown: Mar
     events, part = timeline.trace.events, timeline.trace.rows_between(request.window)
     if part.stop - part.start <= limit:
         rows = (np.flatnonzero(shown.codes.take(events.code[part])) + part.start).astype(np.uint32)
-        values[marks(timeline, request.lanes, rows, pixel_edges(request.window, request.width_px))] |= np.uint8(SEEN_EVENT)
+        values[marks(timeline, request.lanes, rows, pixel_edges(request.window, request.width_px))] |= np.uint8(
+            SEEN_EVENT
+        )
     return values
 
 
@@ -141,7 +145,7 @@ class _RefineWork:
         self._request = request
         self._shown = shown
 
-    def __call__(self, is_cancelled: IsCancelled, report: Report) -> object:
+    def __call__(self, is_cancelled: IsCancelled, _report: Report) -> object:
         request = self._request
         self._timeline.build(request.lanes, is_cancelled)
         parts = []

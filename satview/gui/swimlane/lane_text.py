@@ -37,8 +37,14 @@ class IntervalText:
     ink: int | None
 
 
-def interval_texts(timeline: Timeline, rows: tuple[LaneRow, ...], values: NDArray[np.uint8], scale: TimeScale,
-                   is_dark: bool) -> list[IntervalText]:
+def interval_texts(
+    timeline: Timeline,
+    rows: tuple[LaneRow, ...],
+    values: NDArray[np.uint8],
+    scale: TimeScale,
+    is_dark: bool,
+    hidden_values: frozenset[int] = frozenset(),
+) -> list[IntervalText]:
     """Return the names that fit, at most one per `NARROWEST_PX` of each lane.
 
     Where few intervals show, each is asked; otherwise runs of equal pixels say where a wide one may lie, so that the
@@ -49,7 +55,7 @@ def interval_texts(timeline: Timeline, rows: tuple[LaneRow, ...], values: NDArra
         if row.height_px < 14 or not timeline.is_ready(row.index):
             continue
         for span in _wide_spans(timeline, row.index, values[place], scale):
-            if span.value in _SILENT:
+            if span.value in _SILENT or span.value in hidden_values:
                 continue
             left, right = max(0.0, scale.x(span.start_cycles)), min(float(scale.width_px), scale.x(span.end_cycles))
             if right - left >= NARROWEST_PX:
@@ -77,7 +83,7 @@ def _wide_spans(timeline: Timeline, index: int, pixels: NDArray[np.uint8], scale
     if last - first <= scale.width_px // NARROWEST_PX * 2:
         moments = [max(int(start), scale.window.start) for start in starts[first:last]]
     else:
-        moments = _middles_of_runs(pixels & states.VALUE_MASK, scale)
+        moments = _middles_of_runs(pixels & np.uint8(states.VALUE_MASK), scale)
     return [span for span in map(lane.at, moments) if span is not None]
 
 

@@ -18,8 +18,13 @@ from satview.timeline.lane_tree import LaneKind
 
 _ROW_PX: Final = 18
 _PAD_PX: Final = 8
-_NAMES: Final = {states.UNKNOWN: "unknown", states.IDLE: "idle", states.INTERRUPT: "interrupt", states.KERNEL_CALL: "kernel call",
-                 states.WAITING: "no thread runs"}
+_NAMES: Final = {
+    states.UNKNOWN: "unknown",
+    states.IDLE: "idle",
+    states.INTERRUPT: "interrupt",
+    states.KERNEL_CALL: "kernel call",
+    states.WAITING: "no thread runs",
+}
 
 
 class Legend(QWidget):
@@ -38,13 +43,16 @@ class Legend(QWidget):
         self._theme = theme
         self.update()
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
+    def resizeEvent(self, _event: QResizeEvent) -> None:
+        """Follow the size."""
         self.setFixedHeight(self._height_for(self.width()))
 
     def sizeHint(self) -> QSize:
+        """Return the size that shows everything."""
         return QSize(200, self._height_for(max(200, self.width())))
 
-    def paintEvent(self, event: QPaintEvent) -> None:
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        """Draw."""
         painter = QPainter(self)
         theme = self._theme
         painter.fillRect(self.rect(), colour(theme.panel))
@@ -56,7 +64,9 @@ class Legend(QWidget):
             swatch = QRectF(place.left(), place.center().y() - height / 2, 14, height)
             painter.fillRect(swatch, colour(theme.base if rgb is None else rgb))
             painter.setPen(colour(theme.dim))
-            painter.drawText(place.adjusted(19, 0, 0, 0), Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine, name)
+            painter.drawText(
+                place.adjusted(19, 0, 0, 0), Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine, name
+            )
 
     def _places(self, width: int) -> list[QRectF]:
         metrics = QFontMetricsF(self._font)

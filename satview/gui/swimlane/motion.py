@@ -12,8 +12,8 @@ from satview.gui.swimlane.view import SwimlaneView
 from satview.session.open_trace import OpenTrace
 
 _FRAME_MS: Final = 16
-_HOLD_S: Final = 0.22        # held longer than that, the key keeps moving
-_LONGEST_S: Final = 20.0     # should a release get lost, the motion ends by itself
+_HOLD_S: Final = 0.22  # held longer than that, the key keeps moving
+_LONGEST_S: Final = 20.0  # should a release get lost, the motion ends by itself
 _ZOOM_STEP: Final = 1.5
 _PAN_STEP: Final = 0.2
 
@@ -53,9 +53,11 @@ class Motion(QObject):
                 return cycles
         return window.start + window.length // 2
 
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+    def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
         """End the motion when a key is let go or the window loses the keyboard."""
-        is_release = event.type() == QEvent.Type.KeyRelease and isinstance(event, QKeyEvent) and not event.isAutoRepeat()
+        is_release = (
+            event.type() == QEvent.Type.KeyRelease and isinstance(event, QKeyEvent) and not event.isAutoRepeat()
+        )
         if is_release or event.type() == QEvent.Type.WindowDeactivate:
             self.stop()
         return False
@@ -72,7 +74,7 @@ class Motion(QObject):
         self._since_s = time.monotonic()
         app = QCoreApplication.instance()
         if app is not None and not self._timer.isActive():
-            app.installEventFilter(self)   # only while a key is held: it would cost time on every event
+            app.installEventFilter(self)  # only while a key is held: it would cost time on every event
         self._timer.start()
 
     @Slot()

@@ -59,7 +59,8 @@ class SwimlaneMouse(QObject):
         self._is_space_down = False
         view.installEventFilter(self)
 
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+    def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
+        """Take the events of the view."""
         kind = event.type()
         if kind == QEvent.Type.MouseMove and isinstance(event, QMouseEvent):
             self._move(event)
@@ -179,7 +180,9 @@ class SwimlaneMouse(QObject):
         """Return the end of the range that stays when it is extended to a moment."""
         time_range, selection = self._opened.selection.time_range, self._opened.selection
         if time_range is not None:
-            return time_range.start if abs(cycles - time_range.end) <= abs(cycles - time_range.start) else time_range.end
+            return (
+                time_range.start if abs(cycles - time_range.end) <= abs(cycles - time_range.start) else time_range.end
+            )
         if selection.event is not None:
             return int(self._opened.trace.events.time_cycles[selection.event])
         return selection.span.start_cycles if selection.span is not None else cycles
@@ -196,9 +199,11 @@ class SwimlaneMouse(QObject):
         elif abs(turn.x()) > abs(turn.y()):
             self._opened.viewport.pan(-0.1 * turn.x() / _NOTCH)
         elif is_zoom:
-            self._opened.viewport.zoom(_ZOOM_PER_NOTCH ** -notches, self._view.scale.cycles(event.position().x()))
+            self._opened.viewport.zoom(_ZOOM_PER_NOTCH**-notches, self._view.scale.cycles(event.position().x()))
         else:
-            self._view.scroll_to(self._view.scroll_px - round(notches * 3 * self._settings.number("swimlane/lane_height_px")))
+            self._view.scroll_to(
+                self._view.scroll_px - round(notches * 3 * self._settings.number("swimlane/lane_height_px"))
+            )
         self._point_at(event.position())
 
     def _point_at(self, place: QPointF) -> None:
@@ -212,7 +217,7 @@ class SwimlaneMouse(QObject):
             if span is not None and span.value:
                 self._view.hovered = (row, scale.x(span.start_cycles), scale.x(span.end_cycles))
             text = hover_text(self._opened, row.index, span, event, cycles)
-            self._hover.show_at(self._view.mapTo(self._hover.parentWidget(), place.toPoint()), text)
+            self._hover.show_at(self._view.mapTo(self._hover.home, place.toPoint()), text)
         else:
             self._hover.hide()
         if self._view.hovered != before:

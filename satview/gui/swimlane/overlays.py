@@ -22,9 +22,11 @@ def lost_stretches(lost: NDArray[np.int64], scale: TimeScale) -> list[tuple[floa
     window = scale.window
     seen = lost[(lost[:, 1] >= window.start) & (lost[:, 0] < window.end)] if len(lost) else lost
     merged: list[tuple[float, float]] = []
+    if not len(seen):
+        return merged
     # Many marks can share a pixel: only the first of each pixel can change the picture's left edges.
-    lefts = np.clip((seen[:, 0] - window.start) * scale.width_px // window.length, -1, scale.width_px) if len(seen) else []
-    keep = np.unique(lefts, return_index=True)[1] if len(seen) else []
+    lefts = np.clip((seen[:, 0] - window.start) * scale.width_px // window.length, -1, scale.width_px)
+    keep = np.unique(lefts, return_index=True)[1]
     for i in keep:
         left, right = max(-8.0, scale.x(int(seen[i, 0]))), min(scale.width_px + 8.0, scale.x(int(seen[i, 1])))
         if right - left < LOST_LEAST_PX:

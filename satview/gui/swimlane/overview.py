@@ -43,8 +43,12 @@ class OverviewStrip(QWidget):
         self._picture: QPixmap | None = None
         self._dragged = _Part.NONE
         self._offset_cycles = 0
-        for signal in (opened.viewport.window_changed, opened.marks.changed, opened.selection.range_changed,
-                       opened.selection.cursors_changed):
+        for signal in (
+            opened.viewport.window_changed,
+            opened.marks.changed,
+            opened.selection.range_changed,
+            opened.selection.cursors_changed,
+        ):
             signal.connect(self.update)
         opened.search.changed.connect(self._forget)
         opened.filters.rows_changed.connect(self._forget)
@@ -64,6 +68,7 @@ class OverviewStrip(QWidget):
         self.update()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
+        """Begin a click or a drag."""
         if event.button() != Qt.MouseButton.LeftButton:
             return
         cycles, viewport = self._scale.cycles(event.position().x()), self._opened.viewport
@@ -74,6 +79,7 @@ class OverviewStrip(QWidget):
         self._offset_cycles = cycles - viewport.window.start
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        """Follow the mouse."""
         x = event.position().x()
         cycles, viewport = self._scale.cycles(x), self._opened.viewport
         window = viewport.window
@@ -84,20 +90,28 @@ class OverviewStrip(QWidget):
         elif self._dragged is _Part.RIGHT:
             viewport.move(TimeWindow(window.start, max(cycles, window.start + 1)))
         else:
-            shapes = {_Part.LEFT: Qt.CursorShape.SizeHorCursor, _Part.RIGHT: Qt.CursorShape.SizeHorCursor,
-                      _Part.BODY: Qt.CursorShape.OpenHandCursor, _Part.NONE: Qt.CursorShape.ArrowCursor}
+            shapes = {
+                _Part.LEFT: Qt.CursorShape.SizeHorCursor,
+                _Part.RIGHT: Qt.CursorShape.SizeHorCursor,
+                _Part.BODY: Qt.CursorShape.OpenHandCursor,
+                _Part.NONE: Qt.CursorShape.ArrowCursor,
+            }
             self.setCursor(shapes[self._part_at(x)])
 
-    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+    def mouseReleaseEvent(self, _event: QMouseEvent) -> None:
+        """End a click or a drag."""
         self._dragged = _Part.NONE
 
-    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+    def mouseDoubleClickEvent(self, _event: QMouseEvent) -> None:
+        """Answer a double click."""
         self._opened.viewport.show_all()
 
-    def resizeEvent(self, event: object) -> None:
+    def resizeEvent(self, _event: object) -> None:
+        """Follow the size."""
         self._forget()
 
-    def paintEvent(self, event: QPaintEvent) -> None:
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        """Draw."""
         painter = QPainter(self)
         if self._picture is None:
             self._picture = self._draw_picture()
@@ -159,8 +173,12 @@ class OverviewStrip(QWidget):
         # The square root keeps quiet stretches visible beside a burst.
         heights = np.sqrt(counts / max(1, counts.max(initial=1))) * room
         painter.setPen(QPen(colour(theme.accent, 130), 1 / ratio))
-        painter.drawLines([QLineF(x / ratio, base, x / ratio, base - max(1.0, heights[x])) for x in np.flatnonzero(counts).tolist()])
-        hits = density(self._opened.trace.events.time_cycles[self._opened.search.hits], self._opened.viewport.limits, width)
+        painter.drawLines(
+            [QLineF(x / ratio, base, x / ratio, base - max(1.0, heights[x])) for x in np.flatnonzero(counts).tolist()]
+        )
+        hits = density(
+            self._opened.trace.events.time_cycles[self._opened.search.hits], self._opened.viewport.limits, width
+        )
         painter.setPen(QPen(colour(theme.hit), max(1.0, 1 / ratio)))
         painter.drawLines([QLineF(x / ratio, 1, x / ratio, 7) for x in np.flatnonzero(hits).tolist()])
         draw_lost(painter, lost_stretches(self._opened.timeline.lost_marks, self._scale), HEIGHT_PX, theme)

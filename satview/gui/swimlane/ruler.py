@@ -40,8 +40,14 @@ class Ruler(QWidget):
         self._small = QFont(self.font())
         self._small.setPixelSize(10)
         selection = opened.selection
-        for signal in (opened.viewport.window_changed, selection.range_changed, selection.cursors_changed,
-                       selection.mouse_changed, selection.changed, opened.marks.changed):
+        for signal in (
+            opened.viewport.window_changed,
+            selection.range_changed,
+            selection.cursors_changed,
+            selection.mouse_changed,
+            selection.changed,
+            opened.marks.changed,
+        ):
             signal.connect(self.update)
 
     def set_theme(self, theme: Theme) -> None:
@@ -59,6 +65,7 @@ class Ruler(QWidget):
         self._opened.viewport.show_all()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
+        """Begin a click or a drag."""
         if event.button() == Qt.MouseButton.LeftButton:
             mark = self._mark_at(event.position())
             if mark is not None:
@@ -67,6 +74,7 @@ class Ruler(QWidget):
             self._anchor_cycles = self._scale.cycles(event.position().x())
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        """Follow the mouse."""
         cycles = self._scale.cycles(event.position().x())
         self._opened.selection.set_mouse(cycles)
         if self._anchor_cycles is not None:
@@ -74,14 +82,17 @@ class Ruler(QWidget):
             self._opened.selection.set_range(TimeWindow(start, end) if end > start else None)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        """End a click or a drag."""
         if self._anchor_cycles == self._scale.cycles(event.position().x()):
             self._opened.selection.set_range(None)
         self._anchor_cycles = None
 
-    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+    def mouseDoubleClickEvent(self, _event: QMouseEvent) -> None:
+        """Answer a double click."""
         self.show_all()
 
-    def paintEvent(self, event: QPaintEvent) -> None:
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        """Draw."""
         painter = QPainter(self)
         theme, scale = self._theme, self._scale
         painter.fillRect(self.rect(), colour(theme.panel))
@@ -95,12 +106,17 @@ class Ruler(QWidget):
     def _draw_ticks(self, painter: QPainter, found: list[Tick]) -> None:
         theme = self._theme
         painter.setPen(QPen(colour(theme.faint), 1))
-        painter.drawLines([QLineF(round(tick.x) + 0.5, _TICK_ROW_PX - (9 if tick.text else 4), round(tick.x) + 0.5, _TICK_ROW_PX)
-                           for tick in found])
+        painter.drawLines(
+            [
+                QLineF(round(tick.x) + 0.5, _TICK_ROW_PX - (9 if tick.text else 4), round(tick.x) + 0.5, _TICK_ROW_PX)
+                for tick in found
+            ]
+        )
         painter.setFont(self._small)
         painter.setPen(colour(theme.dim))
+        metrics = QFontMetricsF(self._small)
         for tick in found:
-            if tick.text and tick.x >= -1:
+            if tick.text and -1 <= tick.x <= self.width() - metrics.horizontalAdvance(tick.text) - 6:
                 painter.drawText(QPointF(round(tick.x) + 5, _TICK_ROW_PX - 6), tick.text)
 
     def _draw_range(self, painter: QPainter, scale: TimeScale) -> None:
@@ -128,7 +144,10 @@ class Ruler(QWidget):
             x = round(scale.x(selection.mouse_cycles)) + 0.5
             painter.setPen(QPen(colour(theme.text, 110), 1))
             painter.drawLine(QLineF(x, 0, x, HEIGHT_PX))
-        for cycles, letter, rgb in ((selection.cursor_a, "A", theme.cursor_a), (selection.cursor_b, "B", theme.cursor_b)):
+        for cycles, letter, rgb in (
+            (selection.cursor_a, "A", theme.cursor_a),
+            (selection.cursor_b, "B", theme.cursor_b),
+        ):
             if cycles is not None and -20 <= scale.x(cycles) <= self.width() + 20:
                 self._draw_cursor(painter, scale.x(cycles), letter, rgb)
 
@@ -155,7 +174,9 @@ class Ruler(QWidget):
         if mark.text:
             painter.setPen(colour(self._theme.mark))
             text = mark.text.splitlines()[0]
-            painter.drawText(QPointF(x + 13, top + 9), text if len(text) < 28 else text[:27] + "\N{HORIZONTAL ELLIPSIS}")
+            painter.drawText(
+                QPointF(x + 13, top + 9), text if len(text) < 28 else text[:27] + "\N{HORIZONTAL ELLIPSIS}"
+            )
 
     def _mark_at(self, place: QPointF) -> Mark | None:
         if place.y() < _TICK_ROW_PX:

@@ -40,8 +40,11 @@ def ticks(scale: TimeScale, clock: Clock) -> list[Tick]:
     unit = _unit(max(abs(first_ns), abs(last_ns)), step)
     for ns in range(first_ns // minor * minor, last_ns + minor, minor):
         # Not by whole cycles: at this depth a nanosecond is several of them, or a fraction of one.
-        x = (ns * clock.cycles_per_s - (scale.window.start - clock.start_cycles) * NS_PER_S) * scale.width_px / (
-            scale.window.length * NS_PER_S)
+        x = (
+            (ns * clock.cycles_per_s - (scale.window.start - clock.start_cycles) * NS_PER_S)
+            * scale.width_px
+            / (scale.window.length * NS_PER_S)
+        )
         if -200 <= x <= scale.width_px + 1:
             found.append(Tick(x, tick_text(ns, step, unit) if ns % step == 0 else ""))
     return found

@@ -9,8 +9,8 @@ from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QPaintEvent, QPen, QRe
 from PySide6.QtWidgets import QWidget
 
 from satview.base.debug import timed
-from satview.events.states import STATES
-from satview.gui.swimlane.lane_image import LanePalette, compose
+from satview.events.states import SEEN_EVENT, STATES
+from satview.gui.swimlane.lane_image import SEEN_INTERRUPT, LanePalette, compose
 from satview.gui.swimlane.lane_source import LaneSource, Request, Values
 from satview.gui.swimlane.lane_text import IntervalText, interval_starts, interval_texts
 from satview.gui.swimlane.overlays import draw_cursors, draw_lost, draw_marks, draw_range, lost_stretches
@@ -18,8 +18,9 @@ from satview.gui.swimlane.scale import TimeScale
 from satview.gui.theme import Theme, colour
 from satview.session.lane_list import LaneRow
 from satview.session.open_trace import OpenTrace
+from satview.timeline.lane_tree import LaneKind, Timeline
 
-_CYCLE_PX: Final = 7.0   # a cycle must be that wide before cycles get lines of their own
+_CYCLE_PX: Final = 7.0  # a cycle must be that wide before cycles get lines of their own
 
 
 class SwimlaneView(QWidget):
@@ -54,9 +55,14 @@ class SwimlaneView(QWidget):
         self._font.setPixelSize(10)
         self._widths: dict[str, float] = {}
         self._palette = LanePalette(theme)
+        self._hidden: frozenset[int] = frozenset()
         opened.viewport.window_changed.connect(self.update)
-        for signal in (opened.selection.changed, opened.selection.range_changed, opened.selection.cursors_changed,
-                       opened.marks.changed):
+        for signal in (
+            opened.selection.changed,
+            opened.selection.range_changed,
+            opened.selection.cursors_changed,
+            opened.marks.changed,
+        ):
             signal.connect(self.update)
         opened.lanes.changed.connect(self._on_lanes)
         opened.filters.changed.connect(self._on_filter)
@@ -107,18 +113,23 @@ class SwimlaneView(QWidget):
     def _on_filter(self) -> None:
         filters, catalogue = self._opened.filters, self._opened.trace.catalogue
         values = catalogue.state_value_of_code
-        hidden = frozenset(state.value for state in STATES
-                           if (values == state.value).any() and not filters.codes[values == state.value].any())
-        self._palette = LanePalette(self._theme, hidden)
+        self._hidden = frozenset(
+            state.value
+            for state in STATES
+            if (values == state.value).any() and not filters.codes[values == state.value].any()
+        )
+        self._palette = LanePalette(self._theme, self._hidden)
         self.update()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
+        """Follow the size."""
         self._opened.viewport.set_width(round(self.width() * self.devicePixelRatioF()))
         self.scroll_to(self.scroll_px)
         self.scrolled.emit()
         super().resizeEvent(event)
 
-    def paintEvent(self, event: QPaintEvent) -> None:
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        """Draw."""
         with timed(f"swimlanes {self.width()}x{self.height()}", "paint"):
             self._paint()
 
@@ -145,17 +156,20 @@ class SwimlaneView(QWidget):
             left, right = sorted(self.rubber)
             painter.fillRect(QRectF(left, 0, right - left, height), colour(theme.accent, 60))
 
-    def _draw_lanes(self, painter: QPainter, rows: tuple[LaneRow, ...], values: Values, scale: TimeScale, ratio: float) -> None:
+    def _draw_lanes(
+        self, painter: QPainter, rows: tuple[LaneRow, ...], values: Values, scale: TimeScale, ratio: float
+    ) -> None:
         timeline = self._opened.timeline
         edges = {}
         for place, row in enumerate(rows):
             columns = interval_starts(timeline, row.index, scale, values.shape[1])
             if columns is not None:
                 edges[place] = columns
+        show_short_interrupts(timeline, rows, values)
         image = compose(values, rows, self._palette, self.scroll_px, self.height(), ratio, edges)
         painter.drawImage(0, 0, image)
         painter.setFont(self._font)
-        for text in interval_texts(timeline, rows, values, scale, self._theme.is_dark):
+        for text in interval_texts(timeline, rows, values, scale, self._theme.is_dark, self._hidden):
             self._draw_text(painter, text)
 
     def _draw_text(self, painter: QPainter, text: IntervalText) -> None:
@@ -169,7 +183,9 @@ class SwimlaneView(QWidget):
         top = text.row.y_px - self.scroll_px + text.row.height_px * 0.07
         area = QRectF(text.left_px + 5, top, room + 4, text.row.height_px)
         painter.setPen(colour(self._theme.text if text.ink is None else text.ink))
-        painter.drawText(area, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft | Qt.TextFlag.TextSingleLine, words)
+        painter.drawText(
+            area, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft | Qt.TextFlag.TextSingleLine, words
+        )
 
     def _width(self, text: str) -> float:
         if text not in self._widths:
@@ -181,8 +197,10 @@ class SwimlaneView(QWidget):
     def _draw_cycles(self, painter: QPainter, scale: TimeScale) -> None:
         painter.setPen(QPen(colour(self._theme.dim, 45), 1))
         first = scale.window.start
-        lines = [QLineF(x, 0, x, self.height()) for x in
-                 (round(scale.x(cycle)) + 0.5 for cycle in range(first, scale.window.end + 1))]
+        lines = [
+            QLineF(x, 0, x, self.height())
+            for x in (round(scale.x(cycle)) + 0.5 for cycle in range(first, scale.window.end + 1))
+        ]
         painter.drawLines(lines)
 
     def _draw_selected(self, painter: QPainter, rows: tuple[LaneRow, ...], scale: TimeScale) -> None:
@@ -208,7 +226,7 @@ class SwimlaneView(QWidget):
     def _draw_nothing(self, painter: QPainter) -> None:
         lanes, filters = self._opened.lanes, self._opened.filters
         if filters.is_active:
-            text = "All lanes are hidden by the filter.\nFilter panel \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} Show all brings them back."
+            text = "All lanes are hidden by the filter.\nPress Shift+F to show everything again."
         elif lanes.hides_empty:
             text = "Nothing happens in this window.\nPress X to show empty lanes again, or 0 for the whole trace."
         elif lanes.hidden_count:
@@ -217,3 +235,10 @@ class SwimlaneView(QWidget):
             text = "This trace has no events to draw."
         painter.setPen(colour(self._theme.dim))
         painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, text)
+
+
+def show_short_interrupts(timeline: Timeline, rows: tuple[LaneRow, ...], values: Values) -> None:
+    """Mark pixels of interrupt lanes in which an interrupt lies that is too short to dominate them; in place."""
+    for place, row in enumerate(rows):
+        if timeline.infos[row.index].kind is LaneKind.INTERRUPTS:
+            values[place, values[place] == SEEN_EVENT] = SEEN_INTERRUPT

@@ -1,0 +1,69 @@
+"""Event handlers: two handlers that let events pass in turns, a thread that runs after a RING0 call after ...
+
+    python examples/tutorial/event_handlers.py [OUT.kev]
+"""
+
+from __future__ import annotations
+
+import sys
+
+from satview.capture import nto
+from satview.capture.settings import EventData
+from satview.capture.sim.calls import Sleep, TraceEvent
+from satview.capture.sim.threads import Program
+from satview.capture.tutorial import run_tutorial
+
+ONE_SECOND = 1_000_000_000
+
+
+class Turns:
+    """The state that both handlers share."""
+
+    def __init__(self) -> None:
+        self.call_is_next = False
+
+    def ring0_call(self, _data: EventData) -> int:
+        """Let a RING0 call pass if a thread was the last to pass."""
+        if not self.call_is_next:
+            return 0
+        self.call_is_next = False
+        return 1
+
+    def thread_runs(self, _data: EventData) -> int:
+        """Let a running thread pass if a call was the last to pass."""
+        if self.call_is_next:
+            return 0
+        self.call_is_next = True
+        return 1
+
+
+def main() -> Program:
+    """Attach both handlers, trace for a second, flush, stop, detach."""
+    turns = Turns()
+    first, second = EventData(), EventData()
+    # Whatever was set before: start from a known state.
+    yield TraceEvent(nto._NTO_TRACE_DELALLCLASSES)
+    yield TraceEvent(nto._NTO_TRACE_CLRCLASSPID, nto._NTO_TRACE_KERCALL)
+    yield TraceEvent(nto._NTO_TRACE_CLRCLASSTID, nto._NTO_TRACE_KERCALL)
+    yield TraceEvent(nto._NTO_TRACE_CLRCLASSPID, nto._NTO_TRACE_THREAD)
+    yield TraceEvent(nto._NTO_TRACE_CLRCLASSTID, nto._NTO_TRACE_THREAD)
+
+    yield TraceEvent(nto._NTO_TRACE_SETALLCLASSESFAST)
+    yield TraceEvent(nto._NTO_TRACE_ADDEVENT, nto._NTO_TRACE_KERCALLENTER, nto.__KER_RING0)
+    yield TraceEvent(nto._NTO_TRACE_ADDEVENTHANDLER, nto._NTO_TRACE_KERCALLENTER, nto.__KER_RING0,
+                     turns.ring0_call, first)
+    yield TraceEvent(nto._NTO_TRACE_ADDEVENT, nto._NTO_TRACE_THREAD, nto._NTO_TRACE_THRUNNING)
+    yield TraceEvent(nto._NTO_TRACE_ADDEVENTHANDLER, nto._NTO_TRACE_THREAD, nto._NTO_TRACE_THRUNNING,
+                     turns.thread_runs, second)
+    yield TraceEvent(nto._NTO_TRACE_START)
+    yield Sleep(ONE_SECOND)
+    # The buffer is not full after a second: hand it over, then stop.
+    yield TraceEvent(nto._NTO_TRACE_FLUSHBUFFER)
+    yield TraceEvent(nto._NTO_TRACE_STOP)
+    yield TraceEvent(nto._NTO_TRACE_DELEVENTHANDLER, nto._NTO_TRACE_KERCALLENTER, nto.__KER_RING0)
+    yield TraceEvent(nto._NTO_TRACE_DELEVENTHANDLER, nto._NTO_TRACE_THREAD, nto._NTO_TRACE_THRUNNING)
+    yield Sleep(ONE_SECOND)
+
+
+if __name__ == "__main__":
+    print(run_tutorial(main, sys.argv[1] if len(sys.argv) > 1 else "event_handlers.kev"))

@@ -1,0 +1,244 @@
+"""Kernel buffers: a ring of them, a high-water mark, linear and ring mode, and what happens when the logger is slow.
+
+Source of the rules: capture side, section 4; kernel event trace format, sections 3.2, 5.2 and 6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from satview.capture.sim.target import Target
+from satview.events import wire
+
+_LOW = 0xFFFFFFFF
+_BEGIN, _CONTINUE, _END = (kind << wire.STRUCT_SHIFT for kind in (1, 2, 3))
+EARLY_CYCLES = 0x32C    # TIME payloads of 6.x are read so long before the slot's stamp
+
+
+class Buffer:
+    """One buffer of 16 KiB.
+
+    Attributes:
+        words: Slot words, four per slot, in host order.
+        is_full: "flush": it waits for the logger.
+        is_busy: The logger copies it.
+        closed_at: How many buffers of the ring were closed before it.
+    """
+
+    __slots__ = ("closed_at", "index", "is_busy", "is_full", "sequence", "words")
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+        self.words: list[int] = []
+        self.sequence = 0
+        self.is_full = False
+        self.is_busy = False
+        self.closed_at = 0
+
+    @property
+    def slots(self) -> int:
+        """Slots in use."""
+        return len(self.words) >> 2
+
+    def empty(self) -> None:
+        """Throw the content away."""
+        self.words = []
+        self.is_full = False
+
+
+class BufferRing:
+    """A ring of buffers, the kernel's only one, or in 8.0 that of one CPU.
+
+    Attributes:
+        current: The buffer being filled; None until the next event finds one.
+        dropped_events: Events (or rests of events) for which there was no buffer.
+        lost_buffers: Full buffers that were thrown away before the logger came.
+    """
+
+    def __init__(self, target: Target, count: int, cpu: int, hand_over: Callable[[Buffer], None]) -> None:
+        self.target = target
+        self.cpu = cpu
+        self.buffers = [Buffer(cpu * count + i) for i in range(count)]
+        self.hand_over = hand_over
+        self.current: Buffer | None = None
+        self.is_ring = False
+        self.skips = False
+        self.sequence = 0
+        self.dropped_events = 0
+        self.lost_buffers = 0
+        self.closed = 0
+        self._at = -1
+        self.mark = target.mark_linear
+
+    def set_mode(self, is_ring: bool) -> None:
+        """Choose ring or linear mode; empties all buffers."""
+        self.is_ring = is_ring
+        self.mark = self.target.mark_ring if is_ring else self.target.mark_linear
+        for buffer in self.buffers:
+            buffer.empty()
+            buffer.is_busy = False
+        self.current = None
+        self._at = -1
+
+    def acquire(self) -> Buffer | None:
+        """Take the next buffer into use; None if the logger has it, so that the event is dropped."""
+        count = len(self.buffers)
+        at = (self._at + 1) % count
+        if not self.is_ring:
+            for _ in range(2):
+                if not self.buffers[at].is_full or not (self.buffers[at].is_busy or self.skips):
+                    break
+                at = (at + 1) % count
+        buffer = self.buffers[at]
+        if buffer.is_busy:
+            return None
+        if buffer.is_full:
+            self.lost_buffers += 1
+        self._at = at
+        buffer.empty()
+        self.sequence = self.sequence + 1 & _LOW
+        buffer.sequence = self.sequence
+        self.current = buffer
+        return buffer
+
+    def close(self, stamp: int, sequence: int | None = None, hand_over: bool = True) -> None:
+        """Finish the current buffer: number of slots into its first slot, and in linear mode over to the logger."""
+        buffer = self.current
+        if buffer is None:
+            return
+        if self.target.has_buffer_end:
+            cookie = wire.BUFFER_END_COOKIE
+            buffer.words += (wire.CONTROL_BUFFER_END | self.cpu << wire.CPU_SHIFT, stamp & _LOW, cookie, cookie)
+        if sequence is not None:
+            buffer.words[2] = buffer.sequence = sequence
+        self.current = None
+        self.closed += 1
+        buffer.closed_at = self.closed
+        if hand_over:
+            if not self.target.is_old:
+                buffer.words[3] = buffer.slots
+            buffer.is_full = True
+            self.hand_over(buffer)
+
+    def oldest_first(self) -> list[Buffer]:
+        """Return the buffers with content, beginning with the one after the current: the order of a ring's dump."""
+        count = len(self.buffers)
+        ordered = [self.buffers[(self._at + 1 + i) % count] for i in range(count)]
+        return [buffer for buffer in ordered if buffer.words]
+
+
+class TraceBuffers:
+    """All rings of a kernel, and how an event becomes slots in them.
+
+    Args:
+        target: Sizes and marks.
+        count: Buffers (8.0: per CPU).
+        hand_over: Called with every full buffer.
+        time_enabled: Tells whether TIME events pass the filters; given CPU, time and the payload.
+        between_slots: Called between two slots of an event, where interrupts may come.
+    """
+
+    def __init__(self, target: Target, count: int, hand_over: Callable[[Buffer], None],
+                 time_enabled: Callable[[int, int, tuple[int, int]], bool], between_slots: Callable[[], None]) -> None:
+        rings = target.cpus if target.has_buffer_end else 1
+        self.target = target
+        self.rings = [BufferRing(target, count, cpu, hand_over) for cpu in range(rings)]
+        self._time_enabled = time_enabled
+        self._between_slots = between_slots
+        self._per_cpu = target.has_buffer_end
+        self._limit = target.slots_per_buffer - (1 if target.has_buffer_end else 0)
+        self._last_low = [0] * target.cpus
+        self._timed = [-1] * target.cpus     # sequence of the buffer in which a CPU had its last TIME
+        self.in_interrupt = 0
+
+    @property
+    def dropped_events(self) -> int:
+        """Events lost for want of a buffer."""
+        return sum(ring.dropped_events for ring in self.rings)
+
+    @property
+    def lost_buffers(self) -> int:
+        """Full buffers lost."""
+        return sum(ring.lost_buffers for ring in self.rings)
+
+    def put(self, cpu: int, code: int, time: int, words: Sequence[int], flags: int = 0) -> bool:
+        """Write an event; False if it, or its end, was dropped."""
+        ring = self.rings[cpu if self._per_cpu else 0]
+        header = code | cpu << wire.CPU_SHIFT | flags
+        stamp = time & _LOW
+        if not self._open(ring, cpu, time):
+            return False
+        count = len(words)
+        if count <= 2:
+            first, second = (words[0], words[1]) if count == 2 else (words[0], 0) if count else (0, 0)
+            return self._slot(ring, cpu, (header, stamp, first & _LOW, second & _LOW))
+        last = count - 2 + count % 2
+        for i in range(0, last + 1, 2):
+            kind = _BEGIN if i == 0 else _END if i == last else _CONTINUE
+            second = words[i + 1] & _LOW if i + 1 < count else 0
+            if not self._slot(ring, cpu, (header | kind, stamp, words[i] & _LOW, second)):
+                return False
+            if kind != _END:
+                self._between_slots()
+        return True
+
+    def _open(self, ring: BufferRing, cpu: int, time: int) -> bool:
+        """Make sure there is a buffer, and that the CPU's clock can be told from it."""
+        low = time & _LOW
+        buffer = ring.current
+        if buffer is None:
+            buffer = self._begin(ring, cpu, low)
+            if buffer is None:
+                return False
+        is_new = self._timed[cpu] != buffer.sequence and not self.target.is_old
+        must_tell = is_new or low < self._last_low[cpu]
+        self._last_low[cpu] = low
+        if must_tell:
+            self._timed[cpu] = buffer.sequence
+            self.time(cpu, time)
+        return True
+
+    def _begin(self, ring: BufferRing, cpu: int, stamp: int) -> Buffer | None:
+        buffer = ring.acquire()
+        if buffer is None:
+            ring.dropped_events += 1
+            return None
+        if self.target.is_old:
+            return buffer
+        buffer.words += (wire.CONTROL_BUFFER | cpu << wire.CPU_SHIFT, stamp, buffer.sequence, 0)
+        return buffer
+
+    def time(self, cpu: int, time: int) -> None:
+        """Write a TIME event, if the filters let it pass."""
+        early = time - EARLY_CYCLES if self.target.time_read_early else time
+        payload = (early >> 32 & _LOW, early & _LOW)
+        if self._time_enabled(cpu, time, payload):
+            ring = self.rings[cpu if self._per_cpu else 0]
+            self._slot(ring, cpu, (wire.CONTROL_TIME | cpu << wire.CPU_SHIFT, time & _LOW, *payload))
+
+    def put_slot(self, cpu: int, slot: tuple[int, int, int, int], time: int) -> bool:
+        """Write one slot exactly as given."""
+        ring = self.rings[cpu if self._per_cpu else 0]
+        return self._open(ring, cpu, time) and self._slot(ring, cpu, slot)
+
+    def _slot(self, ring: BufferRing, cpu: int, slot: tuple[int, int, int, int]) -> bool:
+        buffer = ring.current
+        if buffer is None:
+            buffer = self._begin(ring, cpu, slot[1])
+            if buffer is None:
+                return False
+        if len(buffer.words) >> 2 >= self._limit:
+            ring.dropped_events += 1
+            return False
+        buffer.words += slot
+        if len(buffer.words) >> 2 >= ring.mark and not self.in_interrupt:
+            ring.close(slot[1], hand_over=not ring.is_ring)
+        return True
+
+    def leave_interrupt(self, stamp: int) -> None:
+        """Do the hand-over that had to wait until the kernel left the interrupt."""
+        self.in_interrupt -= 1
+        if not self.in_interrupt:
+            for ring in self.rings:
+                if ring.current is not None and ring.current.slots >= ring.mark:
+                    ring.close(stamp, hand_over=not ring.is_ring)

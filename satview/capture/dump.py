@@ -1,0 +1,30 @@
+"""The state dump of START: what exists and in which state, written as if it were just being created.
+
+Source: capture side, section 4.4.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from satview.capture.emit import Emitter
+    from satview.capture.sim.machine import Machine
+
+
+def dump_state(machine: Machine, emitter: Emitter, cpu: int) -> None:
+    """Emit TIME, partitions, processes and threads, in that order; each passes the filters like any event."""
+    buffers = emitter.buffers
+    if buffers is not None and (buffers.rings[0].current is not None or machine.target.is_old):
+        buffers.time(cpu, machine.stamp())     # a new buffer begins with one anyway
+    for partition in machine.partitions:
+        emitter.partition(cpu, machine.stamp, partition)
+    for process in sorted(machine.processes.values(), key=lambda p: p.pid & 0xFFF):
+        if process.is_dead:
+            continue
+        emitter.process_life(cpu, machine.stamp(), process, "CREATE_NAME" if process.name else "CREATE")
+        for thread in process.threads.values():
+            emitter.thread_life(cpu, machine.stamp(), thread, "CREATE")
+            emitter.thread_state(thread.cpu if thread.state == "RUNNING" else cpu, machine.stamp(), thread)
+            if thread.name and not machine.target.is_old:
+                emitter.thread_name(cpu, machine.stamp(), thread)

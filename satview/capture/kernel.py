@@ -1,0 +1,123 @@
+"""The simulated instrumented kernel: machine, emitter and trace control put together, and programs started on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from satview.capture.buffers import Buffer
+from satview.capture.emit import Emitter
+from satview.capture.sim import messages
+from satview.capture.sim.calls import InterruptHookTrace, TraceEvent
+from satview.capture.sim.cpu import Cpu
+from satview.capture.sim.dispatch import handlers
+from satview.capture.sim.interrupts import Interrupts, InterruptSource
+from satview.capture.sim.machine import Machine
+from satview.capture.sim.partitions import PartitionScheduler
+from satview.capture.sim.processes import boot, new_process, start
+from satview.capture.sim.target import Target
+from satview.capture.sim.threads import ANY_CPU, Body, Partition, Policy, Process, Thread
+from satview.capture.sim.timers import Timers
+from satview.capture.trace_event import TraceControl
+
+if TYPE_CHECKING:
+    from satview.capture.sim.calls import Call
+
+BOOT_SECONDS = 341.7     # simulations begin so long after boot, so that stamps look like those of a running system
+
+
+class Kernel:
+    """A target that has booted.
+
+    Args:
+        target: What kind.
+        seed: Of everything that varies.
+
+    Attributes:
+        machine: Threads, CPUs, clock.
+        emitter: Filters and buffers.
+        control: TraceEvent() for callers outside the simulation.
+    """
+
+    def __init__(self, target: Target, seed: int = 1) -> None:
+        self.target = target
+        self.emitter = Emitter(target)
+        table = handlers()
+        table[TraceEvent] = self._trace_event_call
+        table[InterruptHookTrace] = self._hook_call
+        start_cycles = int(BOOT_SECONDS * target.cycles_per_s)
+        self.machine = machine = Machine(target, seed, self.emitter, table, start_cycles)
+        machine.timers = Timers(machine)
+        machine.interrupts = Interrupts(machine)
+        self.emitter.connect(machine)
+        self.control = TraceControl(machine, self.emitter)
+        smp = "-smp" if target.cpus > 1 or self.emitter.target.release != "6.x" else ""
+        boot(machine, f"proc/boot/procnto{smp}-instr")
+        machine.interrupts.start_clock()
+        for cpu in machine.cpus:
+            if cpu.index == 0:
+                machine.at(machine.now + 1, self._first_dispatch, cpu)
+
+    def _first_dispatch(self, cpu: Cpu) -> None:
+        self.machine.kernel_entry(cpu, lambda _cpu: None)
+
+    def _trace_event_call(self, machine: Machine, cpu: Cpu, thread: Thread, call: Call) -> None:
+        """A thread calls TraceEvent()."""
+        assert isinstance(call, TraceEvent)
+        machine.enter(cpu, thread, call)
+        machine.history.caller = (thread.pid, thread.tid)
+        try:
+            value = self.control.call(call.mode, call.args, cpu.index, thread.pid)
+        except OSError as error:
+            thread.value, thread.error = None, error
+            thread.exit_error = error.errno or 0
+        else:
+            machine.complete(thread, value, ret_val=value)
+
+    def _hook_call(self, machine: Machine, cpu: Cpu, thread: Thread, call: Call) -> None:
+        """A thread hooks the synthetic interrupt; its event is delivered once the kernel has left what it does."""
+        assert isinstance(call, InterruptHookTrace)
+        machine.enter(cpu, thread, call)
+        machine.complete(thread, 0, int_fun_id=0)
+
+        def hook(buffer: Buffer) -> None:
+            event = call.handler(buffer.index << 13 | buffer.sequence & 0x7FF)
+            if event is not None:
+                machine.deferred.append((machine.cpus[0], lambda here: messages.deliver(
+                    machine, here, thread.process, thread, event, "SPULSE_EXE")))
+
+        self.control.hook = hook
+
+    def trace_event(self, mode: int, *args: Any) -> int:
+        """Call TraceEvent() from outside, as root; raises `QnxError`."""
+        self.machine.history.caller = (0, 0)
+        return self.control.call(mode, args)
+
+    def spawn(self, name: str, body: Body, *args: Any, priority: int = 10, policy: Policy = Policy.RR,
+              thread_name: str = "", bits: int = 0, runmask: int = ANY_CPU,
+              partition: Partition | None = None) -> Process:
+        """Start a process whose first thread runs `body(*args)`; for the set-up of a workload, before it runs."""
+        process = new_process(self.machine, name, bits=bits)
+        if partition is not None:
+            process.partition = partition
+        thread = self.machine.add_thread(process, body(*args), priority, policy, thread_name, runmask)
+        start(self.machine, self.machine.cpus[0], thread)
+        return process
+
+    def device(self, vector: int, gap_ns: Callable[[], int | None], cpu: int = 0) -> InterruptSource:
+        """Add a device that raises an interrupt whenever the time that `gap_ns()` returned has passed."""
+        source = InterruptSource(vector, cpu, gap_ns)
+        self.machine.interrupts.add(source)
+        return source
+
+    def partitions(self, *shares: tuple[str, int, int]) -> list[Partition]:
+        """Load the partition scheduler: (name, percent, critical ms) each; the System partition keeps the rest."""
+        scheduler = PartitionScheduler(self.machine)
+        scheduler.add("System", 100)
+        made = [scheduler.add(*share) for share in shares]
+        self.machine.scheduler.partitions = scheduler
+        for process in self.machine.processes.values():
+            process.partition = self.machine.partitions[0]
+            for thread in process.threads.values():
+                thread.partition = process.partition
+        return made

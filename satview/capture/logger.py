@@ -1,0 +1,329 @@
+"""tracelogger inside the simulation: threads of a process that set the filters, take full buffers and write them.
+
+The capture thread copies a kernel buffer into one of its own (`-b`), a writer thread saves those at the speed of the
+disk, a signal thread ends it all. Whatever is too slow shows in the trace as it would on a target: lost buffers, blocks
+out of order. Source: capture side, section 7.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.capture.buffers import Buffer
+from satview.capture.classes import Class
+from satview.capture.kernel import Kernel
+from satview.capture.sim.calls import (
+    ChannelCreate,
+    Compute,
+    ConnectAttach,
+    InterruptHookTrace,
+    MsgReceive,
+    MsgSendPulse,
+    SchedSet,
+    SemPost,
+    SemWait,
+    Sigevent,
+    SignalWaitinfo,
+    Sleep,
+    ThreadCreate,
+    TraceEvent,
+)
+from satview.capture.sim.errors import QnxError
+from satview.capture.sim.objects import Semaphore
+from satview.capture.sim.threads import Policy, Program
+from satview.capture.trace_event import mode
+
+_FULL, _END = 1, 2                     # pulse codes
+SIGHUP, SIGINT, SIGABRT, SIGTERM = 1, 2, 6, 15
+STOP_SIGNALS = (SIGHUP, SIGINT, SIGABRT, SIGTERM)
+_CLASSES_OF_F = {1: Class.KERCALL, 2: Class.INT, 3: Class.PROCESS, 4: Class.THREAD, 5: Class.VTHREAD, 6: Class.COMM,
+                 7: Class.SYSTEM}
+_COPY_NS_PER_SLOT = 12
+SET_UP_PRIORITY = 45
+RULE = tuple[str, tuple[Any, ...]]
+
+
+class Output(Protocol):
+    """Where slots go."""
+
+    is_cut: bool
+    written: int
+
+    def write(self, slots: NDArray[np.uint32]) -> None:
+        """Append slots."""
+
+
+@dataclass(slots=True)
+class LoggerOptions:
+    """What the options of tracelogger say.
+
+    Attributes:
+        iterations: `-n`: buffers to log, 0 = no limit.
+        kernel_buffers: `-k`.
+        own_buffers: `-b`.
+        seconds: `-s`: log for so long, 0 = not timed.
+        is_daemon: `-d1`: wait for a program that sets filters and starts.
+        sets_filters: `-E`: set the filters in daemon mode too.
+        is_ring: `-r`.
+        is_wide: `-w`.
+        without: `-F`: numbers of what to leave out.
+        with_security: `-a`.
+        flush_every_s: `-D`.
+        keeps_buffers: `-P`.
+        flushes_at_end: Hand over the partly filled last buffer too; tracelogger itself leaves it in the kernel.
+        rules: TraceEvent() calls instead of "all classes": name of the mode without prefix, and arguments.
+        disk_ns_per_buffer: How long the disk takes for a full buffer: the knob for loggers that are too slow.
+        priority: Of the capture thread while it takes buffers; a low one lets a busy system overrun it.
+    """
+
+    iterations: int = 32
+    kernel_buffers: int = 32
+    own_buffers: int = 64
+    seconds: float = 0
+    is_daemon: bool = False
+    sets_filters: bool = False
+    is_ring: bool = False
+    is_wide: bool = False
+    without: tuple[int, ...] = ()
+    with_security: bool = False
+    flush_every_s: float = 0
+    keeps_buffers: bool = False
+    flushes_at_end: bool = True
+    rules: Sequence[RULE] | None = None
+    disk_ns_per_buffer: int = 150_000
+    priority: int = SET_UP_PRIORITY
+
+
+@dataclass(slots=True)
+class LoggerReport:
+    """What a logger did.
+
+    Attributes:
+        buffers, slots: Logged.
+        dropped: Kernel buffers that found none of the logger's own free.
+        most_used: Largest number of its own buffers in use.
+        stale: Hand-overs whose buffer the kernel had taken back meanwhile.
+        errors: What failed, one sentence each.
+    """
+
+    buffers: int = 0
+    slots: int = 0
+    dropped: int = 0
+    most_used: int = 0
+    stale: int = 0
+    errors: list[str] = field(default_factory=list)
+
+
+class Logger:
+    """One tracelogger process.
+
+    Args:
+        kernel: Where it runs.
+        options: See there.
+        output: Takes the slots.
+        say: Called with a level (0 always, 1 with `-v`) and a line for the console.
+
+    Attributes:
+        is_done: True once everything is written.
+    """
+
+    def __init__(self, kernel: Kernel, options: LoggerOptions, output: Output,
+                 say: Callable[[int, str], None] = lambda _level, _text: None) -> None:
+        self.kernel = kernel
+        self.options = options
+        self.output = output
+        self.say = say
+        self.report = LoggerReport()
+        self.is_done = False
+        self._ends = False
+        self._coid = 0
+        self._queue: deque[NDArray[np.uint32]] = deque()
+        self._filled = Semaphore("tracelogger-filled")
+        self._drained = Semaphore("tracelogger-drained")
+        self._is_writing = False
+        self.process = kernel.spawn("usr/sbin/tracelogger", self._main, priority=SET_UP_PRIORITY, thread_name="capture")
+
+    def stop(self) -> None:
+        """Send SIGINT, as a user would."""
+        machine = self.kernel.machine
+        machine.kernel_entry(machine.cpus[0], lambda cpu: machine.post_signal(cpu, self.process, None, SIGINT, 0))
+
+    # Threads
+
+    def _main(self) -> Program:
+        options = self.options
+        chid = yield ChannelCreate()
+        self._coid = yield ConnectAttach(0, chid)
+        yield ThreadCreate(self._signals, (), SET_UP_PRIORITY + 1, Policy.RR, "signals")
+        yield ThreadCreate(self._writer, (), SET_UP_PRIORITY - 1, Policy.RR, "writer")
+        yield from self._set_up()
+        if options.seconds and not options.is_daemon:
+            yield ThreadCreate(self._timer, (), SET_UP_PRIORITY + 1, Policy.RR, "timer")
+        if options.flush_every_s:
+            yield ThreadCreate(self._flusher, (), options.priority, Policy.RR, "flush")
+        if not options.is_daemon:
+            yield from self._ask("START")
+        yield from self._collect(chid)     # a pulse brings its own priority: that of the options
+        yield SchedSet(SET_UP_PRIORITY)
+        yield from self._finish()
+
+    def _set_up(self) -> Program:
+        options = self.options
+        if self.kernel.emitter.buffers is not None:
+            yield from self._ask("DEALLOCBUFFER")
+        yield from self._ask("ALLOCBUFFER", options.kernel_buffers, [])
+        self.say(1, f"{options.kernel_buffers} kernel buffers allocated")
+        yield InterruptHookTrace(lambda info: Sigevent("pulse", self._coid, options.priority, _FULL, info))
+        if not options.is_daemon or options.sets_filters:
+            for name, args in self._filters():
+                yield from self._ask(name, *args)
+            self.say(1, "events enabled")
+        yield from self._ask("SETRINGMODE" if options.is_ring else "SETLINEARMODE")
+
+    def _filters(self) -> list[RULE]:
+        options = self.options
+        clear: list[RULE] = [(name, (cls,)) for cls in (Class.KERCALL, Class.THREAD, Class.VTHREAD, Class.COMM)
+                             for name in ("CLRCLASSPID", "CLRCLASSTID")]
+        width: RULE = ("SETALLCLASSESWIDE" if options.is_wide else "SETALLCLASSESFAST", ())
+        if options.rules is not None:
+            return [("DELALLCLASSES", ()), *clear, width, *options.rules]
+        without: list[RULE] = [("DELCLASS", (_CLASSES_OF_F[n],)) for n in options.without if n in _CLASSES_OF_F]
+        security: list[RULE] = [("ADDCLASS", (Class.SEC,))] if options.with_security else []
+        return [*clear, ("ADDALLCLASSES", ()), *security, *without, width]
+
+    def _ask(self, name: str, *args: Any) -> Program:
+        try:
+            return (yield TraceEvent(mode(name), *args))
+        except QnxError as error:
+            self.report.errors.append(f"TraceEvent({name}): {error.strerror}")
+            return -1
+
+    def _signals(self) -> Program:
+        signo = yield SignalWaitinfo(STOP_SIGNALS)
+        self.say(1, f"signal {signo} caught")
+        yield from self._end()
+
+    def _timer(self) -> Program:
+        self.say(1, f"timer set: {self.options.seconds:g} s")
+        yield Sleep(int(self.options.seconds * 1e9))
+        yield from self._end()
+
+    def _end(self) -> Program:
+        self._ends = True
+        yield MsgSendPulse(self._coid, code=_END)
+
+    def _flusher(self) -> Program:
+        while not self._ends:
+            yield Sleep(int(self.options.flush_every_s * 1e9))
+            yield from self._ask("FLUSHBUFFER")
+
+    # Buffers
+
+    def _collect(self, chid: int) -> Program:
+        """Take full buffers until the number asked for, the end, or in ring mode somebody's STOP."""
+        options, is_first = self.options, True
+        while True:
+            pulse = yield MsgReceive(chid)
+            if pulse.code == _END:
+                if options.is_ring and self.kernel.emitter.is_tracing:
+                    yield from self._ask("STOP")
+                    continue          # STOP hands over the current buffer
+                return
+            if options.is_ring:
+                yield from self._dump_ring()
+                return
+            if is_first and options.is_daemon and options.seconds:
+                yield ThreadCreate(self._timer, (), SET_UP_PRIORITY + 1, Policy.RR, "timer")
+            is_first = False
+            yield from self._take(pulse.value)
+            if (options.iterations and self.report.buffers >= options.iterations) or self.output.is_cut or self._ends:
+                return
+
+    def _take(self, info: int) -> Program:
+        """Copy the buffer that a hand-over names, if it still waits."""
+        buffer = self._buffer(info >> 13)
+        if buffer is None or not buffer.is_full:
+            self.report.stale += 1
+            return
+        yield from self._copy(buffer)
+
+    def _copy(self, buffer: Buffer) -> Program:
+        buffer.is_busy = True
+        yield Compute(_COPY_NS_PER_SLOT * buffer.slots)
+        words = buffer.words
+        buffer.is_busy = False
+        buffer.empty()
+        if len(self._queue) + self._is_writing >= self.options.own_buffers:
+            self.report.dropped += 1
+            return
+        self._queue.append(np.array(words, dtype=np.uint32).reshape(-1, 4))
+        self.report.buffers += 1
+        self.report.most_used = max(self.report.most_used, len(self._queue) + self._is_writing)
+        yield SemPost(self._filled)
+
+    def _buffer(self, index: int) -> Buffer | None:
+        buffers = self.kernel.emitter.buffers
+        if buffers is None:
+            return None
+        return next((b for ring in buffers.rings for b in ring.buffers if b.index == index), None)
+
+    def _dump_ring(self) -> Program:
+        buffers = self.kernel.emitter.buffers
+        for ring in buffers.rings if buffers is not None else ():
+            for buffer in ring.oldest_first():
+                while len(self._queue) + self._is_writing >= self.options.own_buffers:
+                    yield Sleep(1_000_000)
+                yield from self._copy(buffer)
+
+    def _writer(self) -> Program:
+        disk_ns = self.options.disk_ns_per_buffer
+        while True:
+            yield SemWait(self._filled)
+            if not self._queue:
+                break
+            slots = self._queue.popleft()
+            self._is_writing = True
+            yield Compute(20_000)
+            if disk_ns:
+                yield Sleep(disk_ns)
+            self._write(slots)
+            self._is_writing = False
+        yield SemPost(self._drained)
+
+    def _write(self, slots: NDArray[np.uint32]) -> None:
+        if self.output.is_cut:
+            return
+        self.output.write(slots)
+        self.report.slots += len(slots)
+
+    def _finish(self) -> Program:
+        options = self.options
+        if self.kernel.emitter.is_tracing:
+            if options.flushes_at_end and not options.is_ring:
+                yield from self._ask("FLUSHBUFFER")
+            yield from self._ask("STOP")
+        if not options.is_ring:
+            yield from self._take_rest()
+        self.kernel.control.hook = None
+        yield SemPost(self._filled)
+        yield SemWait(self._drained)
+        yield from self._ask("DELALLCLASSES")
+        if not options.keeps_buffers:
+            yield from self._ask("DEALLOCBUFFER")
+        self.is_done = True
+        self.kernel.machine.stop()
+
+    def _take_rest(self) -> Program:
+        """Take the full buffers that still wait, oldest first, up to the number asked for."""
+        buffers = self.kernel.emitter.buffers
+        waiting = [b for ring in buffers.rings for b in ring.buffers if b.is_full] if buffers is not None else []
+        for buffer in sorted(waiting, key=lambda b: b.closed_at):
+            if self.options.iterations and self.report.buffers >= self.options.iterations:
+                return
+            yield from self._copy(buffer)

@@ -1,0 +1,61 @@
+"""What was wrong with a run: programs that misbehaved, deadlocks, threads that wait for nobody."""
+
+from __future__ import annotations
+
+from satview.capture.sim.history import describe
+from satview.capture.sim.machine import Machine
+from satview.capture.sim.objects import lock_state
+from satview.capture.sim.threads import Thread
+
+_SERVICE_STATES = frozenset({"READY", "RUNNING", "DEAD", "RECEIVE", "NANOSLEEP", "INTR", "SIGWAITINFO"})
+
+
+_OURS = frozenset({"procnto-instr", "procnto-smp-instr", "tracelogger"})
+
+
+def _blocked(machine: Machine) -> list[Thread]:
+    return [thread for process in machine.processes.values() if process.short_name not in _OURS
+            for thread in process.threads.values() if thread.state not in _SERVICE_STATES]
+
+
+def _is_at_rest(machine: Machine) -> bool:
+    """Tell whether nothing can ever happen again: no timer, no device, nobody running."""
+    if machine.timers.pending or any(source.is_active for source in machine.sources.values()):
+        return False
+    running = [cpu.thread for cpu in machine.cpus if cpu.thread is not None]
+    return all(thread.is_idle or thread.process.short_name in _OURS for thread in running)
+
+
+def deadlocks(machine: Machine) -> list[list[Thread]]:
+    """Return the rings of threads that wait for each other, each once."""
+    rings: list[list[Thread]] = []
+    seen: set[Thread] = set()
+    for first in _blocked(machine):
+        chain: list[Thread] = []
+        thread: Thread | None = first
+        while thread is not None and thread not in chain and thread not in seen:
+            chain.append(thread)
+            owners = lock_state(thread.waiting_on)
+            thread = owners[0] if owners else None
+        if thread is not None and thread in chain:
+            rings.append(chain[chain.index(thread):])
+        seen.update(chain)
+    return rings
+
+
+def _waits(thread: Thread) -> str:
+    owners = lock_state(thread.waiting_on)
+    whose = f" of {owners[0].label}" if owners else ""
+    place = f" at {thread.place()}" if thread.place() else ""
+    return f"{thread.label}{place} waits for {describe(thread.waiting_on)}{whose}"
+
+
+def findings(machine: Machine) -> list[str]:
+    """Return one sentence for everything that went wrong, naming thread and line."""
+    texts = [str(fault) for fault in machine.faults]
+    texts += ["deadlock: " + ", ".join(_waits(thread) for thread in ring) for ring in deadlocks(machine)]
+    in_ring = {thread for ring in deadlocks(machine) for thread in ring}
+    if _is_at_rest(machine):
+        texts += [f"waits for ever: {_waits(thread)} ({thread.state})" for thread in _blocked(machine)
+                  if thread not in in_ring]
+    return texts

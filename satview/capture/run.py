@@ -1,0 +1,160 @@
+"""Run a workload on a simulated target and save what its tracelogger captures: the door for commands and the GUI."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+from satview.base.errors import UsageError
+from satview.capture.files import CaptureError, KevFile
+from satview.capture.kernel import Kernel
+from satview.capture.logger import SET_UP_PRIORITY, Logger, LoggerOptions, LoggerReport
+from satview.capture.report import findings
+from satview.capture.sim.target import target
+from satview.capture.sim.threads import Body
+from satview.capture.sim.truth import Truth
+from satview.capture.sim.watchdog import Watchdog
+from satview.capture.workloads.registry import Workload, find
+from satview.events.spec import Release
+
+GRACE_S = 5.0        # simulated time a logger gets to write what it has after it was stopped
+NS_PER_S = 1_000_000_000
+
+
+@dataclass(slots=True)
+class CaptureResult:
+    """What a capture produced.
+
+    Attributes:
+        path: The file.
+        slots, buffers: Written.
+        lost_buffers, dropped_events: What the kernel lost because the logger was too slow.
+        duration_ns: Simulated time.
+        findings: What was wrong with the workload or the capture, one sentence each; empty if all is well.
+        was_cancelled: True if the caller stopped it.
+        truth: What really happened, for tests.
+    """
+
+    path: Path
+    slots: int
+    buffers: int
+    lost_buffers: int
+    dropped_events: int
+    duration_ns: int
+    findings: list[str]
+    was_cancelled: bool
+    logger: LoggerReport
+    truth: Truth = field(repr=False, default_factory=Truth)
+
+
+@dataclass(slots=True)
+class Capture:
+    """Everything that decides a capture; all but the workload have defaults.
+
+    Attributes:
+        workload: Name of a workload, path of a Python file with one, or the workload itself.
+        seed: Same seed, same bytes.
+        cpus: 0 = as the workload likes it.
+        sys_release: Exact release within the family, such as `6.2.1`.
+        duration_ns: Simulated time at most; 0 = as the workload likes it.
+        options: Of the logger.
+        control: Program of another process that calls TraceEvent(), for daemon mode.
+        lead_in_ns: Simulated time before the logger starts, so that the programs are up; -1 = as the workload likes it.
+        attributes: Extra header pairs.
+        limit_bytes: Maximum size of the file, 0 = none.
+        patience_s: Real time after which a program that never yields is ended.
+    """
+
+    workload: str | Workload
+    seed: int = 1
+    cpus: int = 0
+    sys_release: str = ""
+    release: Release = Release.QNX_7
+    duration_ns: int = 0
+    options: LoggerOptions = field(default_factory=lambda: LoggerOptions(iterations=0))
+    control: Body | None = None
+    lead_in_ns: int = -1
+    attributes: Sequence[tuple[str, str]] = ()
+    limit_bytes: int = 0
+    patience_s: float = 10.0
+
+
+def run(capture: Capture, path: Path | str, progress: Callable[[float], None] | None = None,
+        cancelled: Callable[[], bool] | None = None, say: Callable[[int, str], None] | None = None,
+        stream: BinaryIO | None = None) -> CaptureResult:
+    """Carry out a capture.
+
+    Args:
+        capture: What to capture.
+        path: The file to write.
+        progress: Called now and then with the share done, 0 to 1.
+        cancelled: Asked now and then; when it says so, the logger gets a SIGINT and writes what it has.
+        say: Called with level and text of console messages.
+        stream: Write there instead of to `path`.
+
+    Raises:
+        UsageError: No such workload, or a number out of range.
+        CaptureError: The file cannot be written. What was written can be opened.
+    """
+    workload = capture.workload if isinstance(capture.workload, Workload) else find(capture.workload)
+    path = Path(path)
+    kernel = Kernel(target(capture.release, capture.cpus or workload.cpus, capture.sys_release), capture.seed)
+    machine = kernel.machine
+    cycles = machine.target.cycles
+    lead_in_ns = capture.lead_in_ns if capture.lead_in_ns >= 0 else workload.lead_in_ns
+    duration_ns = capture.duration_ns or workload.duration_ns
+    if duration_ns < 0 or duration_ns > 86_400 * NS_PER_S:
+        raise UsageError("the duration is more than a day, or negative")
+    begin = machine.now
+    workload.setup(kernel)
+    was_cancelled = False
+
+    def ask() -> bool:
+        nonlocal was_cancelled
+        was_cancelled = was_cancelled or (cancelled is not None and cancelled())
+        return was_cancelled
+
+    end = begin + cycles(lead_in_ns + duration_ns)
+    started = begin + cycles(lead_in_ns)
+    with Watchdog(lambda: machine.steps, capture.patience_s), \
+            KevFile(path, machine.target, started, capture.attributes, capture.limit_bytes, stream) as file:
+        machine.run(begin + cycles(lead_in_ns), ask)
+        logger = Logger(kernel, capture.options, file, say or (lambda _level, _text: None))
+        if capture.control is not None:
+            kernel.spawn("usr/bin/control", capture.control, priority=SET_UP_PRIORITY - 1)
+        share = (lambda now: progress(min(1.0, (now - begin) / max(1, end - begin)))) if progress is not None else None
+        machine.run(end, ask, share)
+        findings_now = findings(machine)
+        lost, dropped = _losses(kernel)
+        _finish(kernel, logger)
+        result = CaptureResult(path, logger.report.slots, logger.report.buffers, lost, dropped,
+                               (machine.now - begin) * NS_PER_S // machine.target.cycles_per_s,
+                               findings_now + logger.report.errors, was_cancelled, logger.report)
+    machine.close()
+    result.truth = machine.truth
+    if progress is not None:
+        progress(1.0)
+    return result
+
+
+def _losses(kernel: Kernel) -> tuple[int, int]:
+    buffers = kernel.emitter.buffers
+    return (buffers.lost_buffers, buffers.dropped_events) if buffers is not None else (0, 0)
+
+
+def _finish(kernel: Kernel, logger: Logger) -> None:
+    """Stop the logger if it still runs, and let it write what it has."""
+    machine = kernel.machine
+    if logger.is_done:
+        return
+    machine.is_stopped = False
+    logger.stop()
+    machine.run(machine.now + machine.target.cycles(int(GRACE_S * NS_PER_S)))
+    if not logger.is_done:
+        logger.report.errors.append(f"the logger did not end within {GRACE_S:g} simulated seconds: higher priorities "
+                                    "leave it no CPU; what it had not written is lost")
+
+
+__all__ = ["Capture", "CaptureError", "CaptureResult", "run"]

@@ -1,0 +1,65 @@
+"""Which function carries out which kernel call."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from satview.capture.sim import calls, channels, interrupts, messages, policies, processes, signals, sync, timers
+
+if TYPE_CHECKING:
+    from satview.capture.sim.machine import Handler
+
+HANDLERS: dict[type, Any] = {
+    calls.MsgSend: messages.msg_send,
+    calls.MsgReceive: messages.msg_receive,
+    calls.MsgReceivePulse: messages.msg_receive,
+    calls.MsgReply: messages.msg_reply,
+    calls.MsgError: messages.msg_error,
+    calls.MsgRead: messages.msg_read,
+    calls.MsgSendPulse: messages.msg_send_pulse,
+    calls.MsgDeliverEvent: messages.msg_deliver_event,
+    calls.ChannelCreate: channels.channel_create,
+    calls.ChannelDestroy: channels.channel_destroy,
+    calls.ConnectAttach: channels.connect_attach,
+    calls.ConnectDetach: channels.connect_detach,
+    calls.MutexLock: sync.mutex_lock,
+    calls.MutexUnlock: sync.mutex_unlock,
+    calls.CondWait: sync.cond_wait,
+    calls.CondSignal: sync.cond_signal,
+    calls.SemWait: sync.sem_wait,
+    calls.SemPost: sync.sem_post,
+    calls.BarrierWait: sync.barrier_wait,
+    calls.RwLockAcquire: sync.rwlock_acquire,
+    calls.RwLockRelease: sync.rwlock_release,
+    calls.Sleep: timers.sleep,
+    calls.TimerTimeout: timers.timer_timeout,
+    calls.TimerCreate: timers.timer_create,
+    calls.TimerSettime: timers.timer_settime,
+    calls.TimerDestroy: timers.timer_destroy,
+    calls.ClockTime: timers.clock_time,
+    calls.InterruptAttach: interrupts.interrupt_attach,
+    calls.InterruptAttachEvent: interrupts.interrupt_attach_event,
+    calls.InterruptDetach: interrupts.interrupt_detach,
+    calls.InterruptWait: interrupts.interrupt_wait,
+    calls.InterruptUnmask: interrupts.interrupt_unmask,
+    calls.ThreadCreate: processes.thread_create,
+    calls.ThreadJoin: processes.thread_join,
+    calls.ThreadName: processes.thread_name,
+    calls.ThreadRunmask: processes.thread_runmask,
+    calls.SchedYield: policies.sched_yield,
+    calls.SchedSet: policies.sched_set,
+    calls.SchedJoinPartition: policies.join_partition,
+    calls.Ring0: processes.ring0,
+    calls.Spawn: processes.ask_manager,
+    calls.WaitPid: processes.ask_manager,
+    calls.SignalKill: signals.signal_kill,
+    calls.SignalAction: signals.signal_action,
+    calls.SignalWaitinfo: signals.signal_waitinfo,
+    calls.SignalSuspend: signals.signal_suspend,
+    signals.HandlerEnd: signals.handler_end,
+}
+
+
+def handlers() -> dict[type, Handler]:
+    """Return a copy of the table, to which a kernel adds its own calls."""
+    return dict(HANDLERS)

@@ -1,0 +1,69 @@
+"""Keeps the truth while a machine runs: opens and closes waits, calls and runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from satview.capture.sim.truth import CallSpan, Run, StateChange, Truth, Wait
+
+if TYPE_CHECKING:
+    from satview.capture.sim.cpu import Cpu
+    from satview.capture.sim.threads import Thread
+
+
+class History:
+    """Writes a `Truth`.
+
+    Attributes:
+        truth: What has been written.
+        caller: pid and tid behind the current TraceEvent().
+    """
+
+    def __init__(self, start_cycles: int) -> None:
+        self.truth = Truth(start=start_cycles)
+        self.caller = (0, 0)
+        self._waits: dict[Thread, Wait] = {}
+        self._calls: dict[Thread, CallSpan] = {}
+
+    def state(self, time: int, thread: Thread, state: str, cpu: int) -> None:
+        """Note a change of state."""
+        self.truth.states.append(StateChange(time, (thread.process.pid, thread.tid), state, cpu, thread.priority))
+
+    def call_begins(self, time: int, thread: Thread, name: str) -> None:
+        """Note the entry of a kernel call."""
+        span = self._calls[thread] = CallSpan((thread.process.pid, thread.tid), name, time)
+        self.truth.calls.append(span)
+
+    def call_ends(self, time: int, thread: Thread, error: int) -> None:
+        """Note its exit."""
+        span = self._calls.pop(thread, None)
+        if span is not None:
+            span.exit, span.error = time, error
+
+    def wait_begins(self, time: int, thread: Thread, state: str, on: Any, owners: tuple[Thread, ...]) -> None:
+        """Note that a thread is blocked."""
+        whose = tuple((owner.process.pid, owner.tid) for owner in owners)
+        wait = Wait((thread.process.pid, thread.tid), state, describe(on), whose, time)
+        self._waits[thread] = wait
+        self.truth.waits.append(wait)
+
+    def wait_ends(self, time: int, thread: Thread, outcome: str, waker: Thread | None) -> None:
+        """Note that it is not any more."""
+        wait = self._waits.pop(thread, None)
+        if wait is not None:
+            wait.end = time
+            wait.outcome = outcome
+            wait.waker = (waker.process.pid, waker.tid) if waker is not None else None
+
+    def ran(self, cpu: Cpu, thread: Thread, start: int, end: int) -> None:
+        """Note that a thread had a CPU."""
+        self.truth.runs.append(Run(cpu.index, (thread.process.pid, thread.tid), start, end))
+
+    def mark(self, time: int, code: int) -> None:
+        """Note a user event."""
+        self.truth.marks.append((time, code, self.caller))
+
+
+def describe(thing: Any) -> str:
+    """Return a short name of what somebody waits for."""
+    return str(getattr(thing, "label", thing))

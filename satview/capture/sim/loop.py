@@ -1,0 +1,115 @@
+"""Simulated time: a clock that only moves forward, a heap of what happens next, and lengths that vary by seed."""
+
+from __future__ import annotations
+
+import heapq
+import random
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from satview.capture.sim.target import Target
+
+if TYPE_CHECKING:
+    from satview.capture.sim.cpu import Cpu
+
+Action = Callable[[Any], None]
+_JITTER = 4096
+EVENT_NS = (60, 260)      # what one event costs, about that of a 2.5 GHz machine
+SLOT_NS = 25
+_POLL = 0x3FF
+
+
+class EventLoop:
+    """Clock and heap of a machine.
+
+    Attributes:
+        now: Cycles; the stamp of the last event, or later.
+        deferred: Kernel work that interrupts left behind, to be done once the kernel is free.
+        nesting: Above 0 inside an interrupt that came between two slots.
+        service, due: The actions of hardware interrupts, which may come between two slots.
+    """
+
+    def __init__(self, target: Target, seed: int, start_cycles: int) -> None:
+        self.target = target
+        self.random = random.Random(seed)  # noqa: S311  -- repeatable, not secret
+        self.now = start_cycles
+        self.deferred: deque[tuple[Cpu, Callable[[Cpu], None]]] = deque()
+        self.nesting = 0
+        self.is_stopped = False
+        self.service: Action = lambda _source: None
+        self.due: Action = lambda _source: None
+        self._heap: list[tuple[int, int, Action, Any]] = []
+        self._sequence = 0
+        self._jitter = [self.random.random() for _ in range(_JITTER)]
+        self._jitter_at = 0
+        self._event_cost = self.bounds(EVENT_NS)
+        self._slot_cycles = max(1, target.cycles(SLOT_NS))
+
+    def bounds(self, ns: tuple[int, int]) -> tuple[int, int]:
+        """Return (lowest, spread) in cycles of a range in nanoseconds."""
+        low = max(1, self.target.cycles(ns[0]))
+        return low, max(1, self.target.cycles(ns[1]) - low)
+
+    def vary(self, cost: tuple[int, int]) -> int:
+        """Return a length between the bounds (lowest, spread) in cycles."""
+        self._jitter_at = at = (self._jitter_at + 1) % _JITTER
+        return cost[0] + int(cost[1] * self._jitter[at])
+
+    def stamp(self) -> int:
+        """Move the clock past one event and return its time; no two are equal."""
+        self.now += self.vary(self._event_cost)
+        return self.now
+
+    def spend(self, ns: int) -> None:
+        """Let the kernel work for a time."""
+        self.now += self.target.cycles(ns)
+
+    def at(self, time: int, action: Action, argument: Any = None) -> None:
+        """Call `action(argument)` at a time."""
+        self._sequence += 1
+        heapq.heappush(self._heap, (time, self._sequence, action, argument))
+
+    def kernel_entry(self, cpu: Cpu, work: Callable[[Cpu], None]) -> None:
+        """Do kernel work on a CPU; the machine knows how."""
+        raise NotImplementedError
+
+    def run(self, until: int, cancelled: Callable[[], bool] | None = None,
+            progress: Callable[[int], None] | None = None) -> None:
+        """Simulate up to a time, until nothing can happen any more, or until `stop()`."""
+        heap, pop = self._heap, heapq.heappop
+        count = 0
+        while heap and not self.is_stopped:
+            if heap[0][0] > until:
+                break
+            time, _, action, argument = pop(heap)
+            self.now = max(self.now, time)
+            action(argument)
+            while self.deferred:
+                cpu, work = self.deferred.popleft()
+                self.kernel_entry(cpu, work)
+            count += 1
+            if not count & _POLL:
+                if progress is not None:
+                    progress(self.now)
+                if cancelled is not None and cancelled():
+                    break
+        self.now = max(self.now, until) if not self.is_stopped else self.now
+
+    def stop(self) -> None:
+        """End `run()` after the current operation."""
+        self.is_stopped = True
+
+    def poll_nested(self) -> None:
+        """Take hardware interrupts that are due now; called between the slots of a long event, where they may come."""
+        self.now += self._slot_cycles
+        if self.nesting:
+            return
+        heap = self._heap
+        while heap and heap[0][0] <= self.now and heap[0][2] in (self.service, self.due):
+            _, _, action, source = heapq.heappop(heap)
+            self.nesting += 1
+            try:
+                action(source)
+            finally:
+                self.nesting -= 1

@@ -1,0 +1,327 @@
+"""The machine: clock, CPUs, event heap, and the way of every thread into the kernel and out again.
+
+One kernel operation happens at a time (QNX up to 7.x holds one kernel lock), so the clock that stamps events only moves
+forward; CPUs overlap in user code. What an event costs does not depend on whether it is recorded: the same seed gives
+the same history under every filter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from satview.capture.sim import processes, signals, timers
+from satview.capture.sim.calls import Call, Compute
+from satview.capture.sim.cpu import Cpu
+from satview.capture.sim.errors import Errno, QnxError, WorkloadError
+from satview.capture.sim.history import History
+from satview.capture.sim.loop import EventLoop
+from satview.capture.sim.scheduler import Scheduler
+from satview.capture.sim.target import Target
+from satview.capture.sim.threads import ANY_CPU, Partition, Policy, Process, Program, Thread
+from satview.capture.sim.watchdog import Stuck
+
+if TYPE_CHECKING:
+    from satview.capture.sim.interrupts import Interrupts, InterruptSource
+    from satview.capture.sim.recorder import Recorder
+    from satview.capture.sim.truth import Truth
+
+Handler = Callable[["Machine", Cpu, Thread, Any], None]
+# Costs in nanoseconds, about those of a 2.5 GHz machine.
+SWITCH_NS = (300, 900)
+USER_NS = (150, 900)
+IPI_NS = (900, 2200)
+
+
+class Machine(EventLoop):
+    """A target that runs programs.
+
+    Args:
+        target: Release, CPUs, clock.
+        seed: Of everything that varies.
+        recorder: Gets every event.
+        handlers: Kernel call class to the function that carries it out.
+        start_cycles: Counter value at which the simulation begins.
+    """
+
+    def __init__(self, target: Target, seed: int, recorder: Recorder, handlers: dict[type, Handler],
+                 start_cycles: int = 0) -> None:
+        super().__init__(target, seed, start_cycles)
+        self.record = recorder
+        self.handlers = handlers
+        self.cpus = [Cpu(i) for i in range(target.cpus)]
+        self.processes: dict[int, Process] = {}
+        self.partitions: list[Partition] = []
+        self.history = History(start_cycles)
+        self.scheduler = Scheduler(self)
+        self.sources: dict[int, InterruptSource] = {}
+        self.timers: timers.Timers
+        self.interrupts: Interrupts
+        self.faults: list[WorkloadError] = []
+        self.steps = 0
+        self._user_cost = self.bounds(USER_NS)
+        self._switch_cost = self.bounds(SWITCH_NS)
+        self._ipi_cost = self.bounds(IPI_NS)
+
+    @property
+    def truth(self) -> Truth:
+        """What really happened so far."""
+        return self.history.truth
+
+    def post_signal(self, cpu: Cpu, process: Process, target: Thread | None, signo: int, code: int) -> None:
+        """Send a signal; here so that messages need not know signals."""
+        signals.post(self, cpu, process, target, signo, code)
+
+    def stop_waiting(self, cpu: Cpu, thread: Thread) -> None:
+        """Take a thread that is about to die out of whatever it waits for."""
+        if thread.state not in ("READY", "RUNNING", "DEAD"):
+            timers.unblock(self, cpu, thread, Errno.EINTR, "dead")
+
+    def finish_silently(self, thread: Thread) -> None:
+        """End the call a thread is in, with its exit event, but without going back to its program."""
+        call, thread.call = thread.call, None
+        time = self.stamp()
+        self.history.call_ends(time, thread, thread.exit_error)
+        if call is not None:
+            self.record.kernel_exit(max(thread.cpu, 0), time, thread, call)
+
+    # Into the kernel and out
+
+    def kernel_entry(self, cpu: Cpu, work: Callable[[Cpu], None]) -> None:
+        """Interrupt the user code of a CPU, do kernel work there, and go on with whoever is due."""
+        self.hold(cpu)
+        work(cpu)
+        self.leave(cpu)
+
+    def hold(self, cpu: Cpu) -> None:
+        """Stop the user code of a CPU and note how much of it is left."""
+        cpu.token += 1
+        thread = cpu.thread
+        if thread is not None and cpu.until is not None:
+            thread.remaining = max(0, cpu.until - self.now)
+
+    def leave(self, cpu: Cpu) -> None:
+        """Give the CPU to the thread that is due and let its user code go on."""
+        self.scheduler.dispatch(cpu)
+        thread = cpu.thread
+        if thread is None:
+            raise AssertionError(f"CPU {cpu.index} without a thread")
+        if thread.call is not None:
+            self._finish(cpu, thread)
+        if thread.pending_signals:
+            signals.deliver(self, cpu, thread)
+        if thread.remaining is None:
+            cpu.until = None
+            return
+        cpu.until = self.now + thread.remaining
+        self.at(cpu.until, self._step, (cpu, cpu.token))
+
+    def _finish(self, cpu: Cpu, thread: Thread) -> None:
+        """Complete the call a thread is in: what remains to be done on its own CPU, then the exit event."""
+        if thread.finish is not None:
+            finish, thread.finish = thread.finish, None
+            finish()
+        call, thread.call = thread.call, None
+        if call is None:
+            thread.remaining = self.vary(self._user_cost) if thread.remaining == 0 else thread.remaining
+            return
+        time = self.stamp()
+        self.history.call_ends(time, thread, thread.exit_error)
+        self.record.kernel_exit(cpu.index, time, thread, call)
+        thread.remaining = self.vary(self._user_cost)
+
+    def _step(self, argument: tuple[Cpu, int]) -> None:
+        """The user code of a CPU has come to its next call."""
+        cpu, token = argument
+        thread = cpu.thread
+        if token != cpu.token or thread is None:
+            return
+        cpu.token += 1
+        thread.remaining = 0
+        self.steps += 1
+        item = self._resume(thread)
+        if type(item) is Compute:
+            thread.remaining = self.target.cycles(item.ns)
+            cpu.until = self.now + thread.remaining
+            self.at(cpu.until, self._step, (cpu, cpu.token))
+            return
+        if item is not None:
+            self.call(cpu, thread, item)
+        else:
+            processes.end_of_program(self, cpu, thread)
+        self.leave(cpu)
+
+    def _resume(self, thread: Thread) -> Any:
+        """Return the next thing the program yields; None when it has ended, by itself or by its own fault."""
+        value, error = thread.value, thread.error
+        thread.value = thread.error = None
+        try:
+            item = thread.generator.throw(error) if error is not None else thread.generator.send(value)
+        except StopIteration as end:
+            thread.exit_value = end.value
+            if thread.signal_frames:
+                return signals.HandlerEnd()
+            return None
+        except Stuck as stuck:
+            self.fault(thread, "ran for long without a kernel call or Compute; was ended", place_of(stuck))
+            return None
+        except Exception as fault:  # noqa: BLE001  -- whatever a workload raises ends that thread, not the simulation
+            self.fault(thread, f"raised {type(fault).__name__}: {fault}", place_of(fault))
+            return None
+        if isinstance(item, (Call, Compute)):
+            return item
+        self.fault(thread, f"yielded {item!r:.80}, which is no kernel call", thread.place())
+        thread.generator.close()
+        return None
+
+    def fault(self, thread: Thread, what: str, place: str) -> None:
+        """Note what a program did wrong."""
+        self.faults.append(WorkloadError(thread.label, place, what))
+
+    def call(self, cpu: Cpu, thread: Thread, call: Any) -> None:
+        """Carry out a kernel call of the thread that runs on a CPU."""
+        handler = self.handlers.get(type(call))
+        if handler is None:
+            self.fault(thread, f"yielded {type(call).__name__}, which this kernel does not know", thread.place())
+            self.fail(thread, Errno.ENOSYS)
+            return
+        thread.exit_values = {}
+        thread.exit_error = 0
+        handler(self, cpu, thread, call)
+
+    def enter(self, cpu: Cpu, thread: Thread, call: Call) -> None:
+        """Emit the entry of a call; handlers do it, as some calls never reach the kernel."""
+        thread.call = call
+        time = self.stamp()
+        self.history.call_begins(time, thread, call.name)
+        self.record.kernel_enter(cpu.index, time, thread, call)
+
+    def interrupted(self, cpu: Cpu, thread: Thread) -> None:
+        """End the call a thread is in without an exit event: its arguments are gone."""
+        call, thread.call = thread.call, None
+        thread.finish = None
+        if call is None:
+            return
+        time = self.stamp()
+        self.history.call_ends(time, thread, int(Errno.EINTR))
+        self.record.kernel_interrupted(cpu.index, time, thread, call)
+
+    @staticmethod
+    def complete(thread: Thread, value: Any = 0, **values: int) -> None:
+        """Set the outcome of the call a thread is in; `values` are those of the exit event."""
+        thread.value = value
+        thread.error = None
+        thread.exit_error = 0
+        thread.exit_values = values
+
+    @staticmethod
+    def fail(thread: Thread, number: Errno, detail: str = "") -> None:
+        """Let the call a thread is in fail."""
+        thread.value = None
+        thread.error = QnxError(number, detail)
+        thread.exit_error = int(number)
+
+    # States
+
+    def set_state(self, cpu: Cpu, thread: Thread, state: str, on_cpu: int | None = None) -> int:
+        """Enter a state and emit it; return its time."""
+        thread.state = state
+        index = cpu.index if on_cpu is None else on_cpu
+        time = self.stamp()
+        self.history.state(time, thread, state, index)
+        self.record.thread_state(index, time, thread)
+        return time
+
+    def block(self, cpu: Cpu, thread: Thread, state: str, on: Any, owners: tuple[Thread, ...] = ()) -> None:
+        """Block the thread that runs on a CPU; the CPU is free afterwards."""
+        thread.waiting_on = on
+        self.scheduler.release(cpu, thread)
+        time = self.set_state(cpu, thread, state)
+        self.history.wait_begins(time, thread, state, on, owners)
+        if thread.timeout_ns is not None and state in thread.timeout_states:
+            self.timers.arm_timeout(thread)
+        elif state not in ("REPLY", "SEND"):
+            thread.timeout_ns = None
+
+    def change_wait(self, cpu: Cpu, thread: Thread, state: str, on: Any, owners: tuple[Thread, ...],
+                    waker: Thread | None = None) -> None:
+        """Let a blocked thread go from one wait into the next (SEND to REPLY, CONDVAR to MUTEX)."""
+        thread.waiting_on = on
+        time = self.set_state(cpu, thread, state)
+        self.history.wait_ends(time, thread, "ok", waker)
+        self.history.wait_begins(time, thread, state, on, owners)
+
+    def wake(self, cpu: Cpu, thread: Thread, waker: Thread | None = None, outcome: str = "ok",
+             handoff: bool = False) -> None:
+        """Make a blocked thread ready; the outcome of its call is already set."""
+        thread.waiting_on = None
+        thread.timeout_ns = None
+        thread.timeout_token += 1
+        if handoff and cpu.thread is None and cpu.handoff is None and thread.runmask >> cpu.index & 1:
+            cpu.handoff = thread
+            self.history.wait_ends(self.now, thread, outcome, waker)
+            return
+        time = self.scheduler.make_ready(cpu, thread)
+        self.history.wait_ends(time, thread, outcome, waker)
+
+    def switch_cost(self) -> None:
+        """Spend what a context switch takes."""
+        self.now += self.vary(self._switch_cost)
+
+    def send_ipi(self, cpu: Cpu, priority: int) -> None:
+        """Ask another CPU to look at the ready queue."""
+        cpu.claimed = max(cpu.claimed, priority)
+        if not cpu.ipi_pending:
+            cpu.ipi_pending = True
+            self.at(self.now + self.vary(self._ipi_cost), self._ipi, cpu)
+
+    def _ipi(self, cpu: Cpu) -> None:
+        cpu.ipi_pending = False
+        cpu.claimed = -1
+        self.hold(cpu)
+        if cpu.thread is not None:
+            self.record.ipi(cpu.index, self.stamp(), cpu.thread)
+        self.leave(cpu)
+
+    # Threads and processes
+
+    def add_process(self, name: str, parent: int = 0, bits: int = 0, pid: int = 0,
+                    partition: Partition | None = None) -> Process:
+        """Add a process without threads."""
+        pid = pid or self._new_pid()
+        bits = bits or (64 if self.target.is_64bit else 32)
+        if partition is None and self.partitions:
+            partition = self.partitions[0]
+        process = Process(pid, parent, name, bits, partition)
+        self.processes[pid] = process
+        return process
+
+    def _new_pid(self) -> int:
+        """Return a number as QNX makes them: index in the low bits, a growing count above, so none comes back soon."""
+        index = len(self.processes) + 1
+        return index if index < 4 else index + 4096 * (index + self.random.randrange(1, 30))
+
+    def add_thread(self, process: Process, generator: Program, priority: int, policy: Policy = Policy.RR,
+                   name: str = "", runmask: int = ANY_CPU) -> Thread:
+        """Add a thread to a process; it is nowhere until it is made ready."""
+        thread = Thread(process, process.next_tid, generator, priority, policy, name, runmask)
+        process.next_tid += 1
+        process.threads[thread.tid] = thread
+        return thread
+
+    def close(self) -> None:
+        """Write down what is still open: who runs now."""
+        for cpu in self.cpus:
+            if cpu.thread is not None:
+                self.history.ran(cpu, cpu.thread, cpu.thread.run_since, self.now)
+        self.truth.end = self.now
+
+
+def place_of(fault: BaseException) -> str:
+    """Return file and line where an exception began, `name.py:12`."""
+    trace = fault.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is None:
+        return ""
+    return f"{trace.tb_frame.f_code.co_filename.replace(chr(92), '/').rsplit('/', 1)[-1]}:{trace.tb_lineno}"

@@ -1,0 +1,67 @@
+"""What a machine needs of whoever records its events."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from satview.capture.sim.calls import Call, Sigevent
+    from satview.capture.sim.threads import Partition, Process, Thread
+
+
+class Recorder(Protocol):
+    """Gets every event with its CPU and time (cycles); whether it is written down is the recorder's affair."""
+
+    def kernel_enter(self, cpu: int, time: int, thread: Thread, call: Call) -> None:
+        """A kernel call begins."""
+
+    def kernel_exit(self, cpu: int, time: int, thread: Thread, call: Call) -> None:
+        """A kernel call ends; its outcome stands in the thread."""
+
+    def kernel_interrupted(self, cpu: int, time: int, thread: Thread, call: Call) -> None:
+        """A kernel call ends without its arguments."""
+
+    def thread_state(self, cpu: int, time: int, thread: Thread) -> None:
+        """A thread enters the state it now has."""
+
+    def thread_life(self, cpu: int, time: int, thread: Thread, event: str) -> None:
+        """CREATE or DESTROY of a thread."""
+
+    def thread_name(self, cpu: int, time: int, thread: Thread) -> None:
+        """A thread has been named."""
+
+    def process_life(self, cpu: int, time: int, process: Process, event: str) -> None:
+        """PROCCREATE, PROCCREATE_NAME, PROCDESTROY or PROCDESTROY_NAME."""
+
+    def comm(self, cpu: int, time: int, event: str, words: tuple[int, ...], pid: int, tid: int) -> None:
+        """A message, pulse or signal; pid and tid are those that filters ask for, tid 0 for the kernel's pulses."""
+
+    def interrupt_enter(self, cpu: int, time: int, vector: int, address: int) -> None:
+        """An interrupt begins."""
+
+    def interrupt_exit(self, cpu: int, time: int, vector: int, kernel_flags: int) -> None:
+        """An interrupt ends."""
+
+    def handler_enter(self, cpu: int, time: int, process: Process, vector: int, address: int) -> None:
+        """An interrupt handler begins."""
+
+    def handler_exit(self, cpu: int, time: int, vector: int, event: Sigevent | None) -> None:
+        """An interrupt handler ends and returns an event, or none."""
+
+    def deliver_interrupt(self, cpu: int, time: int, ident: int) -> None:
+        """8.0: an interrupt is delivered to its service thread."""
+
+    def timer(self, cpu: int, time: int, thread: Thread, ident: int, flags: int) -> None:
+        """A timer has expired (7.x on)."""
+
+    def ipi(self, cpu: int, time: int, thread: Thread) -> None:
+        """An inter-processor interrupt has come."""
+
+    def partition_bankrupt(self, cpu: int, time: int, thread: Thread, partition: Partition) -> None:
+        """A critical thread has used up its partition's critical budget."""
+
+    def path(self, cpu: int, time: int, thread: Thread, text: str) -> None:
+        """A path name is resolved."""
+
+    def service_thread(self, cpu: int, time: int, thread: Thread, ident: int, interrupt_cpu: int) -> None:
+        """8.0: a thread has become the service thread of an interrupt."""

@@ -1,0 +1,232 @@
+"""Who runs: ready queues by priority, preemption, hand-off, time slices, sporadic budgets, CPU affinity, partitions."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+from satview.capture.sim.threads import Policy, Thread
+
+if TYPE_CHECKING:
+    from satview.capture.sim.cpu import Cpu
+    from satview.capture.sim.machine import Machine
+    from satview.capture.sim.partitions import PartitionScheduler
+
+PRIORITIES = 256
+SLICE_TICKS = 4
+
+
+class ReadyQueue:
+    """Threads that could run, one queue per priority, and a bit per queue that is not empty."""
+
+    def __init__(self) -> None:
+        self._queues: list[deque[Thread]] = [deque() for _ in range(PRIORITIES)]
+        self._bits = 0
+
+    def push(self, thread: Thread, in_front: bool = False) -> None:
+        """Add a thread at the end of its priority's queue, or in front if it lost the CPU to a higher one."""
+        queue = self._queues[thread.priority]
+        if in_front:
+            queue.appendleft(thread)
+        else:
+            queue.append(thread)
+        self._bits |= 1 << thread.priority
+
+    def remove(self, thread: Thread) -> None:
+        """Take a thread out."""
+        queue = self._queues[thread.priority]
+        queue.remove(thread)
+        if not queue:
+            self._bits &= ~(1 << thread.priority)
+
+    def best(self, cpu: int, partitions: PartitionScheduler | None = None, above: int = -1) -> Thread | None:
+        """Return the thread that should have a CPU next, None if none above a priority may run there."""
+        bits = self._bits >> (above + 1) << (above + 1)
+        while bits:
+            priority = bits.bit_length() - 1
+            for thread in self._queues[priority]:
+                if thread.runmask >> cpu & 1 and (partitions is None or partitions.may_run(thread)):
+                    return thread
+            bits ^= 1 << priority
+        return None
+
+
+class Scheduler:
+    """Decides for a machine which thread has which CPU."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self.ready = ReadyQueue()
+        self.partitions: PartitionScheduler | None = None
+
+    def _choose(self, cpu: Cpu) -> Thread | None:
+        if self.partitions is None:
+            return self.ready.best(cpu.index)
+        chosen = self.ready.best(cpu.index, self.partitions)
+        if chosen is None or chosen.is_idle:
+            return self.ready.best(cpu.index)   # free time: budgets do not matter while nobody with budget wants it
+        return chosen
+
+    def _beats(self, new: Thread, old: Thread, is_yielding: bool) -> bool:
+        if self.partitions is not None and not old.is_idle:
+            may_new, may_old = self.partitions.may_run(new), self.partitions.may_run(old)
+            if may_new != may_old:
+                return may_new and not new.is_idle
+        return new.priority > old.priority or (is_yielding and new.priority == old.priority)
+
+    def dispatch(self, cpu: Cpu) -> None:
+        """Switch a CPU to the thread that is due there, if that is not the one it has."""
+        machine, old = self.machine, cpu.thread
+        best = self._choose(cpu)
+        handed, cpu.handoff = cpu.handoff, None
+        if handed is not None:
+            if best is not None and self._beats(best, handed, False):
+                self.make_ready(cpu, handed)
+            else:
+                best = handed
+        is_yielding, cpu.is_yielding = cpu.is_yielding, False
+        if old is not None:
+            if best is None or not self._beats(best, old, is_yielding):
+                if best is handed and handed is not None:
+                    self.make_ready(cpu, handed)
+                return
+            self.release(cpu, old)
+            machine.set_state(cpu, old, "READY")
+            self.ready.push(old, in_front=not is_yielding)
+        if best is None:
+            raise AssertionError(f"no thread for CPU {cpu.index}")
+        if best is not handed:
+            self.ready.remove(best)
+        self._start(cpu, best)
+        if old is not None and not old.is_idle:
+            self._place(cpu, old)
+
+    def _start(self, cpu: Cpu, thread: Thread) -> None:
+        machine = self.machine
+        machine.switch_cost()
+        cpu.thread = thread
+        thread.cpu = thread.last_cpu = cpu.index
+        thread.run_since = machine.set_state(cpu, thread, "RUNNING")
+        thread.slice_ticks = 0
+        if thread.sporadic is not None and thread.sporadic.active_since is None:
+            thread.sporadic.active_since = thread.run_since
+
+    def release(self, cpu: Cpu, thread: Thread) -> None:
+        """Take the CPU from the thread that has it; its new state follows at once."""
+        machine = self.machine
+        cpu.thread = None
+        thread.cpu = -1
+        machine.history.ran(cpu, thread, thread.run_since, machine.now)
+        used = machine.now - thread.run_since
+        if thread.sporadic is not None:
+            self._charge_sporadic(thread, used)
+        if self.partitions is not None and not thread.is_idle:
+            self.partitions.charge(cpu, thread, thread.run_since, machine.now)
+
+    def make_ready(self, cpu: Cpu, thread: Thread) -> int:
+        """Put a thread into its queue and find it a CPU; return the time of the event."""
+        time = self.machine.set_state(cpu, thread, "READY")
+        self.ready.push(thread)
+        self._place(cpu, thread)
+        return time
+
+    def forget(self, thread: Thread) -> None:
+        """Take a ready thread out of its queue, as it dies."""
+        for cpu in self.machine.cpus:
+            if cpu.handoff is thread:
+                cpu.handoff = None
+                return
+        self.ready.remove(thread)
+
+    def _place(self, here: Cpu, thread: Thread) -> None:
+        """Interrupt another CPU that does something less urgent, unless this one will take the thread itself."""
+        if here.thread is None and thread.runmask >> here.index & 1 and here.handoff is None:
+            return
+        best, best_key = None, (thread.priority, True)
+        for cpu in self.machine.cpus:
+            if not thread.runmask >> cpu.index & 1:
+                continue
+            running = cpu.thread.priority if cpu.thread is not None else thread.priority
+            if cpu.thread is None and cpu.handoff is not None:
+                running = cpu.handoff.priority
+            key = (max(running, cpu.claimed), cpu.index != thread.last_cpu)
+            if key < best_key:
+                best, best_key = cpu, key
+        if best is not None and best is not here and best_key[0] < thread.priority:
+            self.machine.send_ipi(best, thread.priority)
+
+    def set_priority(self, cpu: Cpu, thread: Thread, priority: int) -> None:
+        """Change an effective priority; a ready or running thread shows it by a new event, a blocked one has it."""
+        priority = max(1, min(PRIORITIES - 1, priority))
+        if priority == thread.priority:
+            return
+        if thread.state == "READY" and not any(c.handoff is thread for c in self.machine.cpus):
+            self.ready.remove(thread)
+            thread.priority = priority
+            self.make_ready(cpu, thread)
+            return
+        falls = priority < thread.priority
+        thread.priority = priority
+        if thread.state == "RUNNING" and thread.cpu >= 0:
+            self.machine.set_state(cpu, thread, "RUNNING", on_cpu=thread.cpu)
+            if falls and thread.cpu != cpu.index:
+                self.machine.send_ipi(self.machine.cpus[thread.cpu], -1)
+
+    def tick(self, here: Cpu) -> None:
+        """Account for one tick on all CPUs: slices of round robin, sporadic budgets, partitions."""
+        machine = self.machine
+        for cpu in machine.cpus:
+            thread = cpu.thread
+            if thread is None or thread.is_idle:
+                continue
+            must_look = False
+            if thread.sporadic is not None:
+                self._charge_running(cpu, thread)
+                must_look = True
+            if thread.policy in (Policy.RR, Policy.OTHER):
+                thread.slice_ticks += 1
+                rival = self.ready.best(cpu.index, above=thread.priority - 1)
+                if thread.slice_ticks >= SLICE_TICKS and rival is not None:
+                    thread.slice_ticks = 0
+                    cpu.is_yielding = must_look = True
+            if self.partitions is not None:
+                self.partitions.charge_running(cpu, thread)
+                must_look = must_look or not self.partitions.may_run(thread)
+            if must_look and cpu is not here:
+                machine.send_ipi(cpu, -1)
+
+    # Sporadic scheduling
+
+    def _charge_running(self, cpu: Cpu, thread: Thread) -> None:
+        now = self.machine.now
+        self.machine.history.ran(cpu, thread, thread.run_since, now)
+        self._charge_sporadic(thread, now - thread.run_since)
+        thread.run_since = now
+        if thread.sporadic is not None and thread.sporadic.left <= 0 and thread.priority > thread.sporadic.low:
+            thread.base_priority = thread.sporadic.low
+            self.set_priority(cpu, thread, thread.sporadic.low)
+
+    def _charge_sporadic(self, thread: Thread, used: int) -> None:
+        account = thread.sporadic
+        if account is None or thread.priority <= account.low:
+            return
+        used = min(used, account.left)
+        account.left -= used
+        since, account.active_since = account.active_since, None
+        if used > 0 and since is not None and account.pending < account.max_replenishments:
+            account.pending += 1
+            self.machine.at(since + account.period, self._replenish, (thread, used))
+        if account.left <= 0:
+            thread.base_priority = account.low
+
+    def _replenish(self, argument: tuple[Thread, int]) -> None:
+        thread, amount = argument
+        account = thread.sporadic
+        if account is None or thread.state == "DEAD":
+            return
+        account.pending -= 1
+        account.left = min(account.budget, account.left + amount)
+        if thread.base_priority < account.high:
+            thread.base_priority = account.high
+            here = self.machine.cpus[max(thread.last_cpu, 0)]
+            self.machine.kernel_entry(here, lambda cpu: self.set_priority(cpu, thread, account.high))

@@ -1,0 +1,89 @@
+"""What differs between the targets: release, clock, buffers, which events the kernel has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from satview.base.errors import UsageError
+from satview.events.catalogue import release_of
+from satview.events.spec import Release
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One simulated target.
+
+    Source of the figures: kernel event trace format, sections 4 to 6; capture side, section 4.
+
+    Attributes:
+        release: Key of the tables.
+        sys_release: Text for TRACE_SYS_RELEASE.
+        machine: Text for TRACE_MACHINE.
+        cycles_per_s: Rate of the counter behind the stamps.
+        cpus: 1 to 64.
+        slots_per_buffer: Slots that fit a 16 KiB kernel buffer behind its header.
+        mark_linear, mark_ring: Slots at which a buffer is closed.
+        tick_ns: Period of the clock interrupt; timers expire with it. 0 = no tick, timers are exact.
+        time_read_early: True if the TIME payload was read some cycles before the slot's stamp.
+        has_buffer_end: Buffers end with BUFFER_END, and belong to one CPU each.
+        has_handlers: Interrupt handlers and event handlers exist (gone in 8.0).
+        is_64bit: Kernel and, unless a process says otherwise, programs are 64-bit.
+        big_endian: Byte order of 64-bit payload values and of the file.
+    """
+
+    release: Release
+    sys_release: str
+    machine: str
+    cycles_per_s: int
+    cpus: int
+    slots_per_buffer: int
+    mark_linear: int
+    mark_ring: int
+    tick_ns: int = 1_000_000
+    time_read_early: bool = False
+    has_buffer_end: bool = False
+    has_handlers: bool = True
+    is_64bit: bool = True
+    big_endian: bool = False
+
+    @property
+    def is_old(self) -> bool:
+        """True before 6.4: no BUFFER and handler events, INTENTER tells the kernel state, insertions show as calls."""
+        return self.release == Release.QNX_6 and self.sys_release < "6.4"
+
+    def cycles(self, ns: int) -> int:
+        """Return nanoseconds as cycles, rounded down, at least 0."""
+        return max(0, ns * self.cycles_per_s // 1_000_000_000)
+
+
+_BASE: Final = {
+    Release.QNX_6: Target(Release.QNX_6, "6.4.1", "x86pc", 736_629_000, 1, 1014, 714, 963,
+                          time_read_early=True, is_64bit=False),
+    Release.QNX_6_6: Target(Release.QNX_6_6, "6.6.0", "x86pc", 1_596_000_000, 1, 1014, 709, 963, is_64bit=False),
+    Release.QNX_7: Target(Release.QNX_7, "7.1.0", "x86pc", 2_592_000_000, 1, 1012, 708, 911),
+    Release.QNX_8: Target(Release.QNX_8, "8.0.0", "x86pc", 2_592_000_000, 1, 1011, 707, 909,
+                          tick_ns=0, has_buffer_end=True, has_handlers=False),
+}
+MAX_CPUS: Final = 64
+
+
+def target(release: Release, cpus: int = 1, sys_release: str = "") -> Target:
+    """Return the target of a release with that many CPUs.
+
+    Args:
+        release: Which tables.
+        cpus: 1 to 64.
+        sys_release: Exact release, such as `6.2.1`; empty = the usual one.
+
+    Raises:
+        UsageError: No such target, or not 1 to 64 CPUs.
+    """
+    if release not in _BASE:
+        raise UsageError(f"no target for release {release}; there are {', '.join(_BASE)}")
+    if not 1 <= cpus <= MAX_CPUS:
+        raise UsageError(f"{cpus} CPUs: a target has 1 to {MAX_CPUS}")
+    base = _BASE[release]
+    if sys_release and release_of(sys_release) is not release:
+        raise UsageError(f"{sys_release} is not a release of the {release} family")
+    return replace(base, cpus=cpus, sys_release=sys_release or base.sys_release)

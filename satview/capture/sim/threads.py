@@ -1,0 +1,210 @@
+"""Processes, threads, channels and connections: the plain records the kernel works on."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from satview.capture.sim.calls import Call, Sigevent
+    from satview.capture.sim.timers import Timer
+
+Program = Generator[Any, Any, Any]
+Body = Callable[..., Program]
+ANY_CPU = (1 << 64) - 1
+IDLE_PRIORITY = 0
+
+
+class Policy(IntEnum):
+    """Scheduling policies with their numbers on the wire."""
+
+    FIFO = 1
+    RR = 2
+    OTHER = 3
+    SPORADIC = 4
+
+
+class Partition:
+    """A scheduler partition: a share of the CPU over a sliding window."""
+
+    __slots__ = ("bankruptcies", "budget_percent", "critical_ms", "critical_used", "ident", "name", "used",
+                 "used_total")
+
+    def __init__(self, ident: int, name: str, budget_percent: int, critical_ms: int = 0) -> None:
+        self.ident = ident
+        self.name = name
+        self.budget_percent = budget_percent
+        self.critical_ms = critical_ms
+        self.used: deque[tuple[int, int]] = deque()   # (when, cycles) inside the window
+        self.used_total = 0
+        self.critical_used = 0
+        self.bankruptcies = 0
+
+
+class Process:
+    """A process.
+
+    Attributes:
+        bits: 32 or 64; decides the form of its wide kernel-call events.
+    """
+
+    __slots__ = ("bits", "channels", "connections", "exit_value", "handlers", "is_dead", "name", "next_chid",
+                 "next_coid", "next_tid", "next_timer",
+                 "parent", "partition", "pid", "scoids", "threads", "timers", "waiters")
+
+    def __init__(self, pid: int, parent: int, name: str, bits: int, partition: Partition | None) -> None:
+        self.pid = pid
+        self.parent = parent
+        self.name = name
+        self.bits = bits
+        self.partition = partition
+        self.threads: dict[int, Thread] = {}
+        self.channels: dict[int, Channel] = {}
+        self.connections: dict[int, Connection] = {}
+        self.timers: dict[int, Timer] = {}
+        self.handlers: dict[int, Body | None] = {}    # signal number to handler; None = ignored
+        self.waiters: list[int] = []                  # rcvids of those who wait for its end
+        self.exit_value: Any = None
+        self.next_tid = 1
+        self.next_chid = 1
+        self.next_coid = 0
+        self.next_timer = 0
+        self.scoids = 0
+        self.is_dead = False
+
+    @property
+    def short_name(self) -> str:
+        """Name without folders."""
+        return self.name.rsplit("/", 1)[-1]
+
+
+class Sporadic:
+    """Parameters and account of sporadic scheduling, all times in cycles."""
+
+    __slots__ = ("active_since", "budget", "high", "left", "low", "max_replenishments", "pending", "period")
+
+    def __init__(self, high: int, low: int, budget: int, period: int, max_replenishments: int = 8) -> None:
+        self.high = high
+        self.low = low
+        self.budget = budget
+        self.period = period
+        self.max_replenishments = max_replenishments
+        self.left = budget
+        self.active_since: int | None = None
+        self.pending = 0
+
+
+class Thread:
+    """A thread: a Python generator that yields kernel calls, and what the kernel knows of it.
+
+    Attributes:
+        priority: Effective priority, inherited ones included.
+        base_priority: Priority it was given, or took over from the message it serves.
+        state: State name without prefix: `RUNNING`, `REPLY`.
+        remaining: Cycles of user code before it comes back with its next call; None = for ever.
+        finish: What to do when it runs again after a blocking call: emits and returns the call's outcome.
+        waiting_on: Kernel object it is blocked on; None unless it is.
+    """
+
+    __slots__ = ("base_priority", "blocked_since", "body_args", "call", "cpu", "deadline", "error", "exit_error",
+                 "exit_value", "exit_values", "finish", "generator", "held", "is_critical", "joiner", "last_cpu",
+                 "name", "partition", "pending_signals",
+                 "policy", "priority", "process", "received_from", "remaining", "run_since",
+                 "runmask", "serving", "signal_frames", "slice_ticks", "sporadic", "state", "tid", "timeout_ns",
+                 "timeout_states", "timeout_token", "unmasked_intr", "value", "wait_signals", "waiting_on", "wake")
+
+    def __init__(self, process: Process, tid: int, generator: Program, priority: int, policy: Policy, name: str = "",
+                 runmask: int = ANY_CPU) -> None:
+        self.process = process
+        self.tid = tid
+        self.generator = generator
+        self.priority = priority
+        self.base_priority = priority
+        self.policy = policy
+        self.name = name
+        self.runmask = runmask
+        self.partition = process.partition
+        self.is_critical = False
+        self.state = "READY"
+        self.cpu = -1                  # CPU it runs on, -1 = none
+        self.last_cpu = -1
+        self.remaining: int | None = 0
+        self.value: Any = None         # goes into the generator at its next step
+        self.error: BaseException | None = None
+        self.call: Call | None = None  # the kernel call it is in
+        self.exit_values: dict[str, int] = {}   # of the exit event of its call
+        self.exit_error = 0
+        self.finish: Callable[[], None] | None = None
+        self.waiting_on: Any = None
+        self.blocked_since = 0
+        self.run_since = 0
+        self.held: list[Any] = []      # mutexes it owns that others may wait for
+        self.serving: dict[int, Any] = {}
+        self.received_from: Channel | None = None
+        self.joiner: Thread | None = None
+        self.exit_value: Any = None
+        self.slice_ticks = 0
+        self.sporadic: Sporadic | None = None
+        self.deadline: int | None = None
+        self.timeout_ns: int | None = None
+        self.timeout_states: frozenset[str] = frozenset()
+        self.timeout_token = 0
+        self.pending_signals: list[tuple[int, int]] = []
+        self.wait_signals: frozenset[int] = frozenset()
+        self.signal_frames: list[tuple[Program, Any, BaseException | None, int | None]] = []
+        self.unmasked_intr = 0
+        self.wake: Sigevent | None = None
+        self.body_args: tuple[Any, ...] = ()
+
+    @property
+    def pid(self) -> int:
+        """Number of its process."""
+        return self.process.pid
+
+    @property
+    def is_idle(self) -> bool:
+        """True for the idle thread of a CPU."""
+        return self.base_priority == IDLE_PRIORITY and self.pid == 1
+
+    @property
+    def label(self) -> str:
+        """`process tid`, for reports."""
+        return f"{self.process.short_name} {self.tid}" + (f" ({self.name})" if self.name else "")
+
+    def place(self) -> str:
+        """Return file and line of the innermost frame its program stands at; empty once it has ended."""
+        generator: Any = self.generator
+        while getattr(generator, "gi_yieldfrom", None) is not None and hasattr(generator.gi_yieldfrom, "gi_frame"):
+            generator = generator.gi_yieldfrom
+        frame = getattr(generator, "gi_frame", None)
+        if frame is None:
+            return ""
+        return f"{frame.f_code.co_filename.replace(chr(92), '/').rsplit('/', 1)[-1]}:{frame.f_lineno}"
+
+
+class Channel:
+    """Where messages and pulses arrive."""
+
+    __slots__ = ("chid", "fixed_priority", "process", "pulses", "receivers", "senders")
+
+    def __init__(self, process: Process, chid: int, fixed_priority: bool = False) -> None:
+        self.process = process
+        self.chid = chid
+        self.fixed_priority = fixed_priority
+        self.receivers: deque[Thread] = deque()
+        self.senders: list[Any] = []   # messages not yet received, highest priority first
+        self.pulses: list[Any] = []
+
+
+class Connection:
+    """A client's way to a channel; `scoid` is what the server knows it by."""
+
+    __slots__ = ("channel", "coid", "owner", "scoid")
+
+    def __init__(self, owner: Process, coid: int, channel: Channel, scoid: int) -> None:
+        self.owner = owner
+        self.coid = coid
+        self.channel = channel
+        self.scoid = scoid

@@ -1,0 +1,34 @@
+"""Where full kernel buffers go when no simulated logger takes them: straight into memory or a file."""
+
+from __future__ import annotations
+
+from array import array
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.capture.buffers import Buffer
+
+
+class MemorySink:
+    """Takes every buffer at once, as an infinitely fast logger would."""
+
+    def __init__(self) -> None:
+        self._words = array("I") if array("I").itemsize == 4 else array("L")
+        self.buffers = 0
+
+    def __call__(self, buffer: Buffer) -> None:
+        """Copy a full buffer and give it back."""
+        self._words.extend(buffer.words)
+        self.buffers += 1
+        buffer.empty()
+
+    def slots(self) -> NDArray[np.uint32]:
+        """Return everything so far, shape (n, 4), uint32 in host order."""
+        return np.array(self._words, dtype=np.uint32).reshape(-1, 4)
+
+
+def free_space_name(path: Path) -> str:
+    """Return how a path is named in messages."""
+    return path.name or str(path)

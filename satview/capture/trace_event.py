@@ -1,0 +1,275 @@
+"""TraceEvent(): one call with a mode and arguments that controls everything about tracing.
+
+Source: capture side, sections 1, 3, 4.3 and 6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from satview.capture.buffers import Buffer
+from satview.capture.classes import unsupported
+from satview.capture.dump import dump_state
+from satview.capture.emit import Emitter
+from satview.capture.settings import ON, EventData, Hook
+from satview.capture.sim.errors import Errno, QnxError
+from satview.events import constants, rows, wire
+from satview.events.spec import Release
+from satview.events.wire import WireClass
+
+if TYPE_CHECKING:
+    from satview.capture.sim.machine import Machine
+
+KERNEL_VERSION = {Release.QNX_6: 641, Release.QNX_6_6: 660, Release.QNX_7: 710, Release.QNX_8: 800}
+MAX_BUFFERS = 4096
+_LOW = 0xFFFFFFFF
+_NUMBER = 0x0FFFFFFF
+_BUFFER_ADDRESS = 0x1F000000
+_FROM_HANDLERS = frozenset((9, 10, 11, 30, 31, 32, 33))
+NAMES = {mode.name: mode.value for mode in constants.trace_modes()}
+
+
+def mode(name: str) -> int:
+    """Return the value of a mode by its name, with or without `_NTO_TRACE_`."""
+    return NAMES[name if name.startswith("_NTO_TRACE_") else f"_NTO_TRACE_{name}"]
+
+
+class TraceControl:
+    """Carries out TraceEvent() for one kernel.
+
+    Attributes:
+        hook: Handler of the synthetic interrupt, called with every full buffer (InterruptHookTrace).
+        is_root: Whether the caller may allocate buffers and attach handlers.
+    """
+
+    def __init__(self, machine: Machine, emitter: Emitter) -> None:
+        self.machine = machine
+        self.emitter = emitter
+        self.hook: Callable[[Buffer], None] | None = None
+        self.is_root = True
+        self._caller = (0, 0)     # CPU and pid
+        self._in_handler = False
+        order = rows.RELEASE_ORDER
+        here = order.index(machine.target.release)
+        self._modes = {m.number: m for m in constants.trace_modes() if order.index(m.since) <= here}
+        self._actions = self._table()
+
+    def hand_over(self, buffer: Buffer) -> None:
+        """Raise the synthetic interrupt; without a handler a full buffer just waits."""
+        if self.hook is not None:
+            self.hook(buffer)
+
+    def call(self, value: int, args: Sequence[Any], cpu: int = 0, pid: int = 1) -> int:
+        """Carry out one call.
+
+        Args:
+            value: Mode with its argument count in the top four bits.
+            args: What follows the mode.
+            cpu: CPU of the caller.
+            pid: Process of the caller; its handlers go with it.
+
+        Returns:
+            0, or a count for the query modes.
+
+        Raises:
+            QnxError: As the manual says: ECANCELED, EFAULT, EEXIST, EINVAL, ENOMEM, ENOTSUP, EPERM.
+        """
+        known = self._modes.get(value & _NUMBER)
+        action = self._actions.get(value & _NUMBER)
+        if known is None or action is None:
+            raise unsupported(f"mode {value & _NUMBER}")
+        if len(args) != known.argc - 1:
+            raise QnxError(Errno.EINVAL, f"{known.name} takes {known.argc - 1} arguments, not {len(args)}")
+        if self._in_handler and known.number not in _FROM_HANDLERS:
+            raise QnxError(Errno.EPERM, f"{known.name} is not allowed in a handler")
+        self._check_numbers(known, args)
+        self._caller = (cpu, pid)
+        return action(*args) or 0
+
+    @staticmethod
+    def _check_numbers(known: constants.TraceMode, args: Sequence[Any]) -> None:
+        """A pointer where a number belongs, or the other way round, is a bad address."""
+        free = {7: (2, 3), 12: (1,), 31: (1,), 32: (1,), 36: (1, 2), 43: (2,), 48: (0,)}.get(known.number, ())
+        for i, arg in enumerate(args):
+            if i not in free and not isinstance(arg, int):
+                raise QnxError(Errno.EFAULT, f"{known.name}: argument {i + 1} is no number")
+
+    def _table(self) -> dict[int, Callable[..., int | None]]:
+        s = self.emitter.settings
+        return {
+            1: lambda: s.switch_all(True), 2: lambda: s.switch_all(False),
+            3: lambda cls: s.switch_class(cls, True), 4: lambda cls: s.switch_class(cls, False),
+            5: lambda cls, event: s.switch_event(cls, event, True),
+            6: lambda cls, event: s.switch_event(cls, event, False),
+            7: self._add_event_handler, 8: self._no_handlers(s.unhook), 9: self._insert_raw,
+            10: lambda: self._start(True), 11: self._stop, 12: self._allocate, 13: self._deallocate,
+            14: self._flush, 15: self._query_events,
+            16: lambda: s.widen_all(False), 17: lambda: s.widen_all(True),
+            18: lambda cls: s.widen_class(cls, False), 19: lambda cls: s.widen_class(cls, True),
+            20: lambda cls, event: s.widen_event(cls, event, False),
+            21: lambda cls, event: s.widen_event(cls, event, True),
+            22: lambda cls, pid: s.own(cls, -1, pid, 0), 23: lambda cls, pid, tid: s.own(cls, -1, pid, tid),
+            24: lambda cls, event, pid: s.own(cls, event, pid, 0),
+            25: s.own,
+            26: lambda cls: s.disown(cls, -1, False), 27: lambda cls: s.disown(cls, -1, True),
+            28: lambda cls, event: s.disown(cls, event, False), 29: lambda cls, event: s.disown(cls, event, True),
+            30: lambda event, d0, d1: self._insert_user(event, (d0, d1)),
+            31: self._insert_complex, 32: self._insert_text,
+            33: lambda: self._start(False), 34: lambda: self._set_mode(True), 35: lambda: self._set_mode(False),
+            36: self._add_class_handler, 37: self._no_handlers(lambda cls: s.unhook(cls, -1)),
+            38: lambda: self._set_skip(True), 39: lambda: self._set_skip(False),
+            40: lambda: KERNEL_VERSION[self.machine.target.release], 41: lambda: 1,
+            42: lambda cls, event, d0, d1: self._insert_class(cls, event, (d0, d1)),
+            43: lambda cls, event, data, length: self._insert_class(cls, event, self._words(data, length)),
+            # 44 to 49: accepted, their effect is not documented anywhere; WAITBUFFER answers "done".
+            44: lambda _a, _b: 0, 45: lambda _a, _b: 0, 46: lambda _a: 1, 47: lambda: 0, 48: lambda _events: 0,
+            49: lambda: 0,
+        }
+
+    # Handlers
+
+    def _no_handlers(self, action: Callable[..., None]) -> Callable[..., None]:
+        if self.machine.target.has_handlers:
+            return action
+
+        def refuse(*_args: Any) -> None:
+            raise unsupported("this release has no event handlers")
+
+        return refuse
+
+    def _check_handler(self, function: Any, data: Any) -> Hook:
+        if not self.machine.target.has_handlers:
+            raise unsupported("this release has no event handlers")
+        if not self.is_root:
+            raise QnxError(Errno.EPERM, "attaching a handler needs I/O privilege")
+        if not callable(function) or not isinstance(data, EventData):
+            raise QnxError(Errno.EFAULT, "a handler is a callable and an EventData")
+
+        def guarded(event_data: EventData) -> int:
+            self._in_handler = True
+            try:
+                return int(function(event_data))
+            finally:
+                self._in_handler = False
+
+        return Hook(guarded, data, self._caller[1])
+
+    def _add_event_handler(self, cls: int, event: int, function: Any, data: Any) -> None:
+        self.emitter.settings.hook(cls, event, self._check_handler(function, data))
+
+    def _add_class_handler(self, cls: int, function: Any, data: Any) -> None:
+        self.emitter.settings.hook(cls, -1, self._check_handler(function, data))
+
+    # Running
+
+    def _start(self, with_state: bool) -> None:
+        if self.emitter.buffers is None:
+            raise QnxError(Errno.ECANCELED, "there are no buffers")
+        if self.emitter.is_tracing:
+            return
+        self.emitter.is_tracing = True
+        if with_state:
+            dump_state(self.machine, self.emitter, self._caller[0])
+
+    def _stop(self) -> None:
+        buffers = self.emitter.buffers
+        if buffers is None:
+            if self.emitter.is_tracing:
+                raise AssertionError("tracing without buffers")
+            raise QnxError(Errno.ECANCELED, "there are no buffers")
+        was_tracing, self.emitter.is_tracing = self.emitter.is_tracing, False
+        for ring in buffers.rings:
+            if ring.is_ring and was_tracing:
+                ring.close(self.machine.now)
+            elif self.machine.target.has_buffer_end and was_tracing:
+                ring.close(self.machine.now, sequence=1)   # 8.0 hands over the trailing buffer and counts from 1 again
+
+    def _allocate(self, count: int, _pointer: Any) -> int:
+        if not self.is_root:
+            raise QnxError(Errno.EPERM, "allocating buffers needs root")
+        if self.emitter.buffers is not None:
+            raise QnxError(Errno.EEXIST, "there are buffers already")
+        if not 1 <= count <= MAX_BUFFERS:
+            raise QnxError(Errno.ENOMEM, f"{count} buffers")
+        self.emitter.allocate(count, self.hand_over)
+        if isinstance(_pointer, list):
+            _pointer[:] = [_BUFFER_ADDRESS]
+        return 0
+
+    def _deallocate(self) -> None:
+        if not self.is_root:
+            raise QnxError(Errno.EPERM, "freeing buffers needs root")
+        self.emitter.is_tracing = False
+        self.emitter.buffers = None
+
+    def _flush(self) -> None:
+        buffers = self.emitter.buffers
+        if buffers is None:
+            raise QnxError(Errno.EFAULT, "there are no buffers")
+        for ring in buffers.rings:
+            if ring.is_ring and self.emitter.is_tracing:
+                raise QnxError(Errno.ECANCELED, "ring mode, and tracing is on")
+            ring.close(self.machine.now)
+
+    def _query_events(self) -> int:
+        buffers = self.emitter.buffers
+        if buffers is None:
+            raise QnxError(Errno.EFAULT, "there are no buffers")
+        return sum(ring.current.slots for ring in buffers.rings if ring.current is not None)
+
+    def _set_mode(self, is_ring: bool) -> None:
+        if self.emitter.buffers is None or self.emitter.is_tracing:
+            raise QnxError(Errno.ECANCELED, "tracing is on" if self.emitter.is_tracing else "there are no buffers")
+        for ring in self.emitter.buffers.rings:
+            ring.set_mode(is_ring)
+
+    def _set_skip(self, skips: bool) -> None:
+        if self.emitter.buffers is not None:
+            for ring in self.emitter.buffers.rings:
+                ring.skips = skips
+
+    # Inserting events
+
+    def _insert_raw(self, head: int, stamp: int, data0: int, data1: int) -> None:
+        buffers = self.emitter.buffers
+        if buffers is None or not self.emitter.is_tracing:
+            return
+        cpu = head >> wire.CPU_SHIFT & wire.CPU_MASK
+        if cpu >= self.machine.target.cpus:
+            raise QnxError(Errno.EINVAL, f"CPU {cpu}")
+        time = self.machine.stamp()
+        if head >> wire.STRUCT_SHIFT:
+            time = time & ~_LOW | stamp & _LOW
+            buffers.put_slot(cpu, (head & _LOW, stamp & _LOW, data0 & _LOW, data1 & _LOW), self.machine.now)
+        else:
+            self.emitter.put(cpu, head & wire.CODE_MASK, time, (data0, data1))
+
+    def _insert_user(self, event: int, words: Sequence[int]) -> None:
+        self._insert_class(int(WireClass.USER), event, words)
+
+    def _insert_class(self, cls: int, event: int, words: Sequence[int]) -> None:
+        event &= wire.EVENT_MASK
+        if not self.emitter.settings.on[wire.code(WireClass.USER, event)] & ON:
+            return
+        time = self.machine.stamp()
+        if cls == WireClass.USER:
+            self.machine.history.mark(time, event)
+        self.emitter.put(self._caller[0], wire.code(cls, event), time, list(words))
+
+    @staticmethod
+    def _words(data: Any, length: int) -> list[int]:
+        if isinstance(data, int) or not hasattr(data, "__getitem__") or len(data) < length or length < 0:
+            raise QnxError(Errno.EFAULT, "the buffer is shorter than its length says")
+        return [int(word) & _LOW for word in data[:length]]
+
+    def _insert_complex(self, event: int, data: Any, length: int) -> None:
+        self._insert_user(event, self._words(data, length))
+
+    def _insert_text(self, event: int, text: Any) -> None:
+        if not isinstance(text, (str, bytes)):
+            raise QnxError(Errno.EFAULT, "no text")
+        raw = (text.encode() if isinstance(text, str) else bytes(text)).split(b"\0")[0] + b"\0"
+        raw += bytes(-len(raw) % 8)
+        order = self.emitter.byte_order
+        self._insert_user(event, [int.from_bytes(raw[i : i + 4], order) for i in range(0, len(raw), 4)])  # type: ignore[arg-type]

@@ -1,0 +1,142 @@
+"""Locks and what goes wrong with them: inversion, inheritance, deadlock, a lost wake-up; barriers and rwlocks."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from satview.capture.kernel import Kernel
+from satview.capture.sim.calls import (
+    BarrierWait,
+    Compute,
+    CondSignal,
+    CondWait,
+    MutexLock,
+    MutexUnlock,
+    RwLockAcquire,
+    RwLockRelease,
+    Sleep,
+    ThreadCreate,
+)
+from satview.capture.sim.objects import Barrier, Condvar, Mutex, RwLock
+from satview.capture.sim.threads import Policy, Program
+from satview.capture.workloads.parts import MS, US, periodic
+
+LOW, MIDDLE, HIGH = 10, 20, 30
+HOLD_NS = 6 * MS
+HOG_NS = 30 * MS
+PERIOD_NS = 70 * MS
+
+
+def setup_inversion(kernel: Kernel) -> None:
+    """The high thread waits for the low one, which the middle one keeps from running."""
+    _three_threads(kernel, Mutex("shared", inherit=False))
+
+
+def setup_inheritance(kernel: Kernel) -> None:
+    """The low thread inherits the high priority while it holds the mutex, so the middle one has to wait."""
+    _three_threads(kernel, Mutex("shared"))
+
+
+def _three_threads(kernel: Kernel, mutex: Mutex) -> None:
+    """Every 70 ms: low locks, 2 ms later high wants the mutex, another 2 ms later middle wants the CPU."""
+    for name, priority, offset_ms, work in (("low", LOW, 0, (_holder, mutex)), ("high", HIGH, 2, (_needs, mutex)),
+                                            ("middle", MIDDLE, 4, (_hog,))):
+        program = partial(periodic, PERIOD_NS, *work, offset_ns=offset_ms * MS, priority=priority)
+        kernel.spawn(f"usr/bin/{name}", program, priority=priority, policy=Policy.FIFO, thread_name=name)
+
+
+def _holder(mutex: Mutex, _count: int) -> Program:
+    yield MutexLock(mutex)
+    yield Compute(HOLD_NS)
+    yield MutexUnlock(mutex)
+
+
+def _hog(_count: int) -> Program:
+    yield Compute(HOG_NS)
+
+
+def _needs(mutex: Mutex, _count: int) -> Program:
+    yield MutexLock(mutex)
+    yield Compute(500 * US)
+    yield MutexUnlock(mutex)
+
+
+def setup_deadlock(kernel: Kernel) -> None:
+    """One thread takes first then second, the other second then first."""
+    first, second = Mutex("first"), Mutex("second")
+
+    def main() -> Program:
+        yield ThreadCreate(_take_both, (first, second), 10, Policy.RR, "forwards")
+        yield ThreadCreate(_take_both, (second, first), 11, Policy.RR, "backwards")
+
+    kernel.spawn("usr/bin/deadlock", main, priority=15)
+
+
+def _take_both(one: Mutex, other: Mutex) -> Program:
+    for _ in range(100):
+        yield MutexLock(one)
+        yield Sleep(2 * MS)            # time enough for the other to take its first
+        yield MutexLock(other)
+        yield Compute(100 * US)
+        yield MutexUnlock(other)
+        yield MutexUnlock(one)
+
+
+def setup_lost_wakeup(kernel: Kernel) -> None:
+    """The consumer looks at the flag without the mutex; the signal comes between the look and the wait."""
+    lock, ready = Mutex("flag"), Condvar("ready")
+    flag = [False]
+
+    def consumer() -> Program:
+        if not flag[0]:                # the fault: tested outside the mutex
+            yield Compute(3 * MS)      # here the producer sets the flag and signals
+            yield MutexLock(lock)
+            yield CondWait(ready, lock)
+            yield MutexUnlock(lock)
+        yield Compute(MS)
+
+    def producer() -> Program:
+        yield Sleep(MS)
+        yield MutexLock(lock)
+        flag[0] = True
+        yield CondSignal(ready)
+        yield MutexUnlock(lock)
+
+    def main() -> Program:
+        yield ThreadCreate(producer, (), 12, Policy.RR, "producer")
+        yield ThreadCreate(consumer, (), 10, Policy.RR, "consumer")
+
+    kernel.spawn("usr/bin/lost_wakeup", main, priority=15)
+
+
+def setup_meeting_points(kernel: Kernel) -> None:
+    """Three threads meet at a barrier after work of different length; readers and a writer share a table."""
+    barrier, table = Barrier("end-of-phase", 3), RwLock("table")
+
+    def phase(number: int) -> Program:
+        while True:
+            yield Compute((number + 1) * MS)
+            yield BarrierWait(barrier)
+
+    def reader() -> Program:
+        while True:
+            yield RwLockAcquire(table)
+            yield Compute(MS)
+            yield RwLockRelease(table)
+            yield Sleep(2 * MS)
+
+    def writer() -> Program:
+        while True:
+            yield Sleep(7 * MS)
+            yield RwLockAcquire(table, write=True)
+            yield Compute(2 * MS)
+            yield RwLockRelease(table)
+
+    def main() -> Program:
+        for i in range(3):
+            yield ThreadCreate(phase, (i,), 10, Policy.RR, f"phase-{i + 1}")
+        for i in range(2):
+            yield ThreadCreate(reader, (), 11, Policy.RR, f"reader-{i + 1}")
+        yield ThreadCreate(writer, (), 12, Policy.RR, "writer")
+
+    kernel.spawn("usr/bin/meeting_points", main, priority=15)

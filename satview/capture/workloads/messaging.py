@@ -1,0 +1,97 @@
+"""Messages and queues: clients before a slow server; producers and consumers around a bounded queue."""
+
+from __future__ import annotations
+
+from satview.capture.kernel import Kernel
+from satview.capture.sim.calls import (
+    Compute,
+    CondSignal,
+    CondWait,
+    MsgReply,
+    MsgSend,
+    MutexLock,
+    MutexUnlock,
+    SemPost,
+    SemWait,
+    Sleep,
+    ThreadCreate,
+)
+from satview.capture.sim.messages import Received
+from satview.capture.sim.objects import Condvar, Mutex, Semaphore
+from satview.capture.sim.threads import Policy, Program
+from satview.capture.workloads.parts import MS, US, Address, server
+
+CLIENTS = 4
+CAPACITY = 5
+
+
+def setup_client_server(kernel: Kernel) -> None:
+    """One server thread, four clients: most of the time is spent SEND-blocked, not REPLY-blocked."""
+    address = Address()
+    machine = kernel.machine
+
+    def serve(received: Received) -> Program:
+        yield Compute(machine.random.randint(2 * MS, 5 * MS))
+        yield MsgReply(received.rcvid, 0, b"done")
+
+    def pid() -> int:
+        return process.pid
+
+    process = kernel.spawn("usr/sbin/slow_server", lambda: server(address, pid, 1, serve), priority=12,
+                           thread_name="only-one")
+    for i in range(CLIENTS):
+        kernel.spawn(f"usr/bin/client{i + 1}", _client, address, i, kernel, priority=10 + i, thread_name="client")
+
+
+def _client(address: Address, number: int, kernel: Kernel) -> Program:
+    coid = yield from address.connect()
+    while True:
+        yield Compute(kernel.machine.random.randint(100 * US, 900 * US))
+        yield MsgSend(coid, b"REQ" + bytes([number]))
+        yield Sleep(kernel.machine.random.randint(MS, 6 * MS))
+
+
+class _Queue:
+    def __init__(self) -> None:
+        self.lock, self.not_full, self.not_empty = Mutex("queue"), Condvar("not-full"), Condvar("not-empty")
+        self.items: list[int] = []
+        self.tokens = Semaphore("tokens")
+
+
+def setup_producer_consumer(kernel: Kernel) -> None:
+    """Two producers and three consumers share a queue of five places; a semaphore counts what was consumed."""
+    queue = _Queue()
+
+    def main() -> Program:
+        for i in range(2):
+            yield ThreadCreate(_produce, (queue, kernel), 12, Policy.RR, f"producer-{i + 1}")
+        for i in range(3):
+            yield ThreadCreate(_consume, (queue, kernel), 11, Policy.RR, f"consumer-{i + 1}")
+        while True:
+            for _ in range(10):
+                yield SemWait(queue.tokens)
+
+    kernel.spawn("usr/bin/pipeline", main, priority=15, thread_name="counter")
+
+
+def _produce(queue: _Queue, kernel: Kernel) -> Program:
+    while True:
+        yield Compute(kernel.machine.random.randint(200 * US, 1200 * US))
+        yield MutexLock(queue.lock)
+        while len(queue.items) >= CAPACITY:
+            yield CondWait(queue.not_full, queue.lock)
+        queue.items.append(1)
+        yield CondSignal(queue.not_empty)
+        yield MutexUnlock(queue.lock)
+
+
+def _consume(queue: _Queue, kernel: Kernel) -> Program:
+    while True:
+        yield MutexLock(queue.lock)
+        while not queue.items:
+            yield CondWait(queue.not_empty, queue.lock)
+        queue.items.pop()
+        yield CondSignal(queue.not_full)
+        yield MutexUnlock(queue.lock)
+        yield SemPost(queue.tokens)
+        yield Compute(kernel.machine.random.randint(900 * US, 3 * MS))

@@ -1,0 +1,82 @@
+"""Parts that several workloads are built from: periodic threads, servers, clients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import Any
+
+from satview.capture.sim.calls import (
+    ChannelCreate,
+    Compute,
+    ConnectAttach,
+    MsgReceive,
+    MsgReply,
+    Sigevent,
+    Sleep,
+    ThreadCreate,
+    TimerCreate,
+    TimerSettime,
+)
+from satview.capture.sim.messages import Received
+from satview.capture.sim.threads import Policy, Program
+
+MS = 1_000_000
+US = 1_000
+Work = Callable[..., Program]
+
+
+class Address:
+    """Where a server can be found once it is up."""
+
+    def __init__(self) -> None:
+        self.pid = 0
+        self.chid = 0
+
+    def connect(self) -> Generator[Any, Any, int]:
+        """Return a connection to the server; waits a little while it is still starting."""
+        while not self.chid:
+            yield Sleep(MS)
+        coid: int = yield ConnectAttach(self.pid, self.chid)
+        return coid
+
+
+def periodic(period_ns: int, work: Work, *args: Any, offset_ns: int = 0, priority: int = 20) -> Program:
+    """Run `work(*args, count)` on every pulse of a timer."""
+    chid = yield ChannelCreate()
+    coid = yield ConnectAttach(0, chid)
+    timer = yield TimerCreate(Sigevent("pulse", coid, priority, code=1))
+    yield TimerSettime(timer, period_ns + offset_ns, period_ns)
+    count = 0
+    while True:
+        yield MsgReceive(chid)
+        yield from work(*args, count)
+        count += 1
+
+
+def server(address: Address, pid: Callable[[], int], workers: int, serve: Callable[[Received], Program],
+           priority: int = 15, name: str = "worker") -> Program:
+    """Be a server: a channel, some worker threads, `serve(received)` for each message; it replies itself."""
+    chid = yield ChannelCreate()
+    for i in range(workers - 1):
+        yield ThreadCreate(_serve_loop, (chid, serve), priority, Policy.RR, f"{name}-{i + 2}")
+    address.pid = pid()
+    address.chid = chid
+    yield from _serve_loop(chid, serve)
+
+
+def _serve_loop(chid: int, serve: Callable[[Received], Program]) -> Program:
+    while True:
+        received = yield MsgReceive(chid)
+        yield from serve(received)
+
+
+def replying(low_ns: int, high_ns: int, vary: Callable[[int, int], int],
+             answer: bytes = b"OK") -> Callable[[Received], Program]:
+    """Return a `serve` that works for a time between the bounds, then replies."""
+
+    def serve(received: Received) -> Program:
+        yield Compute(vary(low_ns, high_ns))
+        if not received.is_pulse:
+            yield MsgReply(received.rcvid, len(answer), answer)
+
+    return serve

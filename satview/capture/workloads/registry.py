@@ -1,0 +1,115 @@
+"""The workloads by name, and workloads from files."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import runpy
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from satview.base.errors import UsageError
+
+if TYPE_CHECKING:
+    from satview.capture.kernel import Kernel
+
+MS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """Programs to run on a simulated target.
+
+    Attributes:
+        name: As given on the command line.
+        summary: One line.
+        setup: Starts the programs on a kernel.
+        cpus: CPUs it is made for.
+        duration_ns: Simulated time that shows the point.
+        lead_in_ns: Simulated time before the capture, 0 where the start is part of the lesson.
+    """
+
+    name: str
+    summary: str
+    setup: Callable[[Kernel], None]
+    cpus: int = 1
+    duration_ns: int = 200 * MS
+    lead_in_ns: int = 0
+
+
+# name: (module, CPUs, duration in ms, lead-in in ms, summary)
+_ROWS: dict[str, tuple[str, int, int, int, str]] = {
+    "two-threads": ("two_threads", 1, 40, 0, "a high and a low thread, I/O and preemption: the guide's table t1 to t9"),
+    "polite": ("two_threads", 1, 40, 0, "two threads of one priority that yield to each other"),
+    "client-server": ("messaging", 1, 300, 5, "clients queue up before a slow server"),
+    "inversion": ("locking", 1, 200, 5, "priority inversion: a mutex without inheritance"),
+    "inheritance": ("locking", 1, 200, 5, "the same three threads, with priority inheritance"),
+    "deadlock": ("locking", 1, 100, 0, "two threads take two mutexes in opposite order"),
+    "lost-wakeup": ("locking", 1, 300, 0, "a condition variable signalled before anybody waits"),
+    "interrupt-flood": ("devices", 2, 200, 5, "a device raises interrupts until nothing else runs"),
+    "periodic": ("periodic", 1, 500, 5, "periodic tasks with jitter; one misses its deadline"),
+    "producer-consumer": ("messaging", 2, 300, 5, "a bounded queue: mutex, condition variables, semaphores"),
+    "partitions": ("partitioning", 1, 1200, 5, "adaptive partitions under overload"),
+    "fork-storm": ("processes", 2, 300, 5, "a shell loop starts processes that die at once"),
+    "meeting-points": ("locking", 2, 200, 5, "barrier and reader/writer lock: kernel objects in 8.0"),
+    "signals": ("processes", 1, 200, 5, "signals, handlers, interrupted calls, timeouts"),
+    "small-system": ("small_system", 1, 500, 20, "a development target: shell, file system, network, screen"),
+    "automotive": ("automotive", 4, 2000, 400, "an assistance system of a car: everything at once on 4 CPUs"),
+}
+
+
+def names() -> list[tuple[str, str]]:
+    """Return names and summaries of all workloads."""
+    return [(name, row[4]) for name, row in _ROWS.items()]
+
+
+def find(name: str) -> Workload:
+    """Return a workload by name, or one from a Python file.
+
+    A file defines `setup(kernel)`, or `main()` as the program of a single process; it may set CPUS, DURATION_MS and
+    LEAD_IN_MS.
+
+    Raises:
+        UsageError: No such workload, or a file that defines none.
+    """
+    if name.endswith(".py"):
+        return _from_file(Path(name))
+    row = _ROWS.get(name)
+    if row is None:
+        near = difflib.get_close_matches(name, _ROWS, 1)
+        hint = f"; did you mean {near[0]}?" if near else f"; there are {', '.join(_ROWS)}"
+        raise UsageError(f"no workload {name!r}{hint}")
+    module, cpus, duration_ms, lead_in_ms, summary = row
+    code = importlib.import_module(f"satview.capture.workloads.{module}")
+    setup = getattr(code, "setup_" + name.replace("-", "_"), None) or code.setup
+    return Workload(name, summary, setup, cpus, duration_ms * MS, lead_in_ms * MS)
+
+
+def _from_file(path: Path) -> Workload:
+    try:
+        values: dict[str, Any] = runpy.run_path(str(path), run_name="satview_workload")
+    except OSError as error:
+        raise UsageError(f"{path.name}: {error.strerror or error}") from error
+    except SyntaxError as error:
+        raise UsageError(f"{path.name}, line {error.lineno}: {error.msg}") from error
+    except Exception as error:
+        line = error.__traceback__.tb_lineno if error.__traceback__ is not None else 0
+        trace = error.__traceback__
+        while trace is not None:
+            if trace.tb_frame.f_code.co_filename == str(path):
+                line = trace.tb_lineno
+            trace = trace.tb_next
+        raise UsageError(f"{path.name}, line {line}: {type(error).__name__}: {error}") from error
+    setup, main = values.get("setup"), values.get("main")
+    if not callable(setup):
+        if not callable(main):
+            raise UsageError(f"{path.name}: defines neither setup(kernel) nor main()")
+        program = main
+
+        def setup(kernel: Kernel) -> None:
+            kernel.spawn(f"usr/bin/{path.stem}", program)
+
+    return Workload(path.stem, (values.get("__doc__") or "").strip().split("\n")[0], setup, int(values.get("CPUS", 1)),
+                    int(values.get("DURATION_MS", 1000)) * MS, int(values.get("LEAD_IN_MS", 0)) * MS)

@@ -1,0 +1,65 @@
+"""Two threads: the guide's scenario of a high and a low one, and two polite ones of equal priority."""
+
+from __future__ import annotations
+
+from satview.capture.kernel import Kernel
+from satview.capture.sim.calls import (
+    ClockTime,
+    Compute,
+    InterruptAttachEvent,
+    InterruptUnmask,
+    InterruptWait,
+    SchedYield,
+    ThreadCreate,
+)
+from satview.capture.sim.threads import Policy, Program
+from satview.capture.workloads.parts import MS, US
+
+HIGH, LOW = 20, 10
+DEVICE_VECTOR = 5
+
+
+def setup_two_threads(kernel: Kernel) -> None:
+    """Thread A waits for I/O, thread B works; the I/O completes while B is in the middle of it."""
+    gaps = iter((12 * MS, None))
+    kernel.device(DEVICE_VECTOR, lambda: next(gaps, None))
+    kernel.spawn("usr/bin/two_threads", _main, priority=30, thread_name="main")
+
+
+def _main() -> Program:
+    yield Compute(2 * MS)                                     # the logger starts meanwhile
+    yield ThreadCreate(_a, (), HIGH, Policy.FIFO, "A")
+    yield ThreadCreate(_b, (), LOW, Policy.FIFO, "B")
+
+
+def _a() -> Program:
+    """Created (t1), blocks for I/O (t2); resumes (t6) when it completes, and dies (t7)."""
+    ident = yield InterruptAttachEvent(DEVICE_VECTOR)
+    yield InterruptWait()
+    yield InterruptUnmask(DEVICE_VECTOR, ident)
+    yield Compute(800 * US)
+
+
+def _b() -> Program:
+    """Created (t3), makes kernel calls (t4); preempted (t5), goes on (t8) where it left off."""
+    for _ in range(6):
+        yield Compute(1500 * US)
+        yield ClockTime()
+    yield Compute(9 * MS)
+
+
+def setup_polite(kernel: Kernel) -> None:
+    """Two threads of one priority hand the CPU to each other."""
+    kernel.spawn("usr/bin/polite", _polite_main, priority=30)
+
+
+def _polite_main() -> Program:
+    yield Compute(2 * MS)
+    for name in ("after-you", "no-after-you"):
+        yield ThreadCreate(_polite, (), LOW, Policy.FIFO, name)
+
+
+def _polite() -> Program:
+    for _ in range(20):
+        yield Compute(600 * US)
+        yield SchedYield()

@@ -1,0 +1,33 @@
+"""`satview convert IN OUT.kev`: a listing as a .kev file, or a .kev file copied slot by slot."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from satview.base.errors import SatviewError
+from satview.cli.info import BAD_USE, COST_DATA, FINE
+from satview.export.verbatim import write_verbatim
+from satview.formats.registry import open_trace
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to the command line."""
+    parser = subparsers.add_parser(
+        "convert", help="write a traceprinter listing as a .kev file, or copy a .kev slot by slot"
+    )
+    parser.add_argument("file", help="a traceprinter listing or a .kev file")
+    parser.add_argument("output", help="the .kev file to write")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the file; return 0, 1 if the input has problems that cost data, 2 if it is no trace or cannot be written."""
+    try:
+        trace = open_trace(args.file)
+        count = write_verbatim(trace, args.output)
+    except SatviewError as error:
+        print(f"satview: {error}", file=sys.stderr)
+        return BAD_USE
+    print(f"{args.output}: {count} slots")
+    return COST_DATA if trace.problems.cost_data else FINE

@@ -1,0 +1,218 @@
+"""`satview filter`: keeps part of a trace by rules, and turns rules into the next capture."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from satview.base.errors import UsageError
+from satview.base.time import TimeWindow, format_duration
+from satview.events.spec import Release
+from satview.export.c_program import c_program
+from satview.export.subset import SubsetReport, write_subset
+from satview.export.tracelogger_command import from_tracelogger_args, tracelogger_command
+from satview.filters.building import BuiltRules, build
+from satview.filters.diagnostics import RuleError
+from satview.filters.explain import explain
+from satview.filters.expression import Expression
+from satview.filters.facts import TraceFacts
+from satview.filters.handlers import Handlers
+from satview.filters.kept import Kept, what_would_be_kept
+from satview.filters.text import Rule, check_rules, process_names, read_rule_text, rules_text
+from satview.filters.tokens import UNITS_NS
+from satview.formats.registry import open_trace
+from satview.store.trace import Trace
+
+FINE, COST_DATA, BAD_USE = 0, 1, 2
+_TIME = re.compile("([0-9]{1,15}(?:\\.[0-9]{1,12})?)(ns|us|\N{MICRO SIGN}s|ms|s)?")
+_EPILOG = """\
+RULES is a .satrules file: one rule per line in the words of TraceEvent(), such as
+  DELALLCLASSES
+  ADDCLASS THREAD
+  SETCLASSPID KERCALL devb-eide
+  WHERE event == MSG_SENDV and duration > 2ms
+
+Without -o the events are only counted. The new file keeps times, names and the opening states;
+--exact leaves out all that was not chosen, whatever the file then looks like.
+Exit status: 0 fine, 1 the trace has problems that cost data, 2 not a trace or bad use.
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the command."""
+    parser = subparsers.add_parser(
+        "filter",
+        help="write a smaller .kev by rules, or turn rules into a capture",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Keep part of a trace.",
+        epilog=_EPILOG,
+    )
+    add = parser.add_argument
+    add("file", metavar="IN", help="trace: a .kev file, a traceprinter listing or a thread trace")
+    add("-r", "--rules", metavar="RULES", action="append", default=[], help="rule file; several take effect in order")
+    add("-e", "--expression", metavar="EXPR", action="append", default=[], help="condition; several must all hold")
+    add("-o", "--output", metavar="OUT.kev", help="the new trace")
+    add("--from", dest="begin", metavar="TIME", help="leave out what is earlier: 1.2s, 300ms, ... from the first event")
+    add("--to", dest="end", metavar="TIME", help="leave out what is not earlier")
+    add("--exact", action="store_true", help="no names, switches and opening states besides the chosen events")
+    add("--allow-code", action="store_true", help="run the Python files that CALL rules name; they can do anything")
+    add("--explain", action="store_true", help="tell which rules do not do what one might think")
+    add("--would-keep", action="store_true", help="tell what a capture with these rules would have kept")
+    add("--tracelogger", action="store_true", help="print the tracelogger command that comes closest")
+    add("--c-program", metavar="OUT.c", help="write a C program that sets exactly these rules on a target")
+    add("--from-args", action="store_true", help="print the rules behind the trace's own TRACELOGGER_ARGS")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Carry out the command; return the exit status."""
+    trace = open_trace(args.file)
+    if args.from_args:
+        _print_arguments(trace)
+    rules = _rules(args.rules, trace)
+    handlers = Handlers(lambda _: args.allow_code, trace.release, _folder(args.rules), _complain)
+    built = build(rules, trace.release, handlers)
+    if args.explain:
+        for note in explain(rules, trace.release):
+            print(f"line {note.line}: {note.message}")
+    _capture(args, built, trace)
+    if not (args.from_args and not (args.rules or args.expression or args.output)):
+        _filter(args, built, trace)
+    return COST_DATA if trace.problems.cost_data else FINE
+
+
+def _complain(text: str) -> None:
+    print(f"satview: {text}", file=sys.stderr)
+
+
+def _folder(files: list[str]) -> Path:
+    return Path(files[0]).parent if files else Path()
+
+
+def _rules(files: list[str], trace: Trace) -> tuple[Rule, ...]:
+    """Read all rule files; faults of all of them are shown line by line."""
+    rules: list[Rule] = []
+    has_faults = False
+    processes = process_names(trace)
+    for name in files:
+        found, faults = check_rules(read_rule_text(name), trace.release, processes)
+        rules += found
+        for fault in faults:
+            print(f"{Path(name).name}:{fault.line}:{fault.column}: {fault.message}", file=sys.stderr)
+            has_faults = True
+    if has_faults:
+        raise UsageError("the rules have faults; nothing was filtered")
+    return tuple(rules)
+
+
+def _capture(args: argparse.Namespace, built: BuiltRules, trace: Trace) -> None:
+    if args.tracelogger:
+        command = tracelogger_command(built)
+        print(command.text)
+        for reason in command.reasons:
+            print(f"  not exact: {reason}")
+    if args.c_program:
+        try:
+            Path(args.c_program).write_text(
+                c_program(built, ", ".join(Path(name).name for name in args.rules)), encoding="utf-8"
+            )
+        except OSError as error:
+            raise UsageError(f"{args.c_program}: {error.strerror or error}") from error
+        print(f"{args.c_program}: written")
+    if args.would_keep:
+        print_kept(what_would_be_kept(built, trace, TraceFacts(trace)))
+
+
+def _filter(args: argparse.Namespace, built: BuiltRules, trace: Trace) -> None:
+    facts = TraceFacts(trace)
+    chosen = built.mask(trace, facts)
+    for text in args.expression:
+        chosen &= _expression(text, trace.release).mask(trace, None, facts)
+    window = window_of(trace, args.begin, args.end)
+    if args.output is None:
+        rows = trace.rows_between(window) if window else slice(0, len(trace.events))
+        count = int(np.count_nonzero(chosen[rows]))
+        print(f"{count:,} of {len(trace.events):,} events fit")
+        return
+    print_report(write_subset(trace, args.output, chosen, window, with_context=not args.exact))
+
+
+def _expression(text: str, release: Release) -> Expression:
+    try:
+        return Expression(text, release)
+    except RuleError as error:
+        fault = error.diagnostics[0]
+        arrow = " " * fault.start + "^" * max(fault.end - fault.start, 1)
+        shown = f"\n  {text}\n  {arrow}" if len(text) < 200 and "\n" not in text else ""
+        raise UsageError(f"-e, column {fault.column}: {fault.message}{shown}") from None
+
+
+def window_of(trace: Trace, begin: str | None, end: str | None) -> TimeWindow | None:
+    """Return the window between two relative times given as text; None if neither is given.
+
+    Raises:
+        UsageError: One of them is no time, or the window is empty.
+    """
+    if begin is None and end is None:
+        return None
+    start = trace.clock.cycles(time_ns(begin)) if begin is not None else trace.window.start
+    stop = trace.clock.cycles(time_ns(end)) if end is not None else trace.window.end
+    if stop <= start:
+        raise UsageError(
+            f"no time lies from {begin or 'the start'} to {end or 'the end'} of this trace, "
+            f"which takes {format_duration(trace.duration_ns)}"
+        )
+    return TimeWindow(start, stop)
+
+
+def time_ns(text: str) -> int:
+    """Return a time such as `1.2s`, `300ms` or `0.5` (seconds) in nanoseconds.
+
+    Raises:
+        UsageError: It is no time.
+    """
+    found = _TIME.fullmatch(text.strip())
+    if not found:
+        raise UsageError(f"{text[:40]!r} is no time; write 1.2s, 300ms, 50us or 10ns")
+    return int(Decimal(found.group(1)) * UNITS_NS[found.group(2) or "s"])
+
+
+def _print_arguments(trace: Trace) -> None:
+    arguments = trace.header.get("TRACELOGGER_ARGS")
+    if not arguments:
+        raise UsageError("the header has no TRACELOGGER_ARGS (written from 6.4 on), so it does not tell the filter")
+    imported = from_tracelogger_args(arguments, trace.release)
+    print(f"# {arguments}")
+    for note in imported.notes:
+        print(f"# {note}")
+    print(rules_text(imported.rules, trace.release), end="")
+
+
+def print_report(report: SubsetReport) -> None:
+    """Print what was written."""
+    print(f"{report.path}: {report.chosen:,} of {report.total:,} events")
+    if report.context:
+        print(f"  {report.context:,} more so that threads, names and states stay right (--exact leaves them out)")
+    if report.opening:
+        print(f"  {report.opening:,} made up to tell the state where the window begins")
+    print(f"  {report.slots:,} slots")
+
+
+def print_kept(kept: Kept) -> None:
+    """Print what a capture would have kept."""
+    least = "" if kept.is_exact else "at least "
+    print(f"events  {kept.events:,} of {kept.total_events:,}")
+    print(f"slots   {least}{kept.slots:,} of {kept.total_slots:,}")
+    print(f"rate    {least}{kept.bytes_per_s:,.0f} of {kept.total_bytes_per_s:,.0f} bytes per second")
+    for name, (events, total) in kept.by_class.items():
+        print(f"  {name:<18}{events:>12,} of {total:,}")
+    for loss in kept.losses:
+        print(f"{loss.view}: {loss.text or 'nothing is lost'}")
+    for text in kept.ignores:
+        print(text)

@@ -1,0 +1,182 @@
+"""Columns of values for printing: the payload words of many events of one kind, turned into what a template takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.formats.kev.notation import SIGEVENT_WORDS, sigevent_text
+
+_LINE_FEED = 0x0A
+_PRINTABLE = np.zeros(256, np.bool_)
+_PRINTABLE[0x20:0x7F] = True
+_SHOWN = _PRINTABLE.copy()
+_SHOWN[_LINE_FEED] = True
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Events of one kind and size.
+
+    Attributes:
+        words: uint32 (m, k), payload words in host order.
+        byte_order: Of the target: order of 64-bit values and of text.
+    """
+
+    words: NDArray[np.uint32]
+    byte_order: str
+
+    def raw(self, first: int, count: int) -> NDArray[np.uint8]:
+        """Return payload words as the target's bytes, shape (m, 4 * count)."""
+        dtype = "<u4" if self.byte_order == "little" else ">u4"
+        part = np.ascontiguousarray(self.words[:, first:first + count]).astype(dtype)
+        return part.view(np.uint8).reshape(len(part), 4 * count)
+
+    def wide(self, first: int) -> NDArray[np.uint64]:
+        """Return two words as 64-bit values, shape (m,)."""
+        low, high = (first, first + 1) if self.byte_order == "little" else (first + 1, first)
+        return self.words[:, low].astype(np.uint64) | self.words[:, high].astype(np.uint64) << np.uint64(32)
+
+
+Column = Callable[[Group], Sequence[Any]]
+
+
+def unsigned(word: int) -> Column:
+    """Return a column of one word as an unsigned number."""
+    return lambda group: group.words[:, word].tolist()
+
+
+def swapped(word: int) -> Column:
+    """Return a column of one word with its bytes reversed, as the vendor's printer shows it from a foreign file."""
+    return lambda group: group.words[:, word].byteswap().tolist()
+
+
+def masked(word: int, mask: int) -> Column:
+    """Return a column of the bits of one word under a mask."""
+    return lambda group: (group.words[:, word] & np.uint32(mask)).tolist()
+
+
+def signed(word: int) -> Column:
+    """Return a column of one word as a signed number."""
+    return lambda group: np.ascontiguousarray(group.words[:, word]).view(np.int32).tolist()
+
+
+def unsigned64(word: int) -> Column:
+    """Return a column of two words as an unsigned number."""
+    return lambda group: group.wide(word).tolist()
+
+
+def signed64(word: int) -> Column:
+    """Return a column of two words as a signed number."""
+    return lambda group: group.wide(word).view(np.int64).tolist()
+
+
+def message(word: int, count: int, *, has_line_feeds: bool = True) -> Column:
+    """Return a column of the characters of message words, by the rule of `notation.message_text`.
+
+    The first printers took a line feed for unprintable: `has_line_feeds` False.
+    """
+    return lambda group: message_texts(group.raw(word, count), _SHOWN if has_line_feeds else _PRINTABLE)
+
+
+def message_texts(raw: NDArray[np.uint8], shown_bytes: NDArray[np.bool_] = _SHOWN) -> list[str]:
+    """Return what listings show of message bytes, shape (m, 4 * words).
+
+    A word with a character that is neither printable nor a line feed shows nothing; the text ends with the first word
+    that shows fewer than four characters.
+    """
+    words = raw.reshape(len(raw), -1, 4)
+    is_text = np.cumprod(words != 0, axis=2, dtype=np.int8).astype(bool)      # up to the first NUL
+    length = is_text.sum(axis=2)
+    good = (shown_bytes[words] | ~is_text).all(axis=2)
+    length[~good] = 0
+    goes_on = np.cumprod(length == 4, axis=1, dtype=np.int8).astype(bool)
+    length[:, 1:][~goes_on[:, :-1]] = 0
+    shown = np.where(np.arange(4) < length[:, :, None], words, 0).reshape(len(raw), -1)
+    return [bytes(row).decode("ascii") for row in np.ascontiguousarray(shown).view(f"S{raw.shape[1]}")[:, 0].tolist()]
+
+
+def texts(word: int, *, is_vendor: bool) -> Column:
+    """Return a column of the texts that end payloads."""
+    def column(group: Group) -> list[str]:
+        raw = group.raw(word, group.words.shape[1] - word)
+        show = vendor_text if is_vendor else plain_text
+        return [show(bytes(row)) for row in raw]
+    return column
+
+
+def vendor_text(raw: bytes) -> str:
+    """Return a text up to its NUL; empty if a character is neither printable (C locale) nor a line feed."""
+    text = raw.split(b"\0", 1)[0]
+    is_shown = all(0x20 <= byte < 0x7F or byte == 0x0A for byte in text)
+    return text.decode("ascii") if is_shown else ""
+
+
+def plain_text(raw: bytes) -> str:
+    """Return a text up to its NUL as UTF-8, control characters escaped."""
+    text = raw.split(b"\0", 1)[0].decode("utf-8", "replace")
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+def user_tails(*, is_vendor: bool) -> Column:
+    """Return a column of what the printer of 6.x writes of user events of more than two words."""
+    def column(group: Group) -> list[str]:
+        raw = group.raw(0, group.words.shape[1])
+        if is_vendor:    # it prints everything as text and overwrites the last byte with NUL
+            return [f' STR:"{vendor_text(bytes(row[:-1]))}"' for row in raw]
+        return [_user_tail(bytes(row), words) for row, words in zip(raw, group.words.tolist(), strict=True)]
+    return column
+
+
+def _user_tail(raw: bytes, words: list[int]) -> str:
+    text, nul, rest = raw.partition(b"\0")
+    if text and not any(rest) and (nul or len(words) > 2) and _is_text(text):
+        return f' STR:"{plain_text(text)}"'
+    return f", {word_list(words)}"
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return text.replace("\n", "").replace("\t", "").isprintable()
+
+
+def word_list(words: Sequence[int]) -> str:
+    """Return words as `d0:0x00000001 d1:...`."""
+    return " ".join(f"d{index}:0x{word:08x}" for index, word in enumerate(words))
+
+
+def user_texts_and_words(*, is_vendor: bool) -> Column:
+    """Return a column of what the printer of 7.1 writes of user events of more than two words."""
+    def column(group: Group) -> list[str]:
+        show = vendor_text if is_vendor else plain_text
+        raw = group.raw(0, group.words.shape[1])
+        return [f'STR:"{show(bytes(row))}", {word_list(words)}'
+                for row, words in zip(raw, group.words.tolist(), strict=True)]
+    return column
+
+
+def sigevents(word: int) -> Column:
+    """Return a column of sigevents of 6.x as text."""
+    def column(group: Group) -> list[str]:
+        halves = group.raw(word + 3, 1).copy().view("<i2" if group.byte_order == "little" else ">i2").tolist()
+        words = group.words[:, word:word + SIGEVENT_WORDS].tolist()
+        return [sigevent_text(notify, number, value, code, priority)
+                for (notify, number, value, _), (code, priority) in zip(words, halves, strict=True)]
+    return column
+
+
+def flag_words(word: int, table: dict[int, str]) -> Column:
+    """Return a column of the names of set bits, each after a blank, in the order of the table."""
+    def column(group: Group) -> list[str]:
+        values = group.words[:, word]
+        kinds, inverse = np.unique(values, return_inverse=True)
+        names = ["".join(f" {name}" for bit, name in table.items() if kind & bit) for kind in kinds.tolist()]
+        return [names[index] for index in inverse.ravel().tolist()]
+    return column

@@ -1,0 +1,306 @@
+"""How each kind of event is printed: a template and the columns that fill it, made once per kind and size.
+
+Source: listing format, sections 3, 4 and 7. What a template prints is decided by the catalogue's lists and the few
+special forms below; no code looks at single events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from satview.events import arguments, wire
+from satview.events.catalogue import Catalogue
+from satview.events.constants import flag_names
+from satview.events.spec import EventSpec, Field, Release, Show
+from satview.export import listing_columns as columns
+from satview.export.listing_columns import Column
+from satview.formats.kev import layouts
+
+_UNPADDED_6 = ("ADDRESS", "FUNC_ENTER", "FUNC_EXIT", "SLOG", "MSG_ERROR")
+_LABEL_WIDTHS_6 = {"THREAD": 13, "VTHREAD": 13, "PROCESS": 13, "COMM": 13, "SYSTEM": 15}
+_ONE_LINE_7 = ("THREAD", "VTHREAD", "QVM")
+_DROPPED_BY_VENDOR_6 = ("RESERVED", "BUFFER_END", "DROPPED")
+MISPLACED_BAD = 101      # the sources of the 6.4 printer have BAD here, one above its place in every release
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How a listing looks.
+
+    Attributes:
+        layout: `6`, `7` or `8`; `6.1` for the look of the first printers.
+        release: Whose lists apply.
+        byte_order: Of the target.
+        is_vendor: With the defects of the vendor's printer, where they are deterministic.
+        is_one_line: `-n`: arguments of long events on one line.
+    """
+
+    layout: str
+    release: Release
+    byte_order: str = "little"
+    is_vendor: bool = False
+    is_one_line: bool = False
+
+    @property
+    def is_old(self) -> bool:
+        """True for the layouts of 6.x."""
+        return self.layout.startswith("6")
+
+    @property
+    def is_first(self) -> bool:
+        """True for the printers of 6.1 and 6.2."""
+        return self.layout == "6.1"
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A `%` template of everything behind `CPU:00 `, line end included, and its columns."""
+
+    template: str
+    columns: tuple[Column, ...] = ()
+
+
+def make_form(spec: EventSpec, count: int, style: Style, names: Catalogue, *, is_failed: bool) -> Form | None:
+    """Return the form of a kind of event, None if it is not printed.
+
+    Args:
+        spec: The kind.
+        count: Payload words.
+        style: The layout.
+        names: Of the release.
+        is_failed: An exit event whose first word is -1 and that has two words.
+    """
+    if style.is_vendor and style.is_old and not _is_known_to_vendor(spec):
+        return None
+    if style.is_vendor and style.is_old and (spec.code & 0x7F) == MISPLACED_BAD and spec.code >> 10 == 2:
+        spec = _as_bad(spec, names)
+    special = _SPECIAL.get((spec.class_name, spec.name)) or _SPECIAL.get((spec.class_name, ""))
+    form = special(spec, count, style) if special else None
+    return form or _listed(spec, count, style, names, is_failed=is_failed)
+
+
+def _is_known_to_vendor(spec: EventSpec) -> bool:
+    wire_class, call = wire.class_of(spec.code), wire.event_of(spec.code) & 0x7F
+    if wire_class == wire.WireClass.KER_CALL and spec.class_name in ("KER_CALL", "KER_EXIT", "INT_CALL"):
+        return call == MISPLACED_BAD or (spec.is_known and spec.name != "BAD")
+    return spec.is_known and wire_class <= wire.WireClass.COMM and spec.name not in _DROPPED_BY_VENDOR_6
+
+
+def _as_bad(spec: EventSpec, names: Catalogue) -> EventSpec:
+    known = names.spec(names.find(f"{spec.class_name}/BAD")[0])
+    return EventSpec(spec.code, known.class_name, known.name, known.label, known.fast, known.wide)
+
+
+# Columns before the arguments.
+
+def class_column(spec: EventSpec, style: Style) -> str:
+    """Return the class as it is printed, colon included."""
+    return f"{spec.class_name:<8}:" if style.is_old else f"{spec.class_name:<15} :"
+
+
+def event_column(spec: EventSpec, style: Style) -> str:
+    """Return the event as it is printed."""
+    name = (spec.label if style.is_old or spec.class_name in ("SYSTEM", "QVM") else "") or spec.name
+    if spec.class_name in ("KER_CALL", "KER_EXIT"):
+        name = f"{name}/{wire.event_of(spec.code) & 0x7F:02d}"
+    if spec.class_name == "VTHREAD" and name not in ("VTHCREATE", "VTHDESTROY"):
+        name = name.removeprefix("V")        # printed with the state name of threads
+    if not style.is_old:
+        return f"{name:<18}"
+    width = 0 if name in _UNPADDED_6 else _LABEL_WIDTHS_6.get(spec.class_name, 0)
+    return f"{name:<{width}}" if width else name
+
+
+# Arguments.
+
+def _listed(spec: EventSpec, count: int, style: Style, names: Catalogue, *, is_failed: bool) -> Form:
+    head = (class_column(spec, style) + event_column(spec, style)).replace("%", "%%")
+    if is_failed:
+        errno = columns.swapped(1) if style.is_vendor and style.byte_order == "big" else columns.signed(1)
+        end = "" if style.is_vendor and style.is_old else "\n"
+        return Form(f"{head} ret_val:-1, errno:%d{end}", (errno,))
+    fields = pick_fields(spec, count, names)
+    if fields is None:
+        pairs = [(f"word {index}", "0x%08x", (columns.unsigned(index),)) for index in range(count)]
+        return Form(head + "".join(f" {name}:{template}" for name, template, _ in pairs) + "\n",
+                    tuple(column for _, _, found in pairs for column in found))
+    is_long = count > 2 or (spec.class_name, spec.name) == ("SYSTEM", "APS_NAME")
+    is_state = spec.class_name == "THREAD" and spec.name not in ("THCREATE", "THDESTROY")
+    one_line = style.is_one_line or not is_long or is_state or (not style.is_old and spec.class_name in _ONE_LINE_7)
+    template, found = head, []
+    for name, value, filled in values_of(fields, count, style):
+        template += f" {name}:{value}" if one_line else f"\n{name.rjust(26)}:{value}"
+        found += filled
+    end = " \n" if is_state and count == 2 and style.is_old and not style.is_first else "\n"
+    return Form(template + end, tuple(found))
+
+
+def pick_fields(spec: EventSpec, count: int, names: Catalogue) -> tuple[Field, ...] | None:
+    """Return the arguments that describe a payload of that many words as printers do, None if no list does."""
+    fast, wide = arguments.listing_lists(spec, names.release)
+    if names.release == Release.QNX_6:
+        if fast is None or wide is None:
+            return None
+        # The 6.4 printer goes through its list until the payload is used up.
+        return wide if count > 2 or spec.name == "APS_NAME" else fast
+    if count == 2 and fast and layouts.word_count(fast) <= 2:
+        return fast
+    if wide and (layouts.is_open(wide) or count == layouts.word_count(wide) + layouts.word_count(wide) % 2):
+        return wide
+    return layouts.choose(spec, [0] * count, names)[1] or None
+
+
+def values_of(fields: tuple[Field, ...], count: int, style: Style) -> list[tuple[str, str, list[Column]]]:
+    """Return (name, template, columns) of every argument that a payload of `count` words holds; names escaped."""
+    found = []
+    at, index = 0, 0
+    while index < len(fields) and at < count:
+        field = fields[index]
+        index += 1
+        name = field.name.replace("%", "%%")
+        if field.show == Show.STRING:
+            found.append((name, "%s", [columns.texts(at, is_vendor=style.is_vendor)]))
+            break
+        if field.show == Show.STRUCT or at + field.words > count:
+            break
+        words = field.words
+        if field.show in (Show.MSG, Show.MSG_MORE):
+            while index < len(fields) and fields[index].show == Show.MSG_MORE and at + words < count:
+                words, index = words + 1, index + 1
+            found.append((name, *_message(at, words, style)))
+        else:
+            found.append((name, *_number(field, at, style)))
+        at += words
+    return found
+
+
+def _message(at: int, words: int, style: Style) -> tuple[str, list[Column]]:
+    word = columns.swapped if style.is_vendor and style.byte_order == "big" else columns.unsigned
+    numbers = " ".join(["0x%08x"] * words)
+    text = columns.message(at, words, has_line_feeds=not style.is_first)
+    return f'"%s" ({numbers})', [text, *(word(at + index) for index in range(words))]
+
+
+def _number(field: Field, at: int, style: Style) -> tuple[str, list[Column]]:
+    is_wide = field.words == 2
+    if field.show == Show.DEC:
+        return "%d", [columns.signed64(at) if is_wide else columns.signed(at)]
+    column = columns.unsigned64(at) if is_wide else columns.unsigned(at)
+    if style.is_old and field.show == Show.POINTER:
+        return "%x", [column]
+    if style.is_old and is_wide:
+        return "0x%x", [column]
+    return ("0x%016x" if is_wide else "0x%08x"), [column]
+
+
+# Kinds with a form of their own.
+
+def _time(spec: EventSpec, _count: int, style: Style) -> Form:
+    comma = "," if style.is_first else ""
+    name = "TIME" if style.is_old else f"{'TIME':<18}"
+    template = f"{class_column(spec, style)}{name} msb:0x%08x{comma} lsb(offset):0x%08x\n"
+    return Form(template, (columns.unsigned(0), columns.unsigned(1)))
+
+
+def _buffer(spec: EventSpec, _count: int, style: Style) -> Form | None:
+    if style.is_first and style.is_vendor:
+        return None
+    if style.is_old:
+        sequence = columns.masked(0, 0x7FF) if style.is_vendor else columns.unsigned(0)
+        return Form("CONTROL: BUFFER sequence = %d, num_events = %d\n", (sequence, columns.signed(1)))
+    head = f"{class_column(spec, style)}{'BUFFER':<18}"
+    return Form(f"{head} sequence = %d, num_events = %d\n\n", (columns.unsigned(0), columns.signed(1)))
+
+
+def _buffer_end(spec: EventSpec, _count: int, style: Style) -> Form:
+    head = f"{class_column(spec, style)}{'BUFFER_END':<18}"
+    return Form(f"{head} cookie1 = %x, cookie2 = %x\n", (columns.unsigned(0), columns.unsigned(1)))
+
+
+def _interrupt_entry(spec: EventSpec, count: int, style: Style) -> Form | None:
+    number, signed_number = columns.unsigned(0), columns.signed(0)
+    if spec.is_64bit and count >= 4:
+        template, address = "IP:0x%016x", columns.unsigned64(2)
+    else:
+        template, address = "IP:0x%08x", columns.unsigned(1)
+    text = " inkernel=0x%08x" if style.is_first else f"       {template}"
+    return Form(f"{class_column(spec, style)}0x%08x (%d){text}\n", (number, signed_number, address))
+
+
+def _interrupt_exit(spec: EventSpec, _count: int, style: Style) -> Form:
+    mark = "=" if style.is_first else ":"
+    return Form(f"{class_column(spec, style)}0x%08x (%d) inkernel{mark}0x%08x\n",
+                (columns.unsigned(0), columns.signed(0), columns.unsigned(1)))
+
+
+def _handler_entry(spec: EventSpec, count: int, style: Style) -> Form | None:
+    head = f"{class_column(spec, style)}0x%08x (%d)       PID:%d"
+    common = (columns.unsigned(1), columns.signed(1), columns.signed(0))
+    if spec.is_64bit and count >= 6:
+        return Form(f"{head} IP:0x%016x AREA:0x%016x\n", (*common, columns.unsigned64(2), columns.unsigned64(4)))
+    if count < 4:
+        return None
+    return Form(f"{head} IP:0x%08x AREA:0x%08x\n", (*common, columns.unsigned(2), columns.unsigned(3)))
+
+
+def _handler_exit(spec: EventSpec, count: int, style: Style) -> Form | None:
+    head = f"{class_column(spec, style)}0x%08x (%d) SIGEVENT:"
+    number = (columns.unsigned(0), columns.signed(0))
+    if count < 5:
+        return None
+    if style.release == Release.QNX_6:
+        return Form(f"{head}%s\n", (*number, columns.sigevents(1)))
+    words = range(1, count)
+    return Form(head + " ".join("0x%08x" for _ in words) + "\n", (*number, *(columns.unsigned(word) for word in words)))
+
+
+def _interrupted(spec: EventSpec, _count: int, style: Style) -> Form:
+    label = f"KER_{spec.name.replace('EVENT ', 'EVENT_')}/{wire.event_of(spec.code) & 0x7F}"
+    return Form(f"{class_column(spec, style)}{label if style.is_old else f'{label:<18}'}\n")
+
+
+def _user(spec: EventSpec, count: int, style: Style) -> Form:
+    event = f"EVENT:{wire.event_of(spec.code)}"
+    words = (columns.unsigned(0), columns.unsigned(1))
+    if style.is_old:
+        if count == 2:
+            return Form(f"{class_column(spec, style)}{event}, d0:0x%08x d1:0x%08x\n", words)
+        return Form(f"{class_column(spec, style)}{event}%s\n", (columns.user_tails(is_vendor=style.is_vendor),))
+    head = f"{class_column(spec, style)}{event:<18} "
+    if count == 2:
+        return Form(f"{head}d0:0x%08x d1:0x%08x\n", words)
+    return Form(f"{head}%s\n", (columns.user_texts_and_words(is_vendor=style.is_vendor),))
+
+
+def _profile(spec: EventSpec, count: int, style: Style) -> Form | None:
+    if style.is_old or count < 4:
+        return None
+    head = f"{class_column(spec, style)}{event_column(spec, style)}"
+    return Form(f"{head} ip = 0x%014x, tid = 0x%06x, pid = 0x%06x\n",
+                (columns.unsigned64(0), columns.unsigned(2), columns.unsigned(3)))
+
+
+def _timer(spec: EventSpec, count: int, style: Style) -> Form | None:
+    if style.is_old or count < 4:
+        return None
+    head = f"{class_column(spec, style)}{event_column(spec, style)}"
+    return Form(f"{head} pid:%d tid:%d timer_id:%d flags:0x%08x%s\n",
+                (columns.signed(0), columns.signed(1), columns.signed(2), columns.unsigned(3),
+                 columns.flag_words(3, flag_names("timer"))))
+
+
+def _deliver(spec: EventSpec, _count: int, style: Style) -> Form | None:
+    if not spec.is_known:
+        return None
+    return Form(f"{class_column(spec, style)}{spec.name:<18}intr_id:0x%x(%d)\n",
+                (columns.unsigned(0), columns.signed(0)))
+
+
+Maker = Callable[[EventSpec, int, Style], Form | None]
+_SPECIAL: dict[tuple[str, str], Maker] = {
+    ("CONTROL", "TIME"): _time, ("CONTROL", "BUFFER"): _buffer, ("CONTROL", "BUFFER_END"): _buffer_end,
+    ("INT_ENTR", ""): _interrupt_entry, ("INT_EXIT", ""): _interrupt_exit, ("INT_HANDLER_ENTR", ""): _handler_entry,
+    ("INT_HANDLER_EXIT", ""): _handler_exit, ("INTERRUPT", ""): _deliver, ("INT_CALL", ""): _interrupted,
+    ("USREVENT", ""): _user, ("SYSTEM", "PROFILE_64"): _profile, ("SYSTEM", "TIMER"): _timer,
+}

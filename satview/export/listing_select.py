@@ -1,0 +1,113 @@
+"""Which events a listing shows: by class, event, thread, CPU and time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.base.errors import UsageError
+from satview.events import wire
+from satview.events.catalogue import Catalogue
+from satview.formats.kev.stream import Batch
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What to show; an empty set shows everything of its kind.
+
+    Attributes:
+        classes: Printed class names, any case.
+        events: Event names as `Catalogue.find` takes them.
+        pids: Processes.
+        tids: Threads, by number within their process.
+        cpus: CPUs.
+        from_ns: Earliest time, nanoseconds since the first event of the trace; None = no limit.
+        to_ns: Latest time, not included.
+    """
+
+    classes: frozenset[str] = frozenset()
+    events: frozenset[str] = frozenset()
+    pids: frozenset[int] = frozenset()
+    tids: frozenset[int] = frozenset()
+    cpus: frozenset[int] = frozenset()
+    from_ns: int | None = None
+    to_ns: int | None = None
+
+
+@dataclass(slots=True)
+class Selector:
+    """A selection made ready for the events of one release."""
+
+    selection: Selection
+    names: Catalogue
+    cycles_per_s: int
+    _codes: NDArray[np.bool_] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._codes = self._code_table()
+
+    def _code_table(self) -> NDArray[np.bool_]:
+        chosen = self.selection
+        table = np.ones(wire.CODE_COUNT, np.bool_)
+        if chosen.classes:
+            known = {spec.name: index for index, spec in enumerate(self.names.classes)}
+            table = np.isin(self.names.class_index_of_code, [known[name] for name in self._known_classes(known)])
+        if chosen.events:
+            events = np.zeros(wire.CODE_COUNT, np.bool_)
+            for name in sorted(chosen.events):
+                events[list(self._known_event(name))] = True
+            table = table & events if chosen.classes else events
+        return table
+
+    def _known_classes(self, known: Iterable[str]) -> list[str]:
+        names = set(known)
+        wanted = [name.upper() for name in sorted(self.selection.classes)]
+        if unknown := [name for name in wanted if name not in names]:
+            listed = ", ".join(name for name in known if not name.startswith("CLASS "))
+            raise UsageError(f"no class {unknown[0]}; there are {listed}")
+        return wanted
+
+    def _known_event(self, name: str) -> tuple[int, ...]:
+        codes = self.names.find(name)
+        if not codes:
+            near = self.names.suggest(name)
+            hint = f"; perhaps {', '.join(near)}" if near else ""
+            raise UsageError(f"release {self.names.release} has no event {name}{hint}")
+        return codes
+
+    @property
+    def needs_threads(self) -> bool:
+        """True if events are chosen by thread."""
+        return bool(self.selection.pids or self.selection.tids)
+
+    @property
+    def is_everything(self) -> bool:
+        """True if nothing is left out."""
+        return self.selection == Selection()
+
+    def rows(
+        self, batch: Batch, start_cycles: int, ids: tuple[NDArray[np.int32], NDArray[np.int32]]
+    ) -> NDArray[np.int64]:
+        """Return the chosen events of a batch, ascending.
+
+        Args:
+            batch: Events.
+            start_cycles: Time of the first event of the trace.
+            ids: pid and tid by thread number.
+        """
+        chosen = self.selection
+        shown = self._codes[batch.code]
+        if chosen.cpus:
+            shown &= np.isin(batch.cpu, list(chosen.cpus))
+        for wanted, values in ((chosen.pids, ids[0]), (chosen.tids, ids[1])):
+            if wanted:
+                shown &= np.isin(values, list(wanted))[batch.thread]
+        # Whole cycles: the first one that is not before the limit.
+        if chosen.from_ns is not None:
+            shown &= batch.time_cycles >= start_cycles - (-chosen.from_ns * self.cycles_per_s // 1_000_000_000)
+        if chosen.to_ns is not None:
+            shown &= batch.time_cycles < start_cycles - (-chosen.to_ns * self.cycles_per_s // 1_000_000_000)
+        return np.flatnonzero(shown)

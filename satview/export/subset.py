@@ -1,0 +1,199 @@
+"""Writes part of a trace as a smaller .kev that keeps times, names and opening states.
+
+A file with events left out would say wrong things: other events would belong to the wrong thread once the switches
+between them are gone, clocks would lose a turn over a long silence, processes would have no names. So besides the
+chosen events the file gets what these need: names and creations, the switch before each event that was chosen, a state
+dump where the window begins, and fresh TIME and BUFFER events.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.base.errors import UsageError
+from satview.base.time import TimeWindow
+from satview.events.states import NOT_A_STATE
+from satview.events.wire import (
+    CONTROL_BUFFER,
+    CONTROL_BUFFER_END,
+    CONTROL_DROPPED,
+    THREAD_CREATE,
+    THREAD_DESTROY,
+    THREAD_RUNNING,
+    WireClass,
+)
+from satview.export.subset_opening import Opening, opening_state
+from satview.export.subset_slots import write_slots
+from satview.filters.evaluate import chunks
+from satview.filters.presets import rows_of_codes
+from satview.formats.kev.writer import write_start
+from satview.store.trace import Trace
+
+MARK: Final = ("SATVIEW", "subset")  # header attribute of files written here; short, for the vendor's old library
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class SubsetReport:
+    """What was written.
+
+    Attributes:
+        path: The file.
+        chosen: Events that were asked for.
+        context: Events kept besides, because the chosen ones cannot be understood without them.
+        opening: Events made up to tell the state where the window begins.
+        total: Events of the whole trace.
+        slots: Slots in the new file, its TIME and BUFFER events included.
+    """
+
+    path: Path
+    chosen: int
+    context: int
+    opening: int
+    total: int
+    slots: int
+
+
+def write_subset(
+    trace: Trace,
+    path: Path | str,
+    chosen: Bools,
+    window: TimeWindow | None = None,
+    *,
+    with_context: bool = True,
+    progress: Callable[[float], None] | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> SubsetReport:
+    """Write some events of a trace as a .kev file.
+
+    Args:
+        trace: Any trace; of one that was no .kev the header keys it has are written.
+        path: The new file; an old one is replaced once the new one is complete.
+        chosen: bool (events,), which events; BUFFER events are made anew whatever it says.
+        window: Only events in it; None = all.
+        with_context: False leaves out everything but the chosen events and the TIME and BUFFER events.
+        progress: Called with 0 to 1.
+        cancelled: Asked between chunks; True stops.
+
+    Raises:
+        UsageError: The file would replace the trace itself, or cannot be written.
+        Cancelled: `cancelled()` returned True; nothing is left behind.
+    """
+    path = Path(path)
+    if path.exists() and trace.path.exists() and path.samefile(trace.path):
+        raise UsageError(f"{path.name}: the trace cannot be replaced by a part of itself; give another name")
+    rows = trace.rows_between(window) if window is not None else slice(0, len(trace.events))
+    keep = _chosen(trace, chosen, rows)
+    count = int(np.count_nonzero(keep))
+    opening = opening_state(trace, rows.start) if with_context and rows.start > 0 else Opening.empty()
+    if with_context:
+        _add_context(trace, keep, rows, opening)
+    kept = np.flatnonzero(keep).astype(np.uint32)
+    # Written by first slots, so that the switch between threads stays before the events that follow it.
+    kept = kept[np.argsort(trace.events.slot[kept], kind="stable")]
+    part = path.with_name(path.name + ".part")
+    try:
+        with part.open("wb") as file:
+            write_start(file, header_pairs(trace), _system_page(trace))
+            slots = write_slots(file, trace, kept, opening, progress, cancelled)
+        os.replace(part, path)  # noqa: PTH105  -- says what it does; Path.replace reads like text
+    except OSError as error:
+        raise UsageError(f"{path.name}: {error.strerror or error}") from error
+    finally:
+        part.unlink(missing_ok=True)
+    return SubsetReport(path, count, len(kept) - count, len(opening), len(trace.events), slots)
+
+
+def _chosen(trace: Trace, chosen: Bools, rows: slice) -> Bools:
+    keep = np.zeros(len(trace.events), np.bool_)
+    keep[rows] = chosen[rows]
+    code = trace.events.code
+    for part in chunks(len(keep)):
+        keep[part] &= (code[part] != CONTROL_BUFFER) & (code[part] != CONTROL_BUFFER_END)
+    return keep
+
+
+def _add_context(trace: Trace, keep: Bools, rows: slice, opening: Opening) -> None:
+    """Add what the chosen events need: names, creations, opening states, who ran, and marks of lost events."""
+    code = trace.events.code
+    names = np.zeros(1 << 15, np.bool_)
+    codes = np.arange(1 << 15)
+    names[(codes >> 10 == WireClass.PR_TH) & (codes & 1023 >= 64)] = True
+    names[[THREAD_CREATE, THREAD_DESTROY, CONTROL_DROPPED]] = True
+    switches = _switches_needed(trace, keep, rows)
+    for part in chunks(rows.stop - rows.start):
+        inside = slice(part.start + rows.start, part.stop + rows.start)
+        keep[inside] |= names[code[inside]]
+    keep[switches] = True
+    first = _first_states(trace, rows)
+    keep[first[~np.isin(trace.events.thread[first], opening.threads)]] = True
+
+
+def _switches_needed(trace: Trace, keep: Bools, rows: slice) -> NDArray[np.uint32]:
+    """Return the RUNNING events that say to whom the chosen events belong: on each CPU the last one before each."""
+    events = trace.events
+    running = rows_of_codes(trace, THREAD_RUNNING)
+    running = running[(running >= rows.start) & (running < rows.stop)]
+    kept = np.flatnonzero(keep).astype(np.uint32)
+    is_thread = (events.code[kept] >> 10 == WireClass.PR_TH) & (events.code[kept] & 1023 < 64)
+    kept = kept[~is_thread]
+    needed = []
+    for cpu in np.unique(events.cpu[kept]):
+        switches = running[events.cpu[running] == cpu]
+        switches = switches[np.argsort(events.slot[switches], kind="stable")]
+        own = kept[events.cpu[kept] == cpu]
+        before = np.searchsorted(events.slot[switches], events.slot[own]) - 1
+        needed.append(switches[np.unique(before[before >= 0])])
+    return np.concatenate(needed) if needed else np.empty(0, np.uint32)
+
+
+def _first_states(trace: Trace, rows: slice) -> NDArray[np.uint32]:
+    """Return each thread's first state event in the window."""
+    states = trace.states.event
+    inside = (states >= rows.start) & (states < rows.stop)
+    threads = np.repeat(np.arange(len(trace.threads)), np.diff(trace.states.start))
+    _, first = np.unique(threads[inside], return_index=True)
+    return states[inside][first]
+
+
+def header_pairs(trace: Trace) -> tuple[tuple[str, str], ...]:
+    """Return the header of the new file: that of the trace, its length and byte order put right, and a mark."""
+    order = f"{trace.byte_order.upper()}_ENDIAN"
+    # Made-up keys cannot be told from the real ones once they are read, so they are not written.
+    pairs = [
+        (key, value)
+        for key, value in trace.header.pairs
+        if key
+        and "::" not in key
+        and "TRACE_" not in key
+        and "TRACE_" not in value
+        and key != MARK[0]
+        and (not key.endswith("_ENDIAN") or key == order)
+    ]
+    length = str(len(_system_page(trace)))
+    pairs = [(key, length if key == "SYSPAGE_LEN" else value) for key, value in pairs]
+    keys = {key for key, _ in pairs}
+    if order not in keys:
+        pairs.insert(0, (order, "TRUE"))
+    if "CYCLES_PER_SEC" not in keys:
+        pairs.append(("CYCLES_PER_SEC", str(trace.clock.cycles_per_s)))
+    if "SYSPAGE_LEN" not in keys:
+        pairs.append(("SYSPAGE_LEN", length))
+    return (*pairs, MARK)
+
+
+def _system_page(trace: Trace) -> bytes:
+    return trace.system.raw if trace.system is not None else b""
+
+
+def states_lost(trace: Trace, keep: Bools) -> int:
+    """Return how many thread state events a choice leaves out."""
+    is_state = trace.catalogue.state_value_of_code != NOT_A_STATE
+    return sum(int(np.count_nonzero(is_state[trace.events.code[part]] & ~keep[part])) for part in chunks(len(keep)))

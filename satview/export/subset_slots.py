@@ -1,0 +1,252 @@
+"""Lays chosen events out as slots again, in buffers with BUFFER and TIME events as a kernel would have written them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import BinaryIO, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.base.errors import Cancelled
+from satview.events.spec import Release
+from satview.events.wire import (
+    BUFFER_END_COOKIE,
+    CONTROL_BUFFER,
+    CONTROL_BUFFER_END,
+    CONTROL_TIME,
+    CPU_SHIFT,
+    PROCESS_INJECTED,
+    STRUCT_SHIFT,
+    Struct,
+)
+from satview.export.subset_opening import Opening
+from satview.formats.kev.payloads import SlotPayloads
+from satview.formats.kev.writer import slots_as_bytes
+from satview.store.trace import Trace
+
+BUFFER_SLOTS: Final = 714  # high-water mark of a 6.4 kernel
+_MAX_AHEAD: Final = 1 << 31  # cycles a CPU may be silent before it gets a TIME: well below a turn
+_MAX_BACK: Final = 1 << 28  # ... or step back, as late slots do
+_BLOCK: Final = 1 << 16
+
+
+@dataclass(slots=True)
+class _Records:
+    """Everything that goes into the file in writing order: the opening dump first, then the kept rows."""
+
+    time: NDArray[np.int64]
+    cpu: NDArray[np.uint8]
+    count: NDArray[np.int64]
+
+
+def write_slots(
+    file: BinaryIO,
+    trace: Trace,
+    rows: NDArray[np.uint32],
+    opening: Opening,
+    progress: Callable[[float], None] | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> int:
+    """Append the slots of an opening dump and of some rows to a file; return how many there are.
+
+    Args:
+        file: Open for writing, header and system page already in it.
+        trace: Where the rows are from.
+        rows: Event rows in the order in which they are to be written.
+        opening: Dump that comes before them; may be empty.
+        progress: Called with 0 to 1.
+        cancelled: Asked between blocks; True stops.
+
+    Raises:
+        Cancelled: `cancelled()` returned True.
+    """
+    events = trace.events
+    records = _Records(
+        np.concatenate((opening.time_cycles, events.time_cycles[rows])),
+        np.concatenate((opening.cpu, events.cpu[rows])),
+        np.concatenate((opening.slot_count, events.slot_count[rows].astype(np.int64))),
+    )
+    layout = _Layout(trace, records, rows, len(opening))
+    for start in range(0, len(records.time), _BLOCK):
+        if cancelled is not None and cancelled():
+            raise Cancelled("writing was stopped")
+        end = min(start + _BLOCK, len(records.time))
+        slots = layout.block(start, end)
+        _fill(slots, layout, start, end, rows, opening, trace)
+        file.write(slots_as_bytes(slots, trace.byte_order))
+        if progress is not None:
+            progress(end / len(records.time))
+    if layout.has_ends and layout.total:
+        file.write(slots_as_bytes(layout.last_end(), trace.byte_order))
+    return layout.total
+
+
+class _Layout:
+    """Where each record goes, and the BUFFER and TIME slots between them.
+
+    Attributes:
+        position: First slot of each record.
+        before: Slots that stand before each record and belong to it: the end of a buffer, BUFFER, TIME.
+        total: Slots in all.
+    """
+
+    def __init__(self, trace: Trace, records: _Records, rows: NDArray[np.uint32], opening_count: int) -> None:
+        self._records, self._release = records, trace.release
+        self._has_buffers = len(trace.buffers) > 0
+        self.has_ends = self._has_buffers and trace.release is Release.QNX_8
+        n = len(records.time)
+        lost = self._lost_before(trace, rows, opening_count)
+        self._starts = self._buffer_starts(lost)
+        self._is_start = np.zeros(n, np.bool_)
+        self._is_start[self._starts] = self._has_buffers
+        buffer = np.cumsum(self._is_start, dtype=np.int64)
+        self._needs_time = self._times_needed(buffer) if trace.clock.is_absolute else np.zeros(n, np.bool_)
+        ends = self._is_start & (np.arange(n) > 0) if self.has_ends else np.zeros(n, np.bool_)
+        self.before = ends.astype(np.int64) + self._is_start + self._needs_time
+        self.position = np.cumsum(self.before + records.count) - records.count
+        self.total = int(self.position[-1] + records.count[-1]) + self.has_ends if n else 0
+        self._sequence = np.cumsum(1 + lost[self._starts]) if self._has_buffers else np.empty(0, np.int64)
+        marks = self.position[self._starts] - self._needs_time[self._starts] - 1
+        self._sizes = np.diff(marks, append=self.total)
+
+    @staticmethod
+    def _lost_before(trace: Trace, rows: NDArray[np.uint32], opening_count: int) -> NDArray[np.int64]:
+        """Buffers that the capture lost before each record; such a gap stays visible in the new file."""
+        lost = np.zeros(opening_count + len(rows), np.int64)
+        gaps = np.flatnonzero(trace.buffers.lost_before)
+        if len(gaps) and len(rows):
+            slots = trace.events.slot[rows].astype(np.int64)
+            at = np.searchsorted(slots, trace.buffers.slot[gaps])
+            # A gap before everything that is kept, or after it, is no gap of the new file.
+            inside = (at > 0) & (at < len(rows))
+            np.add.at(lost, opening_count + at[inside], trace.buffers.lost_before[gaps[inside]].astype(np.int64))
+        return lost
+
+    def _buffer_starts(self, lost: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Cut the records into buffers of at most 714 slots; a gap in the capture begins a new one."""
+        n = len(lost)
+        if not n:
+            return np.empty(0, np.int64)
+        if not self._has_buffers:
+            return np.zeros(1, np.int64)
+        cpus = len(np.unique(self._records.cpu))
+        room = BUFFER_SLOTS - 1 - cpus - self.has_ends
+        ends = np.cumsum(self._records.count)
+        forced = np.append(np.flatnonzero(lost), n)
+        starts = [0]
+        while True:
+            at = starts[-1]
+            used = int(ends[at - 1]) if at else 0
+            following = max(int(np.searchsorted(ends, used + room, side="right")), at + 1)
+            following = min(following, int(forced[np.searchsorted(forced, at, side="right")]) if at < n else n)
+            if following >= n:
+                return np.array(starts)
+            starts.append(following)
+
+    def _times_needed(self, buffer: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Records before which their CPU needs a TIME: its first of a buffer, and after long silences or steps back."""
+        cpu, time = self._records.cpu.astype(np.int64), self._records.time
+        needed = np.zeros(len(cpu), np.bool_)
+        order = np.argsort(cpu, kind="stable")
+        same = cpu[order[1:]] == cpu[order[:-1]]
+        step = np.diff(time[order])
+        is_close = (step < _MAX_AHEAD) & (step > -_MAX_BACK)
+        needed[order[1:]] = ~(same & is_close & (buffer[order[1:]] == buffer[order[:-1]]))
+        needed[order[:1]] = True
+        return needed
+
+    def block(self, start: int, end: int) -> NDArray[np.uint32]:
+        """Return the slots of some records, BUFFER and TIME filled in, the records' own still zero."""
+        first = int(self.position[start] - self.before[start])
+        slots = np.zeros((int(self.position[end - 1] + self._records.count[end - 1]) - first, 4), np.uint32)
+        part = slice(start, end)
+        time, cpu = self._records.time[part], self._records.cpu[part].astype(np.uint32)
+        at = self.position[part] - first
+        timed = np.flatnonzero(self._needs_time[part])
+        place = at[timed] - 1
+        slots[place, 0] = CONTROL_TIME | cpu[timed] << CPU_SHIFT
+        slots[place, 1] = slots[place, 3] = time[timed] & 0xFFFFFFFF
+        slots[place, 2] = time[timed] >> 32
+        self._mark_buffers(slots, start, end, first)
+        return slots
+
+    def _mark_buffers(self, slots: NDArray[np.uint32], start: int, end: int, first: int) -> None:
+        if not self._has_buffers:
+            return
+        chosen = slice(*np.searchsorted(self._starts, (start, end)).tolist())
+        record = self._starts[chosen]
+        place = self.position[record] - self._needs_time[record] - 1 - first
+        cpu = self._records.cpu[record].astype(np.uint32)
+        stamp = (self._records.time[record] & 0xFFFFFFFF).astype(np.uint32)
+        # Sequences are per CPU in 8.0, so all buffers are said to be those of CPU 0 there.
+        slots[place, 0] = CONTROL_BUFFER | (0 if self._release is Release.QNX_8 else cpu << CPU_SHIFT)
+        slots[place, 1] = stamp
+        slots[place, 2] = self._sequence[chosen] & 0xFFFFFFFF
+        slots[place, 3] = self._sizes[chosen]
+        if self.has_ends:
+            later = record > 0
+            before = record[later] - 1
+            slots[place[later] - 1] = self._ends(before)
+
+    def _ends(self, records: NDArray[np.int64]) -> NDArray[np.uint32]:
+        """BUFFER_END slots that follow some records."""
+        slots = np.full((len(records), 4), BUFFER_END_COOKIE, np.uint32)
+        slots[:, 0] = CONTROL_BUFFER_END | self._records.cpu[records].astype(np.uint32) << CPU_SHIFT
+        slots[:, 1] = self._records.time[records] & 0xFFFFFFFF
+        return slots
+
+    def last_end(self) -> NDArray[np.uint32]:
+        """Return the BUFFER_END slot that closes the file, shape (1, 4)."""
+        return self._ends(np.array([len(self._records.time) - 1]))
+
+
+def _fill(
+    slots: NDArray[np.uint32],
+    layout: _Layout,
+    start: int,
+    end: int,
+    rows: NDArray[np.uint32],
+    opening: Opening,
+    trace: Trace,
+) -> None:
+    """Write the slots of the records `start` to `end` into a block."""
+    first = int(layout.position[start] - layout.before[start])
+    dump = len(opening)
+    if start < dump:
+        stop = min(end, dump)
+        sizes = opening.slot_count[start:stop]
+        source = int(opening.slot_count[:start].sum())
+        target = np.repeat(layout.position[start:stop] - first - np.cumsum(sizes) + sizes, sizes) + np.arange(
+            sizes.sum()
+        )
+        slots[target] = opening.slots[source : source + int(sizes.sum())]
+    if end > dump:
+        begin = max(start, dump)
+        _fill_rows(slots, layout.position[begin:end] - first, rows[begin - dump : end - dump], trace)
+
+
+def _fill_rows(slots: NDArray[np.uint32], at: NDArray[np.int64], rows: NDArray[np.uint32], trace: Trace) -> None:
+    events, payloads = trace.events, trace.payloads
+    count = events.slot_count[rows].astype(np.int64)
+    header = events.code[rows].astype(np.uint32) | events.cpu[rows].astype(np.uint32) << CPU_SHIFT
+    if trace.release is Release.QNX_8 and isinstance(payloads, SlotPayloads):
+        header |= np.array([payloads.header(row) for row in rows.tolist()], np.uint32) & np.uint32(PROCESS_INJECTED)
+    stamp = (events.time_cycles[rows] & 0xFFFFFFFF).astype(np.uint32)
+    is_cut = np.isin(rows, trace.truncated)
+    open_ = np.arange(len(rows))
+    step = 0
+    while len(open_):
+        place = at[open_] + step
+        is_last = step == count[open_] - 1
+        kind = np.where(is_last & ~is_cut[open_], Struct.COMBINE_END, Struct.COMBINE_CONTINUE)
+        if step == 0:
+            # An event cut short has no last slot: it stays one that begins and does not end.
+            kind = np.where(is_last & ~is_cut[open_], Struct.SIMPLE, Struct.COMBINE_BEGIN)
+        slots[place, 0] = header[open_] | kind.astype(np.uint32) << STRUCT_SHIFT
+        slots[place, 1] = stamp[open_]
+        slots[place, 2] = payloads.column(rows[open_], 2 * step)
+        slots[place, 3] = payloads.column(rows[open_], 2 * step + 1)
+        step += 1
+        open_ = open_[count[open_] > step]

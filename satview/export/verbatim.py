@@ -1,0 +1,54 @@
+"""Writes the slots of a trace as they are: `write(read(f))` gives the same slots, a listing becomes a .kev file."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from satview.base.errors import UsageError
+from satview.formats.kev.payloads import SlotPayloads
+from satview.formats.kev.writer import write_kev
+from satview.store.trace import Trace
+
+
+def write_verbatim(trace: Trace, path: Path | str) -> int:
+    """Write all slots of a trace, broken ones included, in their order; return how many.
+
+    Args:
+        trace: One that is made of slots: from a .kev file or a listing.
+        path: The new file; an old one is replaced once the new one is complete.
+
+    Raises:
+        UsageError: The trace has no slots, would replace itself, or the file cannot be written.
+    """
+    path = Path(path)
+    if not isinstance(trace.payloads, SlotPayloads):
+        raise UsageError(
+            f"{trace.path.name}: a {trace.format} trace is not made of slots and cannot become a .kev file"
+        )
+    if path.exists() and trace.path.exists() and path.samefile(trace.path):
+        raise UsageError(f"{path.name}: the trace cannot be replaced by itself; give another name")
+    slots = trace.payloads.slots
+    page = trace.system.raw if trace.system else b""
+    part = path.with_name(path.name + ".part")
+    try:
+        write_kev(part, _pairs(trace, len(page)), page, slots, trace.byte_order)
+        os.replace(part, path)  # noqa: PTH105  -- says what it does; Path.replace reads like text
+    except OSError as error:
+        raise UsageError(f"{path.name}: {error.strerror or error}") from error
+    finally:
+        part.unlink(missing_ok=True)
+    return len(slots)
+
+
+def _pairs(trace: Trace, page_length: int) -> tuple[tuple[str, str], ...]:
+    """Return the trace's own header, with what a .kev file needs and a listing may lack."""
+    order = f"{trace.byte_order.upper()}_ENDIAN"
+    pairs = [
+        (key, str(page_length) if key == "SYSPAGE_LEN" else value)
+        for key, value in trace.header.pairs
+        if not key.endswith("_ENDIAN") or key == order
+    ]
+    keys = {key for key, _ in pairs}
+    missing = {order: "TRUE", "CYCLES_PER_SEC": str(trace.clock.cycles_per_s), "SYSPAGE_LEN": str(page_length)}
+    return (*pairs, *((key, value) for key, value in missing.items() if key not in keys))

@@ -1,0 +1,384 @@
+"""Expressions over a whole trace.
+
+What depends on class and event alone becomes a table of 32,768 answers, what depends on the thread a table of threads,
+and only what is left is worked out for the events that remain.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.events.wire import CODE_COUNT
+from satview.filters.columns import Known, RowColumns, Values, codes_column, thread_texts, threads_column
+from satview.filters.facts import Facts
+from satview.filters.mask import Bools, Rows
+from satview.filters.scalar import calculated, called, wrapped
+from satview.filters.semantics import CodeTest
+from satview.filters.syntax import (
+    And,
+    Argument,
+    Arithmetic,
+    Call,
+    Compare,
+    Field,
+    In,
+    Match,
+    Negative,
+    Node,
+    Not,
+    Number,
+    Or,
+    Text,
+    Word,
+    children,
+)
+from satview.filters.vocabulary import FIELDS, Domain, FieldKind
+from satview.store.trace import Trace
+
+_CHEAP: Final = 2  # cost up to which testing a whole chunk beats picking the rows that are left
+_SPARSE: Final = 0.5  # share of rows left below which they are picked
+_WORD_COST, _ARGUMENT_COST = 4, 5
+_COMPARE: Final[dict[str, Callable[..., Bools]]] = {
+    "==": np.equal,
+    "!=": np.not_equal,
+    "<": np.less,
+    "<=": np.less_equal,
+    ">": np.greater,
+    ">=": np.greater_equal,
+}
+
+
+class Condition(ABC):
+    """A part of a compiled expression.
+
+    Attributes:
+        cost: What one event costs, in rough steps; cheap parts go first.
+    """
+
+    cost = 0
+
+    @abstractmethod
+    def of(self, rows: Rows) -> Bools:
+        """Return for which events it holds; the array is the caller's to change."""
+
+
+class CodeTable(Condition):
+    """A condition on class and event alone."""
+
+    def __init__(self, trace: Trace, table: Bools) -> None:
+        self._code, self.table = trace.events.code, table
+
+    def of(self, rows: Rows) -> Bools:
+        """See `Condition.of`."""
+        return np.asarray(self.table[self._code[rows]])
+
+
+class ThreadTable(Condition):
+    """A condition on the thread alone."""
+
+    cost = 1
+
+    def __init__(self, trace: Trace, table: Bools) -> None:
+        self._thread, self.table = trace.events.thread, table
+
+    def of(self, rows: Rows) -> Bools:
+        """See `Condition.of`."""
+        return np.asarray(self.table[self._thread[rows]])
+
+
+class TimeRange(Condition):
+    """A comparison of the time with a constant: events are in time order, so it is a stretch of rows."""
+
+    def __init__(self, first: int, last: int, is_inside: bool) -> None:
+        self._first, self._last, self._is_inside = first, last, is_inside
+
+    def of(self, rows: Rows) -> Bools:
+        """See `Condition.of`."""
+        if not isinstance(rows, slice):
+            inside = (rows >= self._first) & (rows < self._last)
+            return inside if self._is_inside else ~inside
+        answer = np.full(rows.stop - rows.start, not self._is_inside)
+        answer[max(self._first - rows.start, 0) : max(self._last - rows.start, 0)] = self._is_inside
+        return answer
+
+
+class RowTest(Condition):
+    """A comparison that has to look at each event."""
+
+    def __init__(self, trace: Trace, facts: Facts, node: Node, cost: int) -> None:
+        self._trace, self._facts, self._node, self.cost = trace, facts, node, cost
+
+    def of(self, rows: Rows) -> Bools:
+        """See `Condition.of`."""
+        columns = RowColumns(self._trace, self._facts, rows)
+        return np.asarray(_Test(columns).of(self._node, len(columns.code)))
+
+
+class Inverse(Condition):
+    """The opposite of a condition."""
+
+    def __init__(self, part: Condition) -> None:
+        self._part, self.cost = part, part.cost
+
+    def of(self, rows: Rows) -> Bools:
+        """See `Condition.of`."""
+        answer = self._part.of(rows)
+        return np.logical_not(answer, out=answer)
+
+
+class Joined(Condition):
+    """All of some conditions, or any; costly ones see only the rows that the cheap ones leave open."""
+
+    def __init__(self, parts: list[Condition], needs_all: bool) -> None:
+        self._parts, self._needs_all = sorted(parts, key=lambda part: part.cost), needs_all
+        self.cost = max(part.cost for part in parts)
+
+    def of(self, rows: Rows) -> Bools:
+        """See `Condition.of`."""
+        answer = self._parts[0].of(rows)
+        for part in self._parts[1:]:
+            if part.cost <= _CHEAP:
+                self._merge(answer, part.of(rows))
+                continue
+            open_ = np.flatnonzero(answer if self._needs_all else ~answer)
+            if not len(open_):
+                break
+            if len(open_) < _SPARSE * len(answer):
+                picked = open_ + rows.start if isinstance(rows, slice) else rows[open_]
+                answer[open_] = part.of(picked)
+            else:
+                self._merge(answer, part.of(rows))
+        return answer
+
+    def _merge(self, answer: Bools, other: Bools) -> None:
+        (np.logical_and if self._needs_all else np.logical_or)(answer, other, out=answer)
+
+
+def compile_expression(node: Node, trace: Trace, facts: Facts) -> Condition:
+    """Return a resolved expression made ready for one trace."""
+    _grant_budgets(node)
+    return _Compiler(trace, facts).condition(node)
+
+
+def _grant_budgets(node: Node) -> None:
+    if isinstance(node, Match):
+        node.pattern.refill()
+    for part in children(node):
+        _grant_budgets(part)
+
+
+class _Compiler:
+    def __init__(self, trace: Trace, facts: Facts) -> None:
+        self.trace, self.facts = trace, facts
+
+    def condition(self, node: Node) -> Condition:
+        needed = domains(node)
+        if needed <= {Domain.CODE}:
+            return CodeTable(self.trace, np.asarray(_Test(None).of(node, CODE_COUNT)))
+        if needed == {Domain.THREAD}:
+            return ThreadTable(self.trace, np.asarray(_Test(None, self.trace).of(node, len(self.trace.threads))))
+        if isinstance(node, Not):
+            return Inverse(self.condition(node.part))
+        if isinstance(node, And | Or):
+            return self.joined(node)
+        if (
+            isinstance(node, Compare)
+            and isinstance(node.left, Field)
+            and node.left.name == "time"
+            and isinstance(node.right, Number)
+        ):
+            return self.time_range(node.sign, wrapped(node.right.value))
+        return RowTest(self.trace, self.facts, node, cost_of(node))
+
+    def joined(self, node: And | Or) -> Condition:
+        """Join parts; all tables over codes become one table, and all over threads one."""
+        parts: list[Condition] = []
+        merge = np.logical_and if isinstance(node, And) else np.logical_or
+        tables: dict[type, CodeTable | ThreadTable] = {}
+        for part in map(self.condition, node.parts):
+            if isinstance(part, CodeTable | ThreadTable):
+                known = tables.setdefault(type(part), part)
+                known.table = merge(known.table, part.table)
+                if known is not part:
+                    continue
+            parts.append(part)
+        return parts[0] if len(parts) == 1 else Joined(parts, isinstance(node, And))
+
+    def time_range(self, sign: str, value_ns: int) -> Condition:
+        first, after = self.row_at(value_ns), self.row_at(value_ns + 1)
+        n = len(self.trace.events)
+        bounds = {
+            "==": (first, after),
+            "!=": (first, after),
+            "<": (0, first),
+            "<=": (0, after),
+            ">": (after, n),
+            ">=": (first, n),
+        }
+        return TimeRange(*bounds[sign], is_inside=sign != "!=")
+
+    def row_at(self, time_ns: int) -> int:
+        """First event that is not before a time."""
+        cycles = self.trace.clock.cycles(time_ns)
+        limits = np.iinfo(np.int64)
+        if cycles > limits.max:
+            return len(self.trace.events)
+        return int(np.searchsorted(self.trace.events.time_cycles, max(cycles, limits.min)))
+
+
+def domains(node: Node) -> set[Domain]:
+    """Return what decides the value of a part of an expression."""
+    if isinstance(node, CodeTest):
+        return {Domain.CODE}
+    if isinstance(node, Field):
+        return {FIELDS[node.name].domain}
+    if isinstance(node, Word | Argument):
+        return {Domain.ROW}
+    return {domain for part in children(node) for domain in domains(part)}
+
+
+def cost_of(node: Node) -> int:
+    """Return what looking at one event costs, in rough steps."""
+    if isinstance(node, Field):
+        return FIELDS[node.name].cost
+    if isinstance(node, Word):
+        return _WORD_COST
+    if isinstance(node, Argument):
+        return _ARGUMENT_COST
+    return max((cost_of(part) for part in children(node)), default=0)
+
+
+class _Test:
+    """Works out a comparison over the columns at hand: events, or all codes, or all threads of a trace."""
+
+    def __init__(self, columns: RowColumns | None, trace: Trace | None = None) -> None:
+        self.columns, self.trace = columns, trace
+
+    def of(self, node: Node, count: int) -> Bools:
+        """Return the answers, bool (count,)."""
+        if isinstance(node, And | Or):
+            parts = [self.of(part, count) for part in node.parts]
+            return np.asarray((np.logical_and if isinstance(node, And) else np.logical_or).reduce(parts))
+        if isinstance(node, Not):
+            return ~self.of(node.part, count)
+        if isinstance(node, CodeTest):
+            return node.table
+        if isinstance(node, Match):
+            return self.texts(node.value, node.pattern.matches)
+        if isinstance(node, In) and isinstance(node.choices[0], Text):
+            wanted = {choice.value for choice in node.choices if isinstance(choice, Text)}
+            return self.texts(node.value, wanted.__contains__)
+        if isinstance(node, Compare) and isinstance(node.right, Text):
+            return self.texts(node.left, node.right.value.__eq__)
+        if isinstance(node, Field):
+            assert FIELDS[node.name].kind is FieldKind.FLAG
+            assert self.columns is not None
+            return np.asarray(self.columns.errors()[1])
+        return np.broadcast_to(self.numbers(node), count).copy()
+
+    def numbers(self, node: Node) -> Bools | bool:
+        """Compare numbers; what is not known makes the comparison false."""
+        if isinstance(node, Compare):
+            return self.compared(node.sign, self.number(node.left), self.number(node.right))
+        assert isinstance(node, In)
+        value = self.number(node.value)
+        answer: Bools | bool = False
+        for choice in node.choices:
+            answer = np.logical_or(answer, self.compared("==", value, self.number(choice)))
+        return answer
+
+    @staticmethod
+    def compared(sign: str, left: Values, right: Values) -> Bools | bool:
+        answer = _COMPARE[sign](left[0], right[0])
+        for known in (left[1], right[1]):
+            if known is not True:
+                answer = np.logical_and(answer, known)
+        return answer
+
+    def texts(self, node: Node, test: Callable[[str], bool]) -> Bools:
+        if isinstance(node, Field) and FIELDS[node.name].domain is Domain.THREAD:
+            trace = self.trace or (self.columns.trace if self.columns else None)
+            assert trace is not None
+            passes = thread_texts(node.name, trace, test)
+            return passes if self.columns is None else passes[trace.events.thread[self.columns.rows]]
+        assert self.columns is not None
+        return self.columns.texts(node.name if isinstance(node, Argument) else None, test)
+
+    def number(self, node: Node) -> Values:
+        if isinstance(node, Number):
+            return wrapped(node.value), True
+        if isinstance(node, Field):
+            if self.columns is not None:
+                return self.columns.number(node.name)
+            return codes_column(node.name) if self.trace is None else threads_column(node.name, self.trace)
+        if isinstance(node, Arithmetic):
+            return calculate(node.sign, self.number(node.left), self.number(node.right))
+        if isinstance(node, Negative):
+            return calculate("-", (0, True), self.number(node.part))
+        if isinstance(node, Call):
+            return call(node.name, [self.number(part) for part in node.arguments])
+        assert self.columns is not None
+        if isinstance(node, Word):
+            return self.columns.word(node.index)
+        assert isinstance(node, Argument)
+        return self.columns.argument(node.name)
+
+
+_PLAIN: Final[dict[str, Callable[..., NDArray[np.int64]]]] = {
+    "+": np.add,
+    "-": np.subtract,
+    "*": np.multiply,
+    "&": np.bitwise_and,
+    "|": np.bitwise_or,
+    "^": np.bitwise_xor,
+    "min": np.minimum,
+    "max": np.maximum,
+}
+
+
+def _wide(value: NDArray[np.integer] | int) -> NDArray[np.int64]:
+    return np.asarray(value).astype(np.int64, copy=False)
+
+
+def _constant(value: int | None) -> Values:
+    return (0, False) if value is None else (value, True)
+
+
+def calculate(sign: str, left: Values, right: Values) -> Values:
+    """Return `left sign right` in wrapping 64-bit arithmetic; unknown where it has no result."""
+    (a, a_known), (b, b_known) = left, right
+    if isinstance(a, int) and isinstance(b, int):
+        return _constant(calculated(sign, a, b) if a_known is True and b_known is True else None)
+    known: Known = np.logical_and(a_known, b_known) if a_known is not True or b_known is not True else True
+    x, y = _wide(a), _wide(b)
+    with np.errstate(all="ignore"):
+        if sign in ("/", "%"):
+            divisor = np.where(y == 0, 1, y)
+            known = np.logical_and(known, y != 0)
+            return (np.floor_divide if sign == "/" else np.remainder)(x, divisor), known
+        if sign in ("<<", ">>"):
+            fits = (y >= 0) & (y < 64)
+            shift = np.where(fits, y, 0)
+            return (np.left_shift if sign == "<<" else np.right_shift)(x, shift), np.logical_and(known, fits)
+        return _PLAIN[sign](x, y), known
+
+
+def call(name: str, values: list[Values]) -> Values:
+    """Return the result of a function of the vocabulary."""
+    first, known = values[0]
+    if all(isinstance(value, int) for value, _ in values):
+        numbers = [value for value, _ in values if isinstance(value, int)]
+        return _constant(called(name, numbers) if all(k is True for _, k in values) else None)
+    if name in ("min", "max"):
+        return calculate(name, *values)
+    if name == "bit":
+        shifted, known = calculate(">>", *values)
+        return _wide(shifted) & 1, known
+    x = _wide(first)
+    with np.errstate(all="ignore"):
+        return (np.abs(x) if name == "abs" else x.astype(np.int32).astype(np.int64)), known

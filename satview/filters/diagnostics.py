@@ -1,0 +1,75 @@
+"""What is wrong with a rule or an expression, with the place in its text."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from satview.base.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One fault, or one hint.
+
+    Attributes:
+        message: One sentence, nearest names included.
+        start: Position of the first character concerned, from 0, in the line or expression.
+        end: Position after the last one.
+        line: Line number from 1 in a rule file; 0 in a lone expression.
+        suggestions: Names that would fit there, nearest first.
+    """
+
+    message: str
+    start: int
+    end: int
+    line: int = 0
+    suggestions: tuple[str, ...] = ()
+
+    @property
+    def column(self) -> int:
+        """Column from 1, as editors count."""
+        return self.start + 1
+
+    def __str__(self) -> str:
+        place = f"line {self.line}, column {self.column}" if self.line else f"column {self.column}"
+        return f"{place}: {self.message}"
+
+
+class RuleError(UsageError):
+    """Rules or an expression that cannot be used as written.
+
+    Attributes:
+        diagnostics: All faults found, in text order; at least one.
+    """
+
+    def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:
+        self.diagnostics = tuple(diagnostics)
+        super().__init__("; ".join(str(fault) for fault in self.diagnostics[:5]))
+
+
+class ExpressionError(RuleError):
+    """A fault in one expression, with its place.
+
+    Attributes:
+        message, start, end, suggestions: Those of its diagnostic.
+    """
+
+    def __init__(self, message: str, start: int, end: int, suggestions: Iterable[str] = ()) -> None:
+        fault = Diagnostic(message, start, end, 0, tuple(suggestions))
+        self.message, self.start, self.end, self.suggestions = fault.message, start, end, fault.suggestions
+        super().__init__([fault])
+
+
+def nearest(word: str, known: Iterable[str], count: int = 3) -> tuple[str, ...]:
+    """Return the known names closest to a misspelt one, nearest first; case does not matter."""
+    names = {name.upper(): name for name in known}
+    # A word from a stranger's file may be a megabyte long; no name is.
+    return tuple(names[found] for found in difflib.get_close_matches(word[:64].upper(), names, n=count, cutoff=0.55))
+
+
+def did_you_mean(suggestions: Iterable[str]) -> str:
+    """Return `; did you mean A or B?`, empty without suggestions."""
+    names = tuple(suggestions)
+    return f"; did you mean {' or '.join(names)}?" if names else ""

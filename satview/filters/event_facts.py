@@ -1,0 +1,101 @@
+"""One event as a rule sees it, in capture and in a view, and whose pid and tid the kernel tests for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from satview.events.spec import Release
+from satview.events.wire import CPU_SHIFT, VTHREAD_OFFSET, WireClass, class_of, event_of
+
+NOT_TESTED: Final = -1  # in place of a tid: the kernel does not look at it, or the trace does not tell it
+WORD_MASK: Final = 0xFFFFFFFF
+
+_RECEIVED: Final = (2, 3)  # COMM RMSG, RPULSE
+_KERNEL_PULSES: Final = range(4, 9)
+_ANSWERED: Final = (10, 11)  # COMM REPLY, ERROR: word 0 is the client's tid, word 1 its pid
+
+
+@dataclass(slots=True)
+class EventFacts:
+    """What is known of one event.
+
+    Attributes:
+        code: Internal class and event, 15 bits.
+        pid: Process the event belongs to: of a thread state event that thread's, else that of the thread running
+            on the CPU. -1 = not known.
+        tid: Thread in the same sense, from 1. -1 = not known.
+        words: Payload words in host order, padding included.
+        cpu: CPU that logged it.
+        time_ns: Nanoseconds since the start of the trace.
+        tested: (pid, tid) that a static pid or tid rule looks at, where the caller knows it better than the payload
+            tells (the receiving thread of a message); None = `tested_thread()` decides.
+        process_name: Path or name of the process; empty if not known.
+        thread_name: Name of the thread; empty if it has none.
+        priority: Priority of the thread at that moment; None = not known.
+        duration_ns: Length of the kernel call that the event enters or leaves; None = not known (yet).
+        length_ns: How long the thread stayed in the state it enters; None = not known (yet).
+        raw: Payload bytes as they stand in the file; None = made from the words.
+        is_little_endian: Byte order of the target: decides text and 64-bit values.
+    """
+
+    code: int
+    pid: int = -1
+    tid: int = -1
+    words: tuple[int, ...] = (0, 0)
+    cpu: int = 0
+    time_ns: int = 0
+    tested: tuple[int, int] | None = None
+    process_name: str = ""
+    thread_name: str = ""
+    priority: int | None = None
+    duration_ns: int | None = None
+    length_ns: int | None = None
+    raw: bytes | None = None
+    is_little_endian: bool = True
+
+    @property
+    def header(self) -> int:
+        """The header word of the event, struct bits 0, as an event handler in the kernel gets it."""
+        return self.cpu << CPU_SHIFT | self.code
+
+    @property
+    def payload(self) -> bytes:
+        """The payload bytes, made from the words where no file stands behind the event."""
+        if self.raw is not None:
+            return self.raw
+        order: Literal["little", "big"] = "little" if self.is_little_endian else "big"
+        return b"".join((word & WORD_MASK).to_bytes(4, order) for word in self.words)
+
+    def word(self, index: int) -> int:
+        """Return a payload word, 0 where the event is shorter."""
+        return self.words[index] & WORD_MASK if index < len(self.words) else 0
+
+
+def signed_word(word: int) -> int:
+    """Return a 32-bit word as a signed number."""
+    return word - (1 << 32) if word & 0x80000000 else word
+
+
+def tested_thread(facts: EventFacts, release: Release) -> tuple[int, int]:
+    """Return the pid and tid that a static pid or tid rule compares for one event.
+
+    The calling thread for kernel calls; the thread that changes state for THREAD and VTHREAD; for COMM the sending or
+    receiving thread, of REPLY and ERROR the client that is answered, of the kernel's own pulses only the pid of the
+    target. The receiver of a message is known by pid alone unless it is the thread that runs: then the tid is
+    `NOT_TESTED` and the pid decides. Source: description of the capture side, section 3.3.
+    """
+    if facts.tested is not None:
+        return facts.tested
+    wire_class, event = class_of(facts.code), event_of(facts.code)
+    if wire_class == WireClass.PR_TH and release is not Release.QNX_8 and VTHREAD_OFFSET <= event < 2 * VTHREAD_OFFSET:
+        return signed_word(facts.word(0)), signed_word(facts.word(1))
+    if wire_class != WireClass.COMM:
+        return facts.pid, facts.tid
+    if event in _ANSWERED:
+        return signed_word(facts.word(1)), signed_word(facts.word(0))
+    if event in _KERNEL_PULSES:
+        return signed_word(facts.word(1)), NOT_TESTED
+    if event in _RECEIVED and signed_word(facts.word(1)) not in (-1, facts.pid):
+        return signed_word(facts.word(1)), NOT_TESTED
+    return facts.pid, facts.tid

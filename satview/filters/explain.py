@@ -1,0 +1,114 @@
+"""Hints on rules that are allowed, as in the kernel, but do not do what one might think."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from satview.events.spec import Release
+from satview.filters.building import SWITCHING, carry_out, everything_on
+from satview.filters.diagnostics import Diagnostic
+from satview.filters.external import KER_CLASSES, RULE_ARGUMENTS, Mode
+from satview.filters.rules import RuleSet
+from satview.filters.switches import PID_CLASSES, C
+from satview.filters.text import Rule
+
+_EXPLAIN_LIMIT: Final = 300  # rules that are compared with each other
+
+
+def explain(rules: Sequence[Rule], release: Release) -> tuple[Diagnostic, ...]:
+    """Return hints on rules that are allowed but do not do what one might think; each with its line."""
+    notes: list[Diagnostic] = []
+    state = RuleSet(release)
+    if not any(rule.mode in SWITCHING for rule in rules):
+        everything_on(state)
+    last_pid: dict[object, Rule] = {}
+    for rule in rules:
+        if rule.mode is None:
+            continue
+        text = rule.text(release)
+        before = state.state()
+        if not (rule.condition or rule.function) and carry_out(rule, state):
+            continue
+        is_same = state.state() == before and not (rule.condition or rule.function)
+        notes += [Diagnostic(message, 0, len(text), rule.line) for message in _oddities(rule, is_same, last_pid)]
+    notes += _undone(rules, release)
+    return tuple(sorted(notes, key=lambda note: note.line))
+
+
+def _oddities(rule: Rule, is_same: bool, last_pid: dict[object, Rule]) -> Iterator[str]:
+    mode, external = rule.mode, rule.external
+    assert mode is not None
+    if external is C.EMPTY or external is C.KERCALLINT:
+        yield f"{external.name} is accepted but has no effect"
+        return
+    if mode is Mode.ADDCLASS and external is C.THREAD:
+        yield "ADDCLASS THREAD also makes THREAD wide; SETCLASSFAST THREAD after it makes it fast"
+    if mode in (Mode.SETEVENTFAST, Mode.SETEVENTWIDE) and external not in (*KER_CLASSES, C.COMM, C.SYSTEM):
+        yield "accepted but without effect: only kernel calls, COMM and SYSTEM have a width per event"
+        return
+    if mode in (Mode.SETCLASSFAST, Mode.SETCLASSWIDE) and external not in (*KER_CLASSES, C.COMM, C.SYSTEM, C.THREAD):
+        yield "accepted but without effect: this class has one form only"
+        return
+    if external is C.SYSTEM and mode.name.startswith("SET") and mode.name.endswith(("PID", "TID")):
+        yield "pid and tid of SYSTEM events are stored but never tested: all of them pass"
+    if mode is Mode.CLRCLASSTID and external in (C.SYSTEM, C.COMM):
+        yield "in 6.4 this clears the events without a tid instead of those with one"
+    if mode in (Mode.SETCLASSPID, Mode.SETCLASSTID, Mode.SETEVENTPID, Mode.SETEVENTTID) and external in PID_CLASSES:
+        place = (PID_CLASSES[external], rule.event)
+        earlier = last_pid.get(place)
+        if earlier is not None and (earlier.pid, earlier.tid) != (rule.pid, rule.tid):
+            yield (
+                f"this replaces {_who(earlier)} of line {earlier.line}: an event has one pid, settings do not add up; "
+                "use a WHERE for several"
+            )
+        last_pid[place] = rule
+    is_reset = mode.name.startswith(("DELALL", "CLR")) or mode is Mode.SETALLCLASSESFAST or rule.pid == 0
+    if is_same and not is_reset:
+        yield "changes nothing: it is so already"
+
+
+def _who(rule: Rule) -> str:
+    return f"pid {rule.pid}" + (f" tid {rule.tid}" if rule.tid else "")
+
+
+def _undone(rules: Sequence[Rule], release: Release) -> Iterator[Diagnostic]:
+    """Yield a note for every rule without which the final state would be the same, though it changed something."""
+    plain = [rule for rule in rules if rule.mode in RULE_ARGUMENTS and not (rule.condition or rule.function)]
+    if len(plain) > _EXPLAIN_LIMIT:
+        return
+    final = _state_after(plain, release)
+    for i, rule in enumerate(plain):
+        rest = [*plain[:i], *plain[i + 1 :]]
+        starts_over = rule.mode in (Mode.DELALLCLASSES, Mode.SETALLCLASSESFAST) and not any(
+            other.mode in SWITCHING for other in plain[:i]
+        )
+        if starts_over or _state_after(rest, release).state() != final.state():
+            continue
+        changed = _state_after(plain[: i + 1], release).state() != _state_after(plain[:i], release).state()
+        if changed:
+            undoer = _undoer(plain, i, release)
+            text = (
+                f"line {undoer.line} takes this back: {undoer.text(release)}"
+                if undoer
+                else "later lines take this back"
+            )
+            yield Diagnostic(text, 0, len(rule.text(release)), rule.line)
+
+
+def _undoer(rules: Sequence[Rule], at: int, release: Release) -> Rule | None:
+    """Return the first later rule after which it no longer matters whether rule `at` was there."""
+    with_it, without_it = _state_after(rules[: at + 1], release), _state_after(rules[:at], release)
+    for rule in rules[at + 1 :]:
+        carry_out(rule, with_it)
+        carry_out(rule, without_it)
+        if with_it.state() == without_it.state():
+            return rule
+    return None
+
+
+def _state_after(rules: Sequence[Rule], release: Release) -> RuleSet:
+    state = RuleSet(release)
+    for rule in rules:
+        carry_out(rule, state)
+    return state

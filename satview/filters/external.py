@@ -1,0 +1,304 @@
+"""Classes, events and modes as TraceEvent() numbers them, and how they map to the codes in a slot.
+
+Programs use *external* classes and events; slots hold *internal* ones (`satview.events.wire`). Sources: kernel event
+trace format, section 7.1; description of the capture side, section 1.1. Up to 7.x the events of CONTROL, PROCESS,
+THREAD and VTHREAD are bit masks; in 8.0 thread events are plain state numbers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final
+
+from satview.events.spec import Release
+from satview.events.wire import KER_64BIT, VTHREAD_OFFSET, WireClass, class_of, code, event_of
+
+
+class ExternalClass(IntEnum):
+    """Class numbers of TraceEvent() and of the traceparser library; the names are those after `_NTO_TRACE_`."""
+
+    EMPTY = 0
+    CONTROL = 1
+    KERCALL = 2
+    KERCALLENTER = 3
+    KERCALLEXIT = 4
+    KERCALLINT = 5
+    INT = 6
+    INTENTER = 7
+    INTEXIT = 8
+    PROCESS = 9
+    THREAD = 10
+    VTHREAD = 11
+    USER = 12
+    SYSTEM = 13
+    COMM = 14
+    INT_HANDLER_ENTER = 15
+    INT_HANDLER_EXIT = 16
+    QUIP = 17
+    SEC = 18
+    QVM = 19
+    PMU = 20
+
+
+class Mode(IntEnum):
+    """Mode numbers of TraceEvent(), without the argument count in the top four bits."""
+
+    ADDALLCLASSES = 1
+    DELALLCLASSES = 2
+    ADDCLASS = 3
+    DELCLASS = 4
+    ADDEVENT = 5
+    DELEVENT = 6
+    ADDEVENTHANDLER = 7
+    DELEVENTHANDLER = 8
+    INSERTEVENT = 9
+    START = 10
+    STOP = 11
+    ALLOCBUFFER = 12
+    DEALLOCBUFFER = 13
+    FLUSHBUFFER = 14
+    QUERYEVENTS = 15
+    SETALLCLASSESFAST = 16
+    SETALLCLASSESWIDE = 17
+    SETCLASSFAST = 18
+    SETCLASSWIDE = 19
+    SETEVENTFAST = 20
+    SETEVENTWIDE = 21
+    SETCLASSPID = 22
+    SETCLASSTID = 23
+    SETEVENTPID = 24
+    SETEVENTTID = 25
+    CLRCLASSPID = 26
+    CLRCLASSTID = 27
+    CLREVENTPID = 28
+    CLREVENTTID = 29
+    INSERTSUSEREVENT = 30
+    INSERTCUSEREVENT = 31
+    INSERTUSRSTREVENT = 32
+    STARTNOSTATE = 33
+    SETRINGMODE = 34
+    SETLINEARMODE = 35
+    ADDCLASSEVHANDLER = 36
+    DELCLASSEVHANDLER = 37
+    SKIPBUFFER = 38
+    OVERWRITEBUFFER = 39
+    QUERYVERSION = 40
+    QUERYSUPPORT = 41
+    INSERTSCLASSEVENT = 42
+    INSERTCCLASSEVENT = 43
+    SETBUFFER = 44
+    LOGGER_ATTACH = 45
+    WAITBUFFER = 46
+    LOGGER_DETACH = 47
+    PMU_CONFIG = 48
+    PMU_QUERYEVENTS = 49
+
+
+MODE_MASK: Final = 0x0FFFFFFF
+RULE_ARGUMENTS: Final[dict[Mode, tuple[str, ...]]] = {
+    Mode.ADDALLCLASSES: (),
+    Mode.DELALLCLASSES: (),
+    Mode.ADDCLASS: ("class",),
+    Mode.DELCLASS: ("class",),
+    Mode.ADDEVENT: ("class", "event"),
+    Mode.DELEVENT: ("class", "event"),
+    Mode.SETALLCLASSESFAST: (),
+    Mode.SETALLCLASSESWIDE: (),
+    Mode.SETCLASSFAST: ("class",),
+    Mode.SETCLASSWIDE: ("class",),
+    Mode.SETEVENTFAST: ("class", "event"),
+    Mode.SETEVENTWIDE: ("class", "event"),
+    Mode.SETCLASSPID: ("class", "pid"),
+    Mode.SETCLASSTID: ("class", "pid", "tid"),
+    Mode.SETEVENTPID: ("class", "event", "pid"),
+    Mode.SETEVENTTID: ("class", "event", "pid", "tid"),
+    Mode.CLRCLASSPID: ("class",),
+    Mode.CLRCLASSTID: ("class",),
+    Mode.CLREVENTPID: ("class", "event"),
+    Mode.CLREVENTTID: ("class", "event"),
+    Mode.ADDEVENTHANDLER: ("class", "event", "handler"),
+    Mode.DELEVENTHANDLER: ("class", "event"),
+    Mode.ADDCLASSEVHANDLER: ("class", "handler"),
+    Mode.DELCLASSEVHANDLER: ("class",),
+}
+"""The modes that change a filter, with what follows the mode."""
+
+KER_CLASSES: Final = frozenset({ExternalClass.KERCALL, ExternalClass.KERCALLENTER, ExternalClass.KERCALLEXIT})
+INT_CLASSES: Final = frozenset(
+    {
+        ExternalClass.INT,
+        ExternalClass.INTENTER,
+        ExternalClass.INTEXIT,
+        ExternalClass.INT_HANDLER_ENTER,
+        ExternalClass.INT_HANDLER_EXIT,
+    }
+)
+MASK_CLASSES: Final = frozenset(
+    {ExternalClass.CONTROL, ExternalClass.PROCESS, ExternalClass.THREAD, ExternalClass.VTHREAD}
+)
+LATER_CLASSES: Final = {
+    ExternalClass.QUIP: WireClass.QUIP,
+    ExternalClass.SEC: WireClass.SEC,
+    ExternalClass.QVM: WireClass.QVM,
+    ExternalClass.PMU: WireClass.PMU,
+}
+_SINCE: Final = {
+    ExternalClass.QUIP: (Release.QNX_6_6, Release.QNX_7, Release.QNX_8),
+    ExternalClass.SEC: (Release.QNX_7, Release.QNX_8),
+    ExternalClass.QVM: (Release.QNX_7, Release.QNX_8),
+    ExternalClass.PMU: (Release.QNX_8,),
+}
+_RESERVED_IN_8: Final = frozenset(
+    {
+        ExternalClass.INTENTER,
+        ExternalClass.INTEXIT,
+        ExternalClass.VTHREAD,
+        ExternalClass.INT_HANDLER_ENTER,
+        ExternalClass.INT_HANDLER_EXIT,
+    }
+)
+
+CALL_COUNT: Final = 128  # kernel call numbers that have a switch
+VECTOR_COUNT: Final = 256  # interrupt vectors that have a switch
+USER_COUNT: Final = 1024
+STATE_COUNT: Final = 64  # upper limit of thread state numbers, 8.0
+OTHER_VECTOR: Final = VECTOR_COUNT  # index of "all vectors above the switchable ones"
+
+COMM_NAMES: Final = (
+    "SMSG",
+    "SPULSE",
+    "RMSG",
+    "RPULSE",
+    "SPULSE_EXE",
+    "SPULSE_DIS",
+    "SPULSE_DEA",
+    "SPULSE_UN",
+    "SPULSE_QUN",
+    "SIGNAL",
+    "REPLY",
+    "ERROR",
+)
+SYSTEM_COUNT: Final = {
+    Release.QNX_6: 14,
+    Release.QNX_6_6: 20,
+    Release.QNX_7: 29,
+    Release.QNX_8: 33,
+    Release.UNIXWARE: 0,
+}  # one above the last SYSTEM event of a release
+PROCESS_NAMES: Final = ("PROCCREATE", "PROCDESTROY", "PROCCREATE_NAME", "PROCDESTROY_NAME", "PROCTHREAD_NAME")
+
+
+def classes_of(release: Release) -> tuple[ExternalClass, ...]:
+    """Return the classes that TraceEvent() of a release knows, ascending."""
+    return tuple(
+        c
+        for c in ExternalClass
+        if release in _SINCE.get(c, (release,)) and not (release is Release.QNX_8 and c in _RESERVED_IN_8)
+    )
+
+
+def has_event_masks(external: ExternalClass, release: Release) -> bool:
+    """Tell whether the event argument of a class is a bit mask: several events at once."""
+    if external is ExternalClass.THREAD:
+        return release is not Release.QNX_8
+    return external in MASK_CLASSES
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalEvent:
+    """An event as TraceEvent() addresses it.
+
+    Attributes:
+        external: The most specific class (KERCALLENTER, never KERCALL); None for a class without a switch.
+        number: Index of the event in its class: call number, state number, bit number of PROCESS, bit value of
+            CONTROL, event number; 0 for interrupts, whose vector is in the payload.
+        vector_word: Payload word that holds the interrupt vector; -1 for all other events.
+    """
+
+    external: ExternalClass | None
+    number: int
+    vector_word: int = -1
+
+
+_INTERRUPTS: Final = {
+    1: (ExternalClass.INTENTER, 0),
+    5: (ExternalClass.INTENTER, 0),
+    7: (ExternalClass.INTENTER, 0),
+    2: (ExternalClass.INTEXIT, 0),
+    3: (ExternalClass.INT_HANDLER_ENTER, 1),
+    6: (ExternalClass.INT_HANDLER_ENTER, 1),
+    4: (ExternalClass.INT_HANDLER_EXIT, 0),
+}
+_KERNEL: Final = (ExternalClass.KERCALLENTER, ExternalClass.KERCALLEXIT, ExternalClass.KERCALLINT)
+_PLAIN: Final = {
+    WireClass.SYSTEM: ExternalClass.SYSTEM,
+    WireClass.USER: ExternalClass.USER,
+    WireClass.COMM: ExternalClass.COMM,
+}
+_HAS_64BIT: Final = (Release.QNX_7, Release.QNX_8)  # kernel calls and SYSTEM events come in two widths
+
+
+def _process_or_thread(event: int, release: Release) -> ExternalEvent:
+    if event >= STATE_COUNT:
+        index = (event >> 6) - 1
+        is_process = not event & 63 and index < len(PROCESS_NAMES)
+        return ExternalEvent(ExternalClass.PROCESS, index) if is_process else ExternalEvent(None, event)
+    if release is Release.QNX_8 or event < VTHREAD_OFFSET:
+        return ExternalEvent(ExternalClass.THREAD, event)
+    if event < 2 * VTHREAD_OFFSET:
+        return ExternalEvent(ExternalClass.VTHREAD, event - VTHREAD_OFFSET)
+    return ExternalEvent(None, event)
+
+
+def external_of(event_code: int, release: Release) -> ExternalEvent:
+    """Return how TraceEvent() addresses the event of a code; class None if it has no switch of its own."""
+    wire_class, event = class_of(event_code), event_of(event_code)
+    if wire_class == WireClass.KER_CALL:
+        kind = event >> 7 & 3
+        known = kind < 3 and (event & KER_64BIT == 0 or release in _HAS_64BIT)
+        return ExternalEvent(_KERNEL[kind], event & 0x7F) if known else ExternalEvent(None, event)
+    if wire_class == WireClass.PR_TH:
+        return _process_or_thread(event, release)
+    if wire_class == WireClass.INT:
+        external, word = _INTERRUPTS.get(event, (None, -1))
+        return ExternalEvent(external, 0 if external is not None else event, word)
+    if wire_class == WireClass.CONTROL:
+        return ExternalEvent(ExternalClass.CONTROL, event)
+    if wire_class in _PLAIN:
+        is_64 = wire_class == WireClass.SYSTEM and release in _HAS_64BIT
+        return ExternalEvent(_PLAIN[WireClass(wire_class)], event & ~KER_64BIT if is_64 else event)
+    for external, later in LATER_CLASSES.items():
+        if wire_class == later and release in _SINCE[external]:
+            return ExternalEvent(external, event)
+    return ExternalEvent(None, event)
+
+
+def internal_codes(external: ExternalClass, number: int, release: Release) -> tuple[int, ...]:
+    """Return the codes that one switch governs, both widths of a kernel call included.
+
+    Args:
+        external: The class; KERCALL and INT stand for all their parts.
+        number: Index in the class as in `ExternalEvent.number`; ignored for interrupts.
+        release: Which numbers apply.
+    """
+    flags = (0, KER_64BIT) if release in _HAS_64BIT else (0,)
+    if external in (*_KERNEL, ExternalClass.KERCALL):
+        kinds = [_KERNEL.index(external)] if external in _KERNEL else [0, 1]
+        kinds += [2] if 1 in kinds else []
+        return tuple(code(WireClass.KER_CALL, number | kind << 7 | flag) for kind in kinds for flag in flags)
+    if external in INT_CLASSES:
+        wanted = (ExternalClass.INTENTER, ExternalClass.INTEXIT) if external is ExternalClass.INT else (external,)
+        return tuple(code(WireClass.INT, e) for e, (c, _) in sorted(_INTERRUPTS.items()) if c in wanted)
+    if external is ExternalClass.PROCESS:
+        return (code(WireClass.PR_TH, (number + 1) << 6),)
+    if external in (ExternalClass.THREAD, ExternalClass.VTHREAD):
+        return (code(WireClass.PR_TH, number + (VTHREAD_OFFSET if external is ExternalClass.VTHREAD else 0)),)
+    if external is ExternalClass.SYSTEM:
+        return tuple(code(WireClass.SYSTEM, number | flag) for flag in flags)
+    for wire_class, plain in _PLAIN.items():
+        if plain is external:
+            return (code(wire_class, number),)
+    if external is ExternalClass.CONTROL:
+        return (code(WireClass.CONTROL, number),)
+    return (code(LATER_CLASSES[external], number),) if external in LATER_CLASSES else ()

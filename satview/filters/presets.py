@@ -1,0 +1,134 @@
+"""Ready-made choices of threads: who used the CPU, changed state, exchanged messages, and whom threads send to."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.events.wire import THREAD_RUNNING, WireClass, code
+from satview.filters.mask import CHUNK_ROWS, Bools
+from satview.store.trace import Trace
+
+_SEND, _RECEIVE, _REPLY, _ERROR = (code(WireClass.COMM, event) for event in (0, 2, 10, 11))
+_PAIR_LIMIT = 1 << 20
+
+
+def rows_of_codes(trace: Trace, *codes: int) -> NDArray[np.uint32]:
+    """Return the rows of all events of some codes, ascending."""
+    table = np.zeros(1 << 15, np.bool_)
+    table[list(codes)] = True
+    if not trace.code_counts[list(codes)].any():
+        return np.empty(0, np.uint32)
+    column = trace.events.code
+    found = [np.flatnonzero(table[column[i : i + CHUNK_ROWS]]) + i for i in range(0, len(column), CHUNK_ROWS)]
+    return np.concatenate(found).astype(np.uint32)
+
+
+def cpu_cycles(trace: Trace) -> NDArray[np.int64]:
+    """Return how long each thread ran, in cycles, int64 (threads,): from THRUNNING to the CPU's next THRUNNING.
+
+    Interrupts and kernel calls count for the thread they interrupt or serve; the last stretch of a CPU ends with the
+    trace.
+    """
+    rows = rows_of_codes(trace, THREAD_RUNNING)
+    total = np.zeros(len(trace.threads), np.int64)
+    times, end = trace.events.time_cycles, trace.window.end - 1
+    cpus = trace.events.cpu[rows]
+    for cpu in np.unique(cpus):
+        own = rows[cpus == cpu]
+        lengths = np.diff(times[own], append=end)
+        np.add.at(total, trace.events.thread[own], lengths)
+    total[0] = 0
+    return total
+
+
+def idle_threads(trace: Trace) -> Bools:
+    """Return which threads are the idle ones: threads 1 to the number of CPUs of process 1; bool (threads,)."""
+    return (trace.threads.pid == 1) & (trace.threads.tid >= 1) & (trace.threads.tid <= trace.cpu_count)
+
+
+def used_cpu(trace: Trace) -> Bools:
+    """Return the threads that ran, idle threads left out; bool (threads,)."""
+    rows = rows_of_codes(trace, THREAD_RUNNING)
+    chosen = np.zeros(len(trace.threads), np.bool_)
+    chosen[trace.events.thread[rows]] = True
+    return _real(chosen & ~idle_threads(trace))
+
+
+def changed_state(trace: Trace) -> Bools:
+    """Return the threads with more than one state in the trace: one alone is what START dumps of everybody."""
+    return _real(np.diff(trace.states.start) > 1)
+
+
+def did_ipc(trace: Trace) -> Bools:
+    """Return the threads that sent, received or replied, or were answered; bool (threads,)."""
+    rows = rows_of_codes(trace, *(code(WireClass.COMM, event) for event in (0, 1, 2, 3, 10, 11)))
+    chosen = np.zeros(len(trace.threads), np.bool_)
+    chosen[trace.events.thread[rows]] = True
+    answers = rows_of_codes(trace, _REPLY, _ERROR)
+    chosen[_thread_rows(trace, trace.payloads.column(answers, 1), trace.payloads.column(answers, 0))] = True
+    return _real(chosen)
+
+
+def top_by_cpu(trace: Trace, count: int) -> Bools:
+    """Return the threads that ran longest, at most `count`, idle threads left out; bool (threads,)."""
+    cycles = np.where(idle_threads(trace), 0, cpu_cycles(trace))
+    chosen = np.zeros(len(cycles), np.bool_)
+    order = np.argsort(-cycles, kind="stable")[: max(count, 0)]
+    chosen[order[cycles[order] > 0]] = True
+    return chosen
+
+
+def message_graph(trace: Trace) -> NDArray[np.int64]:
+    """Return who sends to whom, int64 (pairs, 2): thread rows (client, server), each pair once.
+
+    The server is the thread that replied to the client. Where a client was never answered, it is every thread of the
+    receiving process that receives, or every thread of that process if none is seen receiving.
+    """
+    replies = rows_of_codes(trace, _REPLY, _ERROR)
+    payloads, events = trace.payloads, trace.events
+    clients = _thread_rows(trace, payloads.column(replies, 1), payloads.column(replies, 0))
+    answered = _unique_pairs(clients, events.thread[replies])
+    sends = rows_of_codes(trace, _SEND)
+    to_process = _unique_pairs(events.thread[sends], payloads.column(sends, 1).view(np.int32))
+    receivers = np.unique(events.thread[rows_of_codes(trace, _RECEIVE)])
+    edges = [answered]
+    known = {(int(client), int(trace.threads.pid[server])) for client, server in answered}
+    for client, pid in to_process.tolist():
+        if (client, pid) not in known:
+            servers = np.flatnonzero(trace.threads.pid == pid)
+            receiving = servers[np.isin(servers, receivers)]
+            servers = receiving if len(receiving) else servers
+            edges.append(np.column_stack((np.full(len(servers), client), servers)).astype(np.int64))
+    pairs = np.concatenate(edges)
+    return np.unique(pairs[(pairs > 0).all(axis=1) & (pairs[:, 0] != pairs[:, 1])], axis=0)
+
+
+def message_family(trace: Trace, threads: Bools, graph: NDArray[np.int64] | None = None) -> Bools:
+    """Return some threads and everyone they send to, nested sends included; bool (threads,)."""
+    pairs = message_graph(trace) if graph is None else graph
+    chosen = threads.copy()
+    while True:
+        fresh = pairs[chosen[pairs[:, 0]] & ~chosen[pairs[:, 1]], 1]
+        if not len(fresh):
+            return chosen
+        chosen[fresh] = True
+
+
+def _real(chosen: Bools) -> Bools:
+    chosen[0] = False  # the row that stands for "not known"
+    return chosen
+
+
+def _unique_pairs(first: NDArray[np.integer], second: NDArray[np.integer]) -> NDArray[np.int64]:
+    pairs = np.unique(first.astype(np.int64) << 32 | second.astype(np.int64) & 0xFFFFFFFF)[:_PAIR_LIMIT]
+    return np.column_stack((pairs >> 32, (pairs & 0xFFFFFFFF).astype(np.uint32).view(np.int32)))
+
+
+def _thread_rows(trace: Trace, pids: NDArray[np.uint32], tids: NDArray[np.uint32]) -> NDArray[np.int64]:
+    """Return the thread rows of many (pid, tid), 0 where the trace does not know one."""
+    keys = trace.threads.pid.astype(np.int64) << 32 | trace.threads.tid.astype(np.int64) & 0xFFFFFFFF
+    order = np.argsort(keys)
+    wanted = pids.view(np.int32).astype(np.int64) << 32 | tids.astype(np.int64)
+    at = np.minimum(np.searchsorted(keys[order], wanted), len(keys) - 1)
+    return np.where(keys[order][at] == wanted, order[at], 0)

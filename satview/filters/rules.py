@@ -1,0 +1,288 @@
+"""The state that TraceEvent() controls, handlers included, and whether one event passes it.
+
+Source: description of the capture side, sections 3.4 and 3.5 (6.4 kernel); the static part is in `switches`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.events.spec import Release
+from satview.filters.evaluate import ruleset_mask
+from satview.filters.event_facts import NOT_TESTED, EventFacts, tested_thread
+from satview.filters.external import (
+    CALL_COUNT,
+    COMM_NAMES,
+    MODE_MASK,
+    PROCESS_NAMES,
+    RULE_ARGUMENTS,
+    STATE_COUNT,
+    SYSTEM_COUNT,
+    VECTOR_COUNT,
+    ExternalClass,
+    ExternalEvent,
+    Mode,
+    has_event_masks,
+)
+from satview.filters.facts import Facts
+from satview.filters.switches import ALL_BITS, ENOTSUP, OK, C, Switches
+from satview.store.trace import Trace
+
+HANDLER_LIMIT: Final = 128  # entries of the kernel's handler table, 6.4
+PASS_EXIT_TOO: Final = 2  # a KERCALLENTER class handler's result: the exit passes unasked
+_CLASS_HANDLER_PARTS: Final = {C.KERCALL: (C.KERCALLENTER, C.KERCALLEXIT), C.INT: (C.INTENTER, C.INTEXIT)}
+_HANDLER_CLASSES: Final = frozenset(
+    {C.CONTROL, C.KERCALLENTER, C.KERCALLEXIT, C.INTENTER, C.INTEXIT, C.PROCESS, C.THREAD, C.VTHREAD, C.SYSTEM, C.COMM}
+)
+
+
+class DynamicRule(Protocol):
+    """What can be attached to a class or an event: an expression or a Python function."""
+
+    def __call__(self, facts: EventFacts, /) -> int:
+        """Return 0 to suppress the event; anything else lets it pass."""
+
+
+class RuleSet(Switches):
+    """Exactly the state that TraceEvent() controls: the switches, and at most 128 dynamic rules.
+
+    `apply()` takes modes by number or name, as a simulated kernel or a rule file has them; every mode is also a
+    method of its own. Both return 0 or the QNX error number the kernel would give.
+
+    Attributes:
+        class_handlers: Dynamic rule per class.
+        event_handlers: Dynamic rule per (class, event number or vector).
+    """
+
+    def __init__(self, release: Release = Release.QNX_6) -> None:
+        super().__init__(release)
+        self.class_handlers: dict[ExternalClass, DynamicRule] = {}
+        self.event_handlers: dict[tuple[ExternalClass, int], DynamicRule] = {}
+        self._exit_passes: set[tuple[int, int]] = set()
+
+    def copy(self) -> RuleSet:
+        """Return an independent rule set in the same state; handlers are shared."""
+        twin = RuleSet(self.release)
+        twin.set_like(self)
+        twin.class_handlers, twin.event_handlers = dict(self.class_handlers), dict(self.event_handlers)
+        return twin
+
+    def state(self) -> tuple[object, ...]:
+        """Return everything that decides what passes, comparable and hashable."""
+        return (
+            *super().state(),
+            *sorted((c, -1, id(rule)) for c, rule in self.class_handlers.items()),
+            *sorted((c, e, id(rule)) for (c, e), rule in self.event_handlers.items()),
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RuleSet) and self.state() == other.state()
+
+    __hash__ = None  # type: ignore[assignment]  # mutable
+
+    # ---- entry by mode -------------------------------------------------------------------------------------------
+
+    def apply(self, mode: int | str, *arguments: object) -> int:
+        """Carry out one mode of TraceEvent().
+
+        Args:
+            mode: Number (the argument count in its top bits is ignored) or name, `_NTO_TRACE_` in front or not.
+            *arguments: What follows the mode: class, event, pid, tid as integers, a handler as a callable. More
+                than the mode takes are ignored, as the `data` argument of handlers is.
+
+        Returns:
+            0, or a QNX error number; ENOTSUP for a mode that sets no filter or for missing arguments.
+        """
+        try:
+            number = Mode[mode.removeprefix("_NTO_TRACE_")] if isinstance(mode, str) else Mode(mode & MODE_MASK)
+        except (KeyError, ValueError):
+            return ENOTSUP
+        wanted = RULE_ARGUMENTS.get(number)
+        if wanted is None or len(arguments) < len(wanted):
+            return ENOTSUP
+        method: Callable[..., int] = getattr(self, _METHODS[number])
+        return method(*arguments[: len(wanted)])
+
+    # ---- handlers ------------------------------------------------------------------------------------------------
+
+    def add_event_handler(self, external: int, event: int, handler: DynamicRule) -> int:
+        """Attach a dynamic rule to one event; a second one for the same event replaces it."""
+        if external == C.EMPTY:
+            return OK
+        key = self._handler_key(external, event)
+        if key is None or (key not in self.event_handlers and self._handler_count() >= HANDLER_LIMIT):
+            return ENOTSUP
+        self.event_handlers[key] = handler
+        return self._changed()
+
+    def del_event_handler(self, external: int, event: int) -> int:
+        """Detach the dynamic rule of one event; succeeds if there is none."""
+        if external == C.EMPTY:
+            return OK
+        key = self._handler_key(external, event)
+        if key is None:
+            return ENOTSUP
+        self.event_handlers.pop(key, None)
+        return self._changed()
+
+    def add_class_ev_handler(self, external: int, handler: DynamicRule) -> int:
+        """Attach a dynamic rule to a class; it is asked before the rule of the event."""
+        if external == C.EMPTY:
+            return OK
+        parts = self._handler_parts(external)
+        new = [part for part in parts if part not in self.class_handlers]
+        if not parts or self._handler_count() + len(new) > HANDLER_LIMIT:
+            return ENOTSUP
+        self.class_handlers.update(dict.fromkeys(parts, handler))
+        return self._changed()
+
+    def del_class_ev_handler(self, external: int) -> int:
+        """Detach the dynamic rule of a class; succeeds if there is none."""
+        if external == C.EMPTY:
+            return OK
+        parts = self._handler_parts(external)
+        for part in parts:
+            self.class_handlers.pop(part, None)
+        return self._changed() if parts else ENOTSUP
+
+    def _handler_count(self) -> int:
+        return len(self.class_handlers) + len(self.event_handlers)
+
+    def _handler_parts(self, external: int) -> tuple[ExternalClass, ...]:
+        if external not in self.known:
+            # 8.0 has INT alone, but its parts are what the slots hold.
+            return ()
+        external = ExternalClass(external)
+        return _CLASS_HANDLER_PARTS.get(external, (external,) if external in _HANDLER_CLASSES else ())
+
+    def _handler_key(self, external: int, event: int) -> tuple[ExternalClass, int] | None:
+        if external not in self.known or external not in _HANDLER_CLASSES:
+            return None
+        external = ExternalClass(external)
+        if external is C.CONTROL:
+            return (external, 1) if event == 1 else None
+        if has_event_masks(external, self.release):
+            event = event.bit_length() - 1 if 0 < event <= ALL_BITS else -1
+            limit = len(PROCESS_NAMES) if external is C.PROCESS else 31
+        else:
+            limit = {
+                C.KERCALLENTER: CALL_COUNT,
+                C.KERCALLEXIT: CALL_COUNT,
+                C.INTENTER: VECTOR_COUNT,
+                C.INTEXIT: VECTOR_COUNT,
+                C.THREAD: STATE_COUNT,
+                C.COMM: len(COMM_NAMES),
+                C.SYSTEM: SYSTEM_COUNT[self.release],
+            }[external]
+        return (external, event) if 0 <= event < limit else None
+
+    # ---- one event -----------------------------------------------------------------------------------------------
+
+    def admits(self, facts: EventFacts) -> bool:
+        """Tell whether one event passes: its switch, then pid and tid, then the class's and the event's handler.
+
+        Handlers keep state of their own, so call this once per event, in the order of the events.
+        """
+        address = self.address(facts.code)
+        return (
+            self.is_on(address, facts.code, facts.words)
+            and self._thread_passes(address, facts)
+            and self.ask_handlers(address, facts)
+        )
+
+    def _thread_passes(self, address: ExternalEvent, facts: EventFacts) -> bool:
+        pid, tid = self.thread_test(address)
+        if not pid:
+            return True
+        actual_pid, actual_tid = tested_thread(facts, self.release)
+        return pid == actual_pid and (not tid or actual_tid in (tid, NOT_TESTED))
+
+    def handlers_of(
+        self, address: ExternalEvent, words: tuple[int, ...]
+    ) -> tuple[DynamicRule | None, DynamicRule | None]:
+        """Return the class's and the event's dynamic rule of one event."""
+        external, number = address.external, address.number
+        if external is None:
+            return None, None
+        if external is C.KERCALLINT:
+            external = C.KERCALLEXIT
+        if address.vector_word >= 0:
+            number = words[address.vector_word] if address.vector_word < len(words) else 0
+        return self.class_handlers.get(external), self.event_handlers.get((external, number))
+
+    def ask_handlers(self, address: ExternalEvent, facts: EventFacts) -> bool:
+        """Ask the class's dynamic rule, then the event's; both must let the event pass."""
+        if not self.class_handlers and not self.event_handlers:
+            return True
+        return self.ask(address, facts, *self.handlers_of(address, facts.words))
+
+    def ask(
+        self, address: ExternalEvent, facts: EventFacts, of_class: DynamicRule | None, of_event: DynamicRule | None
+    ) -> bool:
+        """Ask two given rules as the kernel does: the event's only if the class's lets the event pass.
+
+        A class rule of KERCALLENTER that answers 2, while the call has no rule of its own, lets the exit of that
+        call pass unasked.
+        """
+        owner = (facts.pid, facts.tid)
+        if address.external in (C.KERCALLEXIT, C.KERCALLINT) and owner in self._exit_passes:
+            self._exit_passes.discard(owner)
+            return True
+        if of_class is not None:
+            answer = of_class(facts)
+            if not answer:
+                return False
+            if address.external is C.KERCALLENTER and of_event is None and answer == PASS_EXIT_TOO:
+                self._exit_passes.add(owner)
+        return of_event is None or bool(of_event(facts))
+
+    def forget_calls(self) -> None:
+        """Forget which kernel calls wait for their exit; for a second pass over the same events."""
+        self._exit_passes.clear()
+
+    def mask(
+        self, trace: Trace, rows: NDArray[np.integer] | None = None, facts: Facts | None = None
+    ) -> NDArray[np.bool_]:
+        """Return which events of a trace pass, the same as `admits()` one by one in time order.
+
+        Args:
+            trace: The events.
+            rows: Event rows, ascending; None = all.
+            facts: Where durations and priorities come from; None = worked out from the trace.
+
+        Returns:
+            bool, shape (len(rows),) or (events,).
+        """
+        return ruleset_mask(self, trace, rows, facts)
+
+
+_METHODS: Final = {
+    Mode.ADDALLCLASSES: "add_all_classes",
+    Mode.DELALLCLASSES: "del_all_classes",
+    Mode.ADDCLASS: "add_class",
+    Mode.DELCLASS: "del_class",
+    Mode.ADDEVENT: "add_event",
+    Mode.DELEVENT: "del_event",
+    Mode.SETALLCLASSESFAST: "set_all_classes_fast",
+    Mode.SETALLCLASSESWIDE: "set_all_classes_wide",
+    Mode.SETCLASSFAST: "set_class_fast",
+    Mode.SETCLASSWIDE: "set_class_wide",
+    Mode.SETEVENTFAST: "set_event_fast",
+    Mode.SETEVENTWIDE: "set_event_wide",
+    Mode.SETCLASSPID: "set_class_pid",
+    Mode.SETCLASSTID: "set_class_tid",
+    Mode.SETEVENTPID: "set_event_pid",
+    Mode.SETEVENTTID: "set_event_tid",
+    Mode.CLRCLASSPID: "clr_class_pid",
+    Mode.CLRCLASSTID: "clr_class_tid",
+    Mode.CLREVENTPID: "clr_event_pid",
+    Mode.CLREVENTTID: "clr_event_tid",
+    Mode.ADDEVENTHANDLER: "add_event_handler",
+    Mode.DELEVENTHANDLER: "del_event_handler",
+    Mode.ADDCLASSEVHANDLER: "add_class_ev_handler",
+    Mode.DELCLASSEVHANDLER: "del_class_ev_handler",
+}

@@ -1,0 +1,224 @@
+"""Expressions for one event at a time: what capture uses, and what tests hold against the vectorised form."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from satview.events.catalogue import catalogue
+from satview.events.spec import Release
+from satview.events.wire import KER_64BIT, WireClass, class_of, event_of
+from satview.filters.event_facts import EventFacts, signed_word
+from satview.filters.forms import error_of, is_exit, place_of, text_of, text_place
+from satview.filters.semantics import CodeTest
+from satview.filters.syntax import (
+    And,
+    Argument,
+    Arithmetic,
+    Call,
+    Compare,
+    Field,
+    In,
+    Match,
+    Negative,
+    Node,
+    Not,
+    Number,
+    Or,
+    Text,
+    Word,
+)
+from satview.filters.vocabulary import FieldKind, class_codes, state_value
+
+_HALF: Final = 1 << 63
+_FULL: Final = 1 << 64
+
+
+def wrapped(value: int) -> int:
+    """Return a number cut to 64 bits, signed, as machine arithmetic leaves it."""
+    return (value + _HALF) % _FULL - _HALF
+
+
+def evaluate(node: Node, facts: EventFacts, release: Release) -> bool:
+    """Return what a resolved expression says of one event; a comparison with something unknown is false."""
+    return _Event(facts, release).is_true(node)
+
+
+class _Event:
+    def __init__(self, facts: EventFacts, release: Release) -> None:
+        self.facts, self.release = facts, release
+
+    def is_true(self, node: Node) -> bool:
+        if isinstance(node, And):
+            return all(self.is_true(part) for part in node.parts)
+        if isinstance(node, Or):
+            return any(self.is_true(part) for part in node.parts)
+        if isinstance(node, Not):
+            return not self.is_true(node.part)
+        if isinstance(node, CodeTest):
+            return self.code_test(node)
+        if isinstance(node, Compare):
+            return self.compare(node)
+        if isinstance(node, In):
+            return self.membership(node)
+        if isinstance(node, Match):
+            node.pattern.refill()
+            return any(node.pattern.matches(text) for text in self.texts(node.value))
+        assert isinstance(node, Field)
+        return self.error() is not None  # the only flag is `failed`
+
+    def code_test(self, node: CodeTest) -> bool:
+        code, book = self.facts.code, catalogue(self.release)
+        if node.pattern is not None:
+            node.pattern.refill()
+            names = {FieldKind.CLASS: book.class_name(code), FieldKind.EVENT: book.name(code)}
+            if node.kind is FieldKind.STATE:
+                return bool(node.table[code])
+            is_listed = node.kind is FieldKind.CLASS or code in book.codes()
+            return is_listed and node.pattern.matches(names[node.kind])
+        if node.kind is FieldKind.STATE:
+            return int(book.state_value_of_code[code]) in [state_value(name) for name in node.names]
+        if node.kind is FieldKind.EVENT:
+            return any(code in book.find(name) for name in node.names)
+        printed = book.class_name(code)
+        tables = [class_codes(name, self.release) for name in node.names if name.strip().upper() != printed]
+        return len(tables) < len(node.names) or any(table is not None and bool(table[code]) for table in tables)
+
+    def compare(self, node: Compare) -> bool:
+        if isinstance(node.right, Text):
+            return node.right.value in self.texts(node.left)
+        left, right = self.number(node.left), self.number(node.right)
+        if left is None or right is None:
+            return False
+        return {
+            "==": left == right,
+            "!=": left != right,
+            "<": left < right,
+            "<=": left <= right,
+            ">": left > right,
+            ">=": left >= right,
+        }[node.sign]
+
+    def membership(self, node: In) -> bool:
+        if isinstance(node.choices[0], Text):
+            own = self.texts(node.value)
+            return any(isinstance(choice, Text) and choice.value in own for choice in node.choices)
+        value = self.number(node.value)
+        return value is not None and value in [self.number(choice) for choice in node.choices]
+
+    def texts(self, node: Node) -> tuple[str, ...]:
+        """The text of a field; a process is known by its path and by its name alone. Empty = not known."""
+        facts = self.facts
+        if isinstance(node, Argument):
+            place = place_of(self.release, facts.code, len(facts.words), node.name)
+            found = text_of(facts.payload, place, False) if place is not None and not place.words else None
+            return () if found is None or self.error() is not None else (found,)
+        assert isinstance(node, Field)
+        if node.name == "name":
+            full = facts.process_name
+            return (full, full.rsplit("/", 1)[-1]) if full else ()
+        if node.name == "thread_name":
+            return (facts.thread_name,) if facts.thread_name else ()
+        place = text_place(self.release, facts.code, len(facts.words))
+        is_user = class_of(facts.code) in (WireClass.USER, WireClass.QUIP)
+        found = text_of(facts.payload, place, is_user) if place is not None else None
+        return () if found is None else (found,)
+
+    def number(self, node: Node) -> int | None:
+        if isinstance(node, Number):
+            return wrapped(node.value)
+        if isinstance(node, Word):
+            return self.facts.word(node.index) if node.index < len(self.facts.words) else None
+        if isinstance(node, Field):
+            return self.field(node.name)
+        if isinstance(node, Argument):
+            return self.argument(node.name)
+        if isinstance(node, Negative):
+            part = self.number(node.part)
+            return None if part is None else wrapped(-part)
+        if isinstance(node, Arithmetic):
+            return self.arithmetic(node)
+        assert isinstance(node, Call)
+        return self.call(node)
+
+    def field(self, name: str) -> int | None:
+        facts = self.facts
+        plain = {
+            "code": facts.code,
+            "number": number_of(facts.code),
+            "time": facts.time_ns,
+            "cpu": facts.cpu,
+            "words": len(facts.words),
+        }
+        if name in plain:
+            return plain[name]
+        if name == "errno":
+            return self.error()
+        if name in ("pid", "tid"):
+            value = facts.pid if name == "pid" else facts.tid
+            return value if value >= 0 else None
+        return {"priority": facts.priority, "duration": facts.duration_ns, "length": facts.length_ns}[name]
+
+    def error(self) -> int | None:
+        facts = self.facts
+        return error_of(facts.words, bool(event_of(facts.code) & KER_64BIT)) if is_exit(facts.code) else None
+
+    def argument(self, name: str) -> int | None:
+        facts = self.facts
+        place = place_of(self.release, facts.code, len(facts.words), name)
+        if place is None or not place.words or self.error() is not None:
+            return None
+        if place.words == 2:
+            order = "little" if facts.is_little_endian else "big"
+            halves = facts.word(place.word), facts.word(place.word + 1)
+            low, high = halves if order == "little" else halves[::-1]
+            return wrapped(low | high << 32)
+        word = facts.word(place.word)
+        return signed_word(word) if place.is_signed else word
+
+    def arithmetic(self, node: Arithmetic) -> int | None:
+        left, right = self.number(node.left), self.number(node.right)
+        return None if left is None or right is None else calculated(node.sign, left, right)
+
+    def call(self, node: Call) -> int | None:
+        values = [self.number(part) for part in node.arguments]
+        known = [value for value in values if value is not None]
+        return called(node.name, known) if len(known) == len(values) else None
+
+
+def number_of(code: int) -> int:
+    """Return the event number that people know: of a kernel call its own number, whatever the half and the width."""
+    event = event_of(code)
+    return event & 0x7F if class_of(code) == WireClass.KER_CALL else event
+
+
+def calculated(sign: str, left: int, right: int) -> int | None:
+    """Return the result of one operation on 64-bit numbers; None where it has none."""
+    if sign in ("/", "%"):
+        if not right:
+            return None
+        return wrapped(left // right if sign == "/" else left % right)
+    if sign in ("<<", ">>"):
+        if not 0 <= right < 64:
+            return None
+        return wrapped(left << right) if sign == "<<" else left >> right
+    return wrapped(
+        {
+            "+": left + right,
+            "-": left - right,
+            "*": left * right,
+            "&": left & right,
+            "|": left | right,
+            "^": left ^ right,
+        }[sign]
+    )
+
+
+def called(name: str, values: list[int]) -> int | None:
+    """Return the result of a function of the vocabulary; None where it has none."""
+    if name == "abs":
+        return wrapped(abs(values[0]))
+    if name == "signed":
+        return signed_word(values[0] & 0xFFFFFFFF)
+    if name == "bit":
+        return values[0] >> values[1] & 1 if 0 <= values[1] < 64 else None
+    return min(values) if name == "min" else max(values)

@@ -1,0 +1,449 @@
+"""Rules as text, one per line, in TraceEvent()'s own words; `.satrules` files.
+
+    # what the disk driver does
+    DELALLCLASSES
+    ADDCLASS THREAD
+    ADDEVENT KERCALL MSG_SENDV
+    SETCLASSPID KERCALL devb-eide
+    ADDEVENTHANDLER KERCALLENTER MSG_SENDV WHERE arg.coid > 2
+    ADDCLASSEVHANDLER COMM CALL my_handlers.py:only_big_messages
+    WHERE time > 1.2s
+
+The lines take effect from top to bottom, as in the kernel. `WHERE` alone is a condition on every event, for views.
+`CALL` only names a Python function: reading a file never runs it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from satview.base.errors import UsageError
+from satview.events.catalogue import catalogue
+from satview.events.spec import Release
+from satview.filters.diagnostics import Diagnostic, ExpressionError, RuleError, did_you_mean, nearest
+from satview.filters.expression import Expression
+from satview.filters.external import (
+    INT_CLASSES,
+    PROCESS_NAMES,
+    RULE_ARGUMENTS,
+    ExternalClass,
+    Mode,
+    classes_of,
+    external_of,
+    has_event_masks,
+)
+from satview.store.trace import Trace
+
+FILE_LIMIT: Final = 1 << 20  # bytes of a rule file
+LINE_LIMIT: Final = 2_000  # lines with a rule
+WIDTH_LIMIT: Final = 12_000  # characters of a line
+FAULT_LIMIT: Final = 100  # faults reported
+FILE_SUFFIX: Final = ".satrules"
+_PREFIX: Final = "_NTO_TRACE_"
+_WORD: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s"]+')
+_NUMBER: Final = re.compile(r"0[xX][0-9A-Fa-f]{1,16}|[0-9]{1,20}")
+Processes = Mapping[str, Sequence[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule.
+
+    Attributes:
+        mode: What it does; None for a condition on every event (`WHERE` alone).
+        external: The class; None where the mode takes none.
+        event: The event argument as TraceEvent() takes it, a mask for classes with masks; None where there is none.
+        pid, tid: None where the mode takes none.
+        process: Name of the process where one was written in place of the pid; may be empty.
+        condition: Expression of a dynamic rule; empty if it is none.
+        function: `file.py:name` of a dynamic rule that is a Python function; empty if it is none.
+        line: Line number from 1; 0 = made by the program.
+    """
+
+    mode: Mode | None
+    external: ExternalClass | None = None
+    event: int | None = None
+    pid: int | None = None
+    tid: int | None = None
+    process: str = ""
+    condition: str = ""
+    function: str = ""
+    line: int = field(default=0, compare=False)
+
+    def text(self, release: Release) -> str:
+        """Return the rule as a line."""
+        if self.mode is None:
+            return f"WHERE {self.condition}"
+        words = [self.mode.name]
+        if self.external is not None:
+            words.append(self.external.name)
+            if self.event is not None:
+                words.append(event_text(self.external, self.event, release))
+        if self.pid is not None:
+            words.append(quoted(self.process) if self.process else str(self.pid))
+        if self.tid is not None:
+            words.append(str(self.tid))
+        if self.condition:
+            words += ["WHERE", self.condition]
+        if self.function:
+            words += ["CALL", quoted(self.function)]
+        return " ".join(words)
+
+    def arguments(self) -> tuple[int, ...]:
+        """Return the numbers that follow the mode in a call of TraceEvent(), handlers left out."""
+        return tuple(int(value) for value in (self.external, self.event, self.pid, self.tid) if value is not None)
+
+
+def quoted(word: str) -> str:
+    """Return a word as it has to be written in a rule: in quotes if it has blanks or signs in it."""
+    if re.fullmatch(r"[^\s\"#|]+", word) and not _NUMBER.fullmatch(word):
+        return word
+    return '"' + word.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def process_names(trace: Trace) -> dict[str, tuple[int, ...]]:
+    """Return the pids behind every process name of a trace, with and without its folders."""
+    found: dict[str, list[int]] = {}
+    for pid, name in zip(trace.processes.pid.tolist(), trace.processes.names, strict=True):
+        for spelling in {name, name.rsplit("/", 1)[-1]} if name and pid > 0 else ():
+            if pid not in found.setdefault(spelling, []):
+                found[spelling].append(pid)
+    return {name: tuple(pids) for name, pids in found.items()}
+
+
+# ---- events by name ----------------------------------------------------------------------------------------------
+
+
+def names_of_class(external: ExternalClass, release: Release) -> dict[str, int]:
+    """Return the event names of a class and TraceEvent()'s argument for each; empty where events are numbers."""
+    if external in INT_CLASSES or external in (ExternalClass.USER, ExternalClass.EMPTY):
+        return {}
+    if external is ExternalClass.PROCESS:
+        return {name: 1 << i for i, name in enumerate(PROCESS_NAMES)}
+    wanted = ExternalClass.KERCALLENTER if external is ExternalClass.KERCALL else external
+    book = catalogue(release)
+    found: dict[str, int] = {}
+    for code in book.codes():
+        address = external_of(code, release)
+        if address.external is wanted:
+            name = book.name(code).removesuffix("_64")
+            found.setdefault(name, 1 << address.number if _is_bit(external, release) else address.number)
+    return found
+
+
+def _is_bit(external: ExternalClass, release: Release) -> bool:
+    return has_event_masks(external, release) and external is not ExternalClass.CONTROL
+
+
+def event_argument(name: str, external: ExternalClass, release: Release) -> int | None:
+    """Return the event argument for a name or number, None if the class has no such event; `|` joins bits of a mask."""
+    if _NUMBER.fullmatch(name):
+        return int(name, 0) if name[:2].lower() == "0x" else int(name)
+    if "|" in name and has_event_masks(external, release):
+        parts = [event_argument(part.strip(), external, release) for part in name.split("|")]
+        known = [part for part in parts if part is not None]
+        return None if len(known) < len(parts) else _joined(known)
+    names = names_of_class(external, release)
+    wanted = name.upper()
+    for spelling in (wanted, wanted.removeprefix(_PREFIX), f"TH{wanted}", f"VTH{wanted}"):
+        if spelling in names:
+            return names[spelling]
+    for code in catalogue(release).find(name[:100]):
+        address = external_of(code, release)
+        is_in = address.external is external or (
+            external is ExternalClass.KERCALL and address.external is ExternalClass.KERCALLENTER
+        )
+        if is_in:
+            return 1 << address.number if _is_bit(external, release) else address.number
+    return None
+
+
+def _joined(bits: Sequence[int]) -> int:
+    result = 0
+    for bit in bits:
+        result |= bit
+    return result
+
+
+def event_text(external: ExternalClass, event: int, release: Release) -> str:
+    """Return an event argument as it is written in a rule: names joined by `|` for masks, else a name or number."""
+    by_number = {number: name for name, number in reversed(names_of_class(external, release).items())}
+    if event in by_number:
+        return by_number[event]
+    if not has_event_masks(external, release) or not event:
+        return str(event)
+    named = [name for bit, name in by_number.items() if bit & event == bit]
+    rest = event & ~_joined([bit for bit in by_number if bit & event == bit])
+    parts = sorted(named, key=lambda name: names_of_class(external, release)[name])
+    return "|".join([*parts, *([hex(rest)] if rest else [])])
+
+
+# ---- parsing -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Word:
+    text: str
+    start: int
+    end: int
+
+
+class _Line:
+    """One line of a rule file, read word by word."""
+
+    def __init__(self, text: str, number: int, release: Release, processes: Processes | None) -> None:
+        self.text, self.number, self.release, self.processes = text, number, release, processes
+        self.words = [_Word(_unquoted(m.group()), m.start(), m.end()) for m in _WORD.finditer(text)]
+        self.at = 0
+
+    def fault(self, message: str, word: _Word | None = None, hints: Sequence[str] = ()) -> RuleError:
+        start, end = (word.start, word.end) if word else (len(self.text.rstrip()), len(self.text.rstrip()))
+        return RuleError([Diagnostic(f"{message}{did_you_mean(hints)}", start, end, self.number, tuple(hints))])
+
+    def take(self, what: str) -> _Word:
+        if self.at >= len(self.words):
+            raise self.fault(f"{what} is missing at the end of the line")
+        self.at += 1
+        return self.words[self.at - 1]
+
+    def rule(self) -> Rule:
+        first = self.take("the mode")
+        name = first.text.upper().removeprefix(_PREFIX)
+        if name == "WHERE":
+            return Rule(None, condition=self.condition(first), line=self.number)
+        mode = Mode.__members__.get(name)
+        if mode not in RULE_ARGUMENTS:
+            if mode is not None:
+                raise self.fault(f"{mode.name} sets no filter, so it does not belong into rules", first)
+            hints = nearest(name, [*(known.name for known in RULE_ARGUMENTS), "WHERE"])
+            raise self.fault(f"there is no mode {first.text[:40]!r}", first, hints)
+        values: dict[str, object] = {}
+        for part in RULE_ARGUMENTS[mode]:
+            self.argument(part, values)
+        if self.at < len(self.words):
+            raise self.fault(f"{mode.name} ends before this", self.words[self.at])
+        return Rule(mode, line=self.number, **values)  # type: ignore[arg-type]  # the keys are fields of Rule
+
+    def argument(self, part: str, values: dict[str, object]) -> None:
+        if part == "class":
+            values["external"] = self.external()
+        elif part == "event":
+            external = values["external"]
+            assert isinstance(external, ExternalClass)
+            values["event"] = self.event(external)
+        elif part == "pid":
+            self.pid(values)
+        elif part == "tid":
+            values["tid"] = self.number_of("the tid")
+        else:
+            self.handler(values)
+
+    def external(self) -> ExternalClass:
+        word = self.take("the class")
+        known = {c.name: c for c in classes_of(self.release)}
+        if (
+            _NUMBER.fullmatch(word.text)
+            and int(word.text, 0 if word.text[:2].lower() == "0x" else 10) in known.values()
+        ):
+            return ExternalClass(int(word.text, 0 if word.text[:2].lower() == "0x" else 10))
+        name = word.text.upper().removeprefix(_PREFIX)
+        if name in known:
+            return known[name]
+        if name in ExternalClass.__members__:
+            raise self.fault(f"{self.release} has no class {name}", word)
+        hints = nearest(_PRINTED.get(name, name), known)
+        raise self.fault(f"there is no class {word.text[:40]!r}", word, hints)
+
+    def event(self, external: ExternalClass) -> int:
+        word = self.take("the event")
+        found = event_argument(word.text, external, self.release)
+        if found is not None:
+            return found
+        names = names_of_class(external, self.release)
+        if not names:
+            raise self.fault(f"events of {external.name} are numbers", word)
+        wanted = word.text.rsplit("|", 1)[-1]
+        hints = nearest(wanted, names) or nearest(f"TH{wanted}", names)
+        raise self.fault(f"{external.name} has no event {wanted[:40]!r}", word, hints)
+
+    def pid(self, values: dict[str, object]) -> None:
+        word = self.take("the pid, or the name of a process,")
+        is_quoted = self.text[word.start] == '"'
+        if _NUMBER.fullmatch(word.text) and not is_quoted:
+            values["pid"] = int(word.text, 0) if word.text[:2].lower() == "0x" else int(word.text)
+            return
+        if self.processes is None:
+            raise self.fault(f"{word.text[:40]!r} is no number; names of processes need an open trace", word)
+        pids = self.processes.get(word.text, ())
+        if not pids:
+            raise self.fault(f"this trace has no process {word.text[:40]!r}", word, nearest(word.text, self.processes))
+        if len(pids) > 1:
+            listed = ", ".join(map(str, pids[:6]))
+            raise self.fault(
+                f"{len(pids)} processes are called {word.text[:40]!r}; give one of the pids {listed}", word
+            )
+        values["pid"], values["process"] = pids[0], word.text
+
+    def number_of(self, what: str) -> int:
+        word = self.take(what)
+        if not _NUMBER.fullmatch(word.text):
+            raise self.fault(f"{what} is a number, {word.text[:40]!r} is none", word)
+        return int(word.text, 0) if word.text[:2].lower() == "0x" else int(word.text)
+
+    def handler(self, values: dict[str, object]) -> None:
+        word = self.take("WHERE with a condition, or CALL with a function,")
+        if word.text.upper() == "WHERE":
+            values["condition"] = self.condition(word)
+        elif word.text.upper() == "CALL":
+            target = self.take("file.py:function")
+            path, colon, name = target.text.rpartition(":")
+            if not colon or not path or not name.isidentifier():
+                raise self.fault("write the function as file.py:name", target)
+            values["function"] = target.text
+        else:
+            raise self.fault(
+                "a dynamic rule goes on with WHERE and a condition, or with CALL and file.py:function",
+                word,
+                nearest(word.text, ("WHERE", "CALL")),
+            )
+
+    def condition(self, word: _Word) -> str:
+        text = self.text[word.end :].strip()
+        offset = word.end + len(self.text[word.end :]) - len(self.text[word.end :].lstrip())
+        self.at = len(self.words)
+        try:
+            Expression(text, self.release)
+        except ExpressionError as error:
+            start, end = offset + error.start, offset + max(error.end, error.start)
+            raise RuleError([Diagnostic(error.message, start, end, self.number, error.suggestions)]) from None
+        return text
+
+
+_PRINTED: Final = {
+    "KER_CALL": "KERCALLENTER",
+    "KER_EXIT": "KERCALLEXIT",
+    "INT_CALL": "KERCALLINT",
+    "INT_ENTR": "INTENTER",
+    "INT_EXIT": "INTEXIT",
+    "USREVENT": "USER",
+    "INT_HANDLER_ENTR": "INT_HANDLER_ENTER",
+}
+
+
+def _unquoted(word: str) -> str:
+    if len(word) >= 2 and word[0] == '"' == word[-1]:
+        return re.sub(r"\\(.)", r"\1", word[1:-1])
+    return word
+
+
+def without_comment(line: str) -> str:
+    """Return a line up to its comment: a `#` at its start or after a blank, outside quotes."""
+    quote = ""
+    for i, char in enumerate(line):
+        if quote:
+            quote = "" if char == quote and line[i - 1] != "\\" else quote
+        elif char in "\"'":
+            quote = char
+        elif char == "#" and (i == 0 or line[i - 1].isspace()):
+            return line[:i]
+    return line
+
+
+def check_rules(
+    text: str, release: Release, processes: Processes | None = None
+) -> tuple[tuple[Rule, ...], tuple[Diagnostic, ...]]:
+    """Read rules and report every fault instead of raising; faulty lines are left out."""
+    rules: list[Rule] = []
+    faults: list[Diagnostic] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if len(line) > WIDTH_LIMIT:
+            faults.append(Diagnostic(f"a line may have {WIDTH_LIMIT} characters", 0, 1, number))
+            continue
+        bare = without_comment(line)
+        if not bare.strip():
+            continue
+        if len(rules) >= LINE_LIMIT or len(faults) >= FAULT_LIMIT:
+            limit = f"{LINE_LIMIT} rules" if len(rules) >= LINE_LIMIT else f"{FAULT_LIMIT} faults"
+            faults.append(Diagnostic(f"more than {limit}; the rest was not read", 0, 1, number))
+            break
+        try:
+            rules.append(_Line(bare, number, release, processes).rule())
+        except RuleError as error:
+            faults += error.diagnostics
+    return tuple(rules), tuple(faults)
+
+
+def parse_rules(text: str, release: Release, processes: Processes | None = None) -> tuple[Rule, ...]:
+    """Return the rules of a text.
+
+    Args:
+        text: One rule per line; `#` begins a comment.
+        release: Whose names apply.
+        processes: Pids by process name (`process_names`), so that names can stand for pids; None = numbers only.
+
+    Raises:
+        RuleError: With every fault, each with its line, column and the nearest names.
+    """
+    rules, faults = check_rules(text, release, processes)
+    if faults:
+        raise RuleError(faults)
+    return rules
+
+
+def rules_text(rules: Sequence[Rule], release: Release) -> str:
+    """Return rules as text, one per line."""
+    return "".join(f"{rule.text(release)}\n" for rule in rules)
+
+
+# ---- files -------------------------------------------------------------------------------------------------------
+
+
+def load_rules(path: Path | str, release: Release, processes: Processes | None = None) -> tuple[Rule, ...]:
+    """Read a `.satrules` file. Nothing in it is run, whoever wrote it.
+
+    Raises:
+        RuleError: Faults in the text.
+        UsageError: The file is too large or no text, or cannot be read.
+    """
+    return parse_rules(read_rule_text(path), release, processes)
+
+
+def read_rule_text(path: Path | str) -> str:
+    """Return the text of a rule file.
+
+    Raises:
+        UsageError: It is too large, no text, or cannot be read.
+    """
+    path = Path(path)
+    try:
+        with path.open("rb") as file:
+            data = file.read(FILE_LIMIT + 1)
+    except OSError as error:
+        raise UsageError(f"{path.name}: {error.strerror or error}") from error
+    if len(data) > FILE_LIMIT:
+        raise UsageError(f"{path.name}: a rule file may have {FILE_LIMIT} bytes")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path.name}, byte 0x{error.start:x}: this is no text") from error
+
+
+def save_rules(path: Path | str, text: str) -> None:
+    """Write a rule file; an old one is replaced only once the new one is complete.
+
+    Raises:
+        UsageError: It cannot be written.
+    """
+    path = Path(path)
+    part = path.with_name(path.name + ".part")
+    try:
+        part.write_text(text if text.endswith("\n") or not text else text + "\n", encoding="utf-8")
+        os.replace(part, path)  # noqa: PTH105  -- says what it does; Path.replace reads like text
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise UsageError(f"{path.name}: {error.strerror or error}") from error

@@ -1,0 +1,350 @@
+"""The functions of the library. They return what the C functions return; `state.errno` holds what errno would.
+
+    def on_thread(state, userdata, header, time, buffer, length):
+        userdata.append(header & 0x3FF)
+
+    found = []
+    state = traceparser_init(None)
+    traceparser_cs_range(state, found, on_thread, 10, 1, 1 << 25)
+    traceparser(state, None, "trace.kev")
+    traceparser_destroy(state)
+
+Errors of a trace are return values here, as in C; everything else raises as usual in Python. `docs/traceparser.md` is
+the guide for ported programs.
+"""
+
+from __future__ import annotations
+
+import errno
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO, TextIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.base.errors import TraceFormatError
+from satview.base.time import Clock
+from satview.events import wire
+from satview.events.spec import Release
+from satview.formats.kev.stream import Batch
+from satview.formats.listing import head
+from satview.formats.source import Source, source_of
+from satview.traceparser.constants import ERROR_TEXTS, Debug, Error, Info, Sort, info_key
+from satview.traceparser.registry import RegistrationError, codes_of, codes_of_range
+
+Callback = Callable[["State", Any, int, int, "NDArray[np.uint32] | None", int], int | None]
+_FIRST_VERSION = (1, 1)
+_NEW_MODES = (Info.ERROR_STR, Info.CLK_MSB, Info.CLK_INTIAL, Info.CLK, Info.CLK_DELTA, Info.TIME_DELTA)
+
+
+@dataclass(slots=True)
+class _Registration:
+    function: Callback
+    userdata: Any
+
+
+@dataclass(slots=True)
+class State:
+    """State of a parse; made by `traceparser_init`.
+
+    Attributes:
+        release: Whose external classes and events are meant: 8.0 numbers thread states, others give them as bits.
+        is_strict: Refuse what the vendor's library refuses: files below version 1.01, unclear byte order.
+        errno: Error number of the C library after a call that failed.
+    """
+
+    release: Release = Release.QNX_7
+    is_strict: bool = False
+    errno: int = 0
+    error: Error = Error.UNKNOWN_CLASS
+    debug_stream: TextIO | None = None
+    debug_flags: int = 0
+    sort: Sort = Sort.NOSORT
+    registrations: dict[int, _Registration] = field(default_factory=dict)
+    source: Source | None = None
+    now: tuple[int, int] = (0, 0)
+    previous: tuple[int, int] = (0, 0)
+    previous_return: int = 0
+    time_cycles: int = 0
+    previous_time_cycles: int = 0
+    first_cycles: int = 0
+    file: BinaryIO | None = None
+
+    def fail(self, error: Error) -> int:
+        """Note an error and return -1."""
+        self.error, self.errno = error, errno.EINVAL
+        self.say(Debug.ERRORS, f"TRACEPARSER: {ERROR_TEXTS.get(error, error.name)}\n")
+        return -1
+
+    def say(self, flag: int, text: str) -> None:
+        """Write to the debug stream if all bits of a flag are on."""
+        if self.debug_stream is not None and self.debug_flags & flag == flag:
+            self.debug_stream.write(text)
+
+
+def traceparser_init(state: State | None = None, *, release: Release | str = Release.QNX_7, is_strict: bool = False
+                     ) -> State:
+    """Make a state, or clear one that is to be used again.
+
+    Args:
+        state: None for a new one.
+        release: `6.x`, `6.6`, `7.x` or `8.0`.
+        is_strict: See `State`.
+    """
+    if state is None:
+        return State(Release(release), is_strict)
+    state.__init__(Release(release), is_strict)  # type: ignore[misc]
+    return state
+
+
+def traceparser_destroy(state: State | None) -> None:
+    """Close the file and forget everything; returns None, to be assigned to the variable that held the state."""
+    if state is not None:
+        _close(state)
+        state.registrations.clear()
+        state.source = None
+
+
+def traceparser_debug(state: State | None, stream: TextIO | None, flags: int) -> int:
+    """Send debug output to a stream; `flags` is a sum of `Debug`. Returns 0, or -1 if one of them is None."""
+    if state is None or stream is None:
+        if state is not None:
+            state.errno = errno.EINVAL
+        return -1
+    state.debug_stream, state.debug_flags = stream, flags
+    return 0
+
+
+def traceparser_cs(state: State | None, userdata: Any, function: Callback, event_class: int, event: int) -> int:
+    """Register a callback for one external class and event; a later one replaces it. Returns 0 or -1."""
+    return _register(state, userdata, function, lambda release: codes_of(event_class, event, release))
+
+
+def traceparser_cs_range(state: State | None, userdata: Any, function: Callback, event_class: int, first: int, last: int
+                         ) -> int:
+    """Register a callback for a range of events of an external class, both ends included. Returns 0 or -1."""
+    return _register(state, userdata, function, lambda release: codes_of_range(event_class, first, last, release))
+
+
+def _register(state: State | None, userdata: Any, function: Callback, codes: Callable[[Release], list[int]]) -> int:
+    if state is None:
+        return -1
+    try:
+        found = codes(state.release)
+    except RegistrationError:
+        return state.fail(Error.UNKNOWN_ERROR)
+    for code in found:
+        state.registrations[code] = _Registration(function, userdata)
+    return 0
+
+
+def traceparser_sort(state: State | None, order: int) -> int:
+    """Choose the order of delivery (8.0): `Sort.NOSORT`, as in the file, or `Sort.SORT`, by time. Returns 0 or -1."""
+    if state is None:
+        return -1
+    try:
+        state.sort = Sort(order)
+    except ValueError:
+        return state.fail(Error.UNKNOWN_ERROR)
+    return 0
+
+
+def traceparser_get_info(state: State | None, mode: int, length: list[int] | None = None) -> Any:
+    """Return a header value or a part of the state.
+
+    Args:
+        state: During or after `traceparser`.
+        mode: One of `Info`.
+        length: Receives the length in bytes as its only element. Of SYSPAGE it is the length of the text of
+            TRACE_SYSPAGE_LEN, as in the vendor's library.
+
+    Returns:
+        Text of a header key, bytes of the system page, a number; None on an error.
+    """
+    if state is None:
+        return None
+    value = _info(state, mode)
+    if value is not None and length is not None:
+        text = state.source.header.get("SYSPAGE_LEN") if mode == Info.SYSPAGE and state.source else value
+        length[:] = [len(text.encode("utf-8", "surrogateescape")) if isinstance(text, str) else 4]
+    return value
+
+
+def _info(state: State, mode: int) -> Any:
+    if (key := info_key(mode, state.release)) is not None:
+        return _header_value(state, key)
+    if mode not in Info.__members__.values() or (mode in _NEW_MODES and state.release in (Release.QNX_6, Release.QNX_6_6)):
+        state.fail(Error.WRONG_H_KEYWORD)
+        return None
+    values: dict[int, Callable[[], Any]] = {
+        Info.SYSPAGE: lambda: state.source.system_page if state.source else None,
+        Info.ENDIAN_CONV: lambda: int(state.source is not None and state.source.byte_order != sys.byteorder),
+        Info.NOW_CALLBACK_CLASS: lambda: state.now[0],
+        Info.NOW_CALLBACK_EVENT: lambda: state.now[1],
+        Info.PREV_CALLBACK_CLASS: lambda: state.previous[0],
+        Info.PREV_CALLBACK_EVENT: lambda: state.previous[1],
+        Info.PREV_CALLBACK_RETURN: lambda: state.previous_return,
+        Info.DEBUG: lambda: state.debug_flags,
+        Info.ERROR: lambda: int(state.error),
+        Info.ERROR_STR: lambda: ERROR_TEXTS.get(state.error, state.error.name),
+        Info.CLK_MSB: lambda: state.time_cycles >> 32,
+        Info.CLK_INTIAL: lambda: state.first_cycles,
+        Info.CLK: lambda: state.time_cycles,
+        Info.CLK_DELTA: lambda: state.time_cycles - state.previous_time_cycles,
+        Info.TIME_DELTA: lambda: _delta_ns(state),
+    }
+    return values[mode]()
+
+
+def _header_value(state: State, key: str) -> str | None:
+    if key in ("HEADER_BEGIN", "HEADER_END") and state.source is not None:
+        return ""
+    if state.source is None or all(name != key for name, _ in state.source.header.pairs):
+        state.fail(Error.MISSING_FIELD)
+        return None
+    return state.source.header.get(key)
+
+
+def _delta_ns(state: State) -> int:
+    rate = state.source.cycles_per_s if state.source else 1
+    return Clock(rate).duration_ns(state.time_cycles - state.previous_time_cycles)
+
+
+def traceparser(state: State | None, userdata: Any, filename: str | Path) -> int:
+    """Parse a trace and call the registered callbacks.
+
+    A callback gets `(state, userdata, header, time, buffer, length)`: header and time as numbers, the payload as array
+    of `length` words of 32 bits in the byte order of the file (see ENDIAN_CONV). Events come in file order, combine
+    events when their last slot was read. The callback of class 0, event 0 is called before the first event with a
+    buffer of None.
+
+    Args:
+        state: From `traceparser_init`.
+        userdata: For callbacks that were registered with None.
+        filename: A .kev file or a listing; `-` is standard input.
+
+    Returns:
+        0, or -1 with the error in `Info.ERROR`.
+    """
+    if state is None:
+        return -1
+    is_pipe = str(filename) == "-"
+    if state.sort == Sort.SORT and is_pipe:
+        return state.fail(Error.NOT_SEEKABLE)
+    try:
+        file: BinaryIO = sys.stdin.buffer if is_pipe else Path(filename).open("rb")  # noqa: SIM115  -- _close does it
+        state.file = None if is_pipe else file
+        state.source = source_of(file, Path(filename))
+    except (TraceFormatError, OSError):
+        _close(state)
+        return state.fail(Error.CANNOT_READ_IN_FILE)
+    try:
+        refusal = _refusal(state, state.source) if state.is_strict else None
+        if refusal is not None:
+            return state.fail(refusal)
+        _say_head(state, state.source)
+        _deliver(state, userdata, state.source)
+    finally:
+        _close(state)
+    return 0
+
+
+def _close(state: State) -> None:
+    if state.file is not None:
+        state.file.close()
+        state.file = None
+
+
+def _refusal(state: State, source: Source) -> Error | None:
+    """Return the error with which the vendor's library would refuse a file."""
+    keys = {key for key, _ in source.header.pairs}
+    if "MIDDLE_ENDIAN" in keys or not keys & {"LITTLE_ENDIAN", "BIG_ENDIAN"}:
+        return Error.WRONG_ENDIAN_TYPE
+    version = (source.header.number("VER_MAJOR") or 0, source.header.number("VER_MINOR") or 0)
+    return Error.WRONG_FILE_VERSION if version < _FIRST_VERSION and state.is_strict else None
+
+
+def _say_head(state: State, source: Source) -> None:
+    state.say(Debug.HEADER, head.LIBRARY_BANNER + head.HEADER_TITLE)
+    is_all = state.debug_flags & Debug.ALL == Debug.ALL
+    if state.debug_flags and state.debug_stream is not None:
+        state.debug_stream.writelines(head.header_lines(source.header, is_vendor=True, is_verbose=is_all))
+    if is_all:
+        state.say(Debug.ALL, head.SYSPAGE_TITLE)
+        if source.system is not None:
+            state.say(Debug.ALL, "".join(head.syspage_lines(source.system, source.byte_order)))
+
+
+def _deliver(state: State, userdata: Any, source: Source) -> None:
+    start = state.registrations.get(0)
+    if start is not None:
+        _call(state, start, userdata, 0, 0, None)
+    state.say(Debug.HEADER, head.EVENTS_TITLE)
+    wanted = np.zeros(wire.CODE_COUNT, np.bool_)
+    wanted[[code for code in state.registrations if code]] = True
+    is_first = True
+    kept: list[tuple[Batch, NDArray[np.intp]]] = []
+    for batch in source.events:
+        if is_first and len(batch):
+            state.first_cycles = state.previous_time_cycles = state.time_cycles = int(batch.time_cycles[0])
+            is_first = False
+        rows = np.flatnonzero(wanted[batch.code])
+        if state.sort == Sort.SORT:
+            kept.append((batch, rows))
+        elif state.debug_flags & Debug.ALL == Debug.ALL:
+            _deliver_with_slots(state, userdata, source, batch, rows)
+        else:
+            _deliver_rows(state, userdata, source, batch, rows)
+    if kept:
+        _deliver_sorted(state, userdata, source, kept)
+
+
+def _deliver_rows(state: State, userdata: Any, source: Source, batch: Batch, rows: NDArray[np.intp]) -> None:
+    """Call back for some events of a batch."""
+    words = _as_in_file(batch.words, source)
+    code, times = batch.code, batch.time_cycles
+    for row in rows.tolist():
+        state.time_cycles = int(times[row])
+        buffer = words[batch.start[row]:batch.start[row + 1]]
+        _call(state, state.registrations[int(code[row])], userdata, int(batch.header[row]), int(batch.stamp[row]), buffer)
+        state.previous_time_cycles = state.time_cycles
+
+
+def _deliver_with_slots(state: State, userdata: Any, source: Source, batch: Batch, rows: NDArray[np.intp]) -> None:
+    """Write every slot to the debug stream, and call back for the event that it completes."""
+    texts = head.slot_lines(batch.slots, source.byte_order)
+    for slot in batch.stray_tails.tolist():
+        texts[slot] += head.stray_line(int(batch.slots[slot, 0]))
+    done = 0
+    for row in rows.tolist():
+        last = int(batch.last_slot[row]) + 1
+        state.say(Debug.ALL, "".join(texts[done:last]))
+        done = last
+        _deliver_rows(state, userdata, source, batch, np.array([row]))
+    state.say(Debug.ALL, "".join(texts[done:]))
+
+
+def _deliver_sorted(state: State, userdata: Any, source: Source, kept: list[tuple[Batch, NDArray[np.intp]]]) -> None:
+    times = np.concatenate([batch.time_cycles[rows] for batch, rows in kept])
+    places = [(batch, int(row)) for batch, rows in kept for row in rows]
+    for at in np.argsort(times, kind="stable").tolist():
+        batch, row = places[at]
+        _deliver_rows(state, userdata, source, batch, np.array([row]))
+
+
+def _as_in_file(words: NDArray[np.uint32], source: Source) -> NDArray[np.uint32]:
+    """Return payload words as a C program finds them in memory: those of a foreign byte order are not swapped."""
+    unswapped = words.byteswap() if source.byte_order != sys.byteorder else words.view()
+    unswapped.setflags(write=False)
+    return unswapped
+
+
+def _call(state: State, registration: _Registration, userdata: Any, header: int, time: int,
+          buffer: NDArray[np.uint32] | None) -> None:
+    state.now = (wire.class_of(header), wire.event_of(header))
+    data = registration.userdata if registration.userdata is not None else userdata
+    result = registration.function(state, data, header, time, buffer, 0 if buffer is None else len(buffer))
+    state.previous, state.previous_return = state.now, int(result or 0)

@@ -1,0 +1,346 @@
+"""TraceEvent(): every mode, its effect, its errors; filters and handlers in their order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from satview.capture.classes import Class
+from satview.capture.kernel import Kernel
+from satview.capture.settings import ON, WIDE, EventData
+from satview.capture.sim.calls import ClockTime, Compute, Sleep, TraceEvent
+from satview.capture.sim.errors import QnxError
+from satview.capture.sim.threads import Program
+from satview.capture.trace_event import NAMES, mode
+from satview.events import wire
+from satview.events.spec import Release
+from tests.capture.made import finish, kernel, lines, run
+
+KER, THREAD, COMM, SYSTEM, USER, CONTROL = 2 << 10, 4 << 10, 7 << 10, 5 << 10, 6 << 10, 1 << 10
+
+
+def call(made: Kernel, name: str, *args: Any) -> int:
+    return made.trace_event(mode(name), *args)
+
+
+def fails(made: Kernel, name: str, *args: Any) -> str:
+    with pytest.raises(QnxError) as caught:
+        call(made, name, *args)
+    return caught.value.name
+
+
+def settings(modes: tuple[tuple[Any, ...], ...], release: Release = Release.QNX_6) -> Any:
+    made, _ = kernel(release, modes=modes)
+    return made.emitter.settings
+
+
+def test_mode_values_carry_their_argument_count() -> None:
+    assert mode("START") == 0x1000000A
+    assert mode("_NTO_TRACE_ADDEVENTHANDLER") == 0x50000007
+    assert len(NAMES) == 49
+
+
+def test_add_and_delete_classes() -> None:
+    on = settings((("ADDCLASS", Class.KERCALL),)).on
+    assert on[KER | 11] & ON
+    assert on[KER | 11 + 128] & ON
+    assert not on[THREAD | 1]
+    on = settings((("ADDALLCLASSES",), ("DELCLASS", Class.KERCALLEXIT))).on
+    assert on[KER | 11] & ON
+    assert not on[KER | 11 + 128]
+    assert on[USER | 1023] & ON
+    on = settings((("ADDALLCLASSES",), ("SETALLCLASSESWIDE",), ("DELALLCLASSES",))).on
+    assert on[KER | 11] == WIDE, "off, but the wide bit stays"
+
+
+def test_add_class_thread_means_wide_and_fast_clears_it() -> None:
+    assert settings((("ADDCLASS", Class.THREAD),)).thread_wide
+    assert not settings((("ADDCLASS", Class.THREAD), ("SETALLCLASSESFAST",))).thread_wide
+    assert not settings((("ADDALLCLASSES",),)).thread_wide
+
+
+def test_events_of_mask_classes_take_several_bits() -> None:
+    on = settings((("ADDEVENT", Class.THREAD, 1 << 1 | 1 << 2),)).on
+    assert [n for n in range(26) if on[THREAD | n]] == [1, 2]
+    on = settings((("ADDEVENT", Class.PROCESS, 4),)).on
+    assert on[wire.PROC_CREATE_NAME]
+    assert not on[wire.PROC_CREATE]
+
+
+def test_8_0_thread_events_are_numbers() -> None:
+    on = settings((("ADDEVENT", Class.THREAD, 6),), Release.QNX_8).on
+    assert [n for n in range(64) if on[THREAD | n]] == [6]
+
+
+def test_interrupt_vectors() -> None:
+    tables = settings((("ADDEVENT", Class.INT, 7),)).interrupts
+    assert tables[Class.INTENTER][7]
+    assert tables[Class.INTEXIT][7]
+    assert not tables[Class.INT_HANDLER_ENTER][7], "INT of one vector leaves out its handlers"
+    tables = settings((("ADDCLASS", Class.INT),)).interrupts
+    assert all(table[200] for table in tables.values())
+
+
+@pytest.mark.parametrize(("args", "error"), [
+    (("ADDCLASS", 99), "ENOTSUP"), (("ADDEVENT", Class.USER, 1024), "EINVAL"), (("ADDEVENT", Class.KERCALL, 128), "ENOTSUP"),
+    (("ADDEVENT", Class.INT, 256), "ENOTSUP"), (("ADDEVENT", Class.KERCALLINT, 1), "ENOTSUP"),
+    (("SETCLASSWIDE", Class.USER), "ENOTSUP"), (("SETEVENTWIDE", Class.COMM, 99), "ENOTSUP"),
+    (("SETCLASSPID", Class.PROCESS, 1), "ENOTSUP"), (("SETEVENTPID", Class.USER, 1, 1), "ENOTSUP"),
+    (("ADDEVENTHANDLER", Class.CONTROL, 2, len, EventData()), "ENOTSUP"), (("ADDCLASSEVHANDLER", Class.USER, len, EventData()), "ENOTSUP"),
+    (("ADDCLASSEVHANDLER", Class.THREAD, None, EventData()), "EFAULT"), (("DELEVENTHANDLER", Class.USER, 1), "ENOTSUP"),
+    (("ALLOCBUFFER", 4, []), "EEXIST"), (("INSERTUSRSTREVENT", 1, 5), "EFAULT"), (("INSERTCUSEREVENT", 1, [1], 2), "EFAULT"),
+    (("ADDCLASS", "THREAD"), "EFAULT"), (("ADDCLASS",), "EINVAL"), (("LOGGER_ATTACH", 1, 2), "ENOTSUP"),
+])
+def test_bad_arguments_get_the_errno_of_the_manual(args: tuple[Any, ...], error: str) -> None:
+    made, _ = kernel(Release.QNX_6)
+    assert fails(made, *args) == error
+
+
+def test_unknown_modes_and_missing_buffers() -> None:
+    made, _ = kernel()
+    with pytest.raises(QnxError) as caught:
+        made.trace_event(0x10000063)
+    assert caught.value.errno == 48
+    call(made, "DEALLOCBUFFER")
+    assert fails(made, "START") == "ECANCELED"
+    assert fails(made, "STARTNOSTATE") == "ECANCELED"
+    assert fails(made, "STOP") == "ECANCELED"
+    assert fails(made, "FLUSHBUFFER") == "EFAULT"
+    assert fails(made, "QUERYEVENTS") == "EFAULT"
+    assert fails(made, "SETRINGMODE") == "ECANCELED"
+    assert fails(made, "ALLOCBUFFER", 0, []) == "ENOMEM"
+    assert call(made, "DEALLOCBUFFER") == 0, "nothing to free is fine"
+    made.control.is_root = False
+    assert fails(made, "ALLOCBUFFER", 4, []) == "EPERM"
+    assert fails(made, "ADDCLASSEVHANDLER", Class.THREAD, lambda _d: 1, EventData()) == "EPERM"
+
+
+def test_modes_of_ring_and_queries() -> None:
+    made, _ = kernel(modes=(("ADDALLCLASSES",), ("SETRINGMODE",)))
+    call(made, "START")
+    assert fails(made, "FLUSHBUFFER") == "ECANCELED"
+    assert fails(made, "SETLINEARMODE") == "ECANCELED"
+    assert call(made, "QUERYEVENTS") == made.emitter.buffers.rings[0].current.slots
+    assert call(made, "QUERYSUPPORT") == 1
+    assert call(made, "QUERYVERSION") == 710
+    call(made, "STOP")
+    assert call(made, "FLUSHBUFFER") == 0
+
+
+def test_waitbuffer_exists_from_8_0_on() -> None:
+    assert call(kernel(Release.QNX_8)[0], "WAITBUFFER", 0) == 1
+    assert fails(kernel(Release.QNX_7)[0], "WAITBUFFER", 0) == "ENOTSUP"
+    assert fails(kernel(Release.QNX_8)[0], "ADDCLASSEVHANDLER", Class.THREAD, lambda _d: 1, EventData()) == "ENOTSUP"
+
+
+# pid and tid
+
+
+def test_pid_and_tid_settings_replace_each_other() -> None:
+    state = settings((("SETCLASSTID", Class.THREAD, 5, 2), ("SETEVENTPID", Class.THREAD, 2, 7)))
+    assert state.owners[THREAD | 2] == (5, 2)
+    assert state.owners[THREAD | 1] == (7, 0), "the pid setting cleared the tid"
+    state = settings((("SETCLASSPID", Class.KERCALL, 5), ("CLREVENTPID", Class.KERCALLEXIT, 11)))
+    assert KER | 11 not in state.owners, "one setting for entry and exit"
+    assert state.owner_passes(KER | 12 + 128, 5, 1)
+    assert not state.owner_passes(KER | 12, 6, 1)
+    made, _ = kernel(modes=(("SETCLASSTID", Class.THREAD, 5, 2),))
+    assert fails(made, "CLREVENTPID", Class.THREAD, 2) == "ENOTSUP"
+    assert call(made, "CLREVENTTID", Class.THREAD, 2) == 0
+    assert call(made, "CLRCLASSPID", Class.PROCESS) == 0
+
+
+def test_6_4_clears_comm_tids_the_wrong_way_round() -> None:
+    def left(release: Release) -> bool:
+        return bool(settings((("SETCLASSTID", Class.COMM, 5, 2), ("CLRCLASSTID", Class.COMM)), release).owners)
+
+    assert left(Release.QNX_6), "clears where no tid is stored: a bug of 6.4"
+    assert not left(Release.QNX_7)
+
+
+def test_only_the_chosen_process_is_traced() -> None:
+    made, sink = kernel()
+    chosen = made.spawn("chosen", _ticking)
+    made.spawn("other", _ticking)
+    for name in ("SETCLASSPID",):
+        call(made, name, Class.KERCALL, chosen.pid)
+        call(made, name, Class.THREAD, chosen.pid)
+    call(made, "STARTNOSTATE")
+    run(made, 20)
+    pids = {first for code, _, first, _ in lines(finish(made, sink)) if code >> 10 == 4 and code & 0x3FF < 26}
+    assert pids == {chosen.pid}
+
+
+def _ticking() -> Program:
+    while True:
+        yield Compute(100_000)
+        yield ClockTime()
+        yield Sleep(1_000_000)
+
+
+# Handlers and the order of evaluation
+
+
+def handler_kernel(function: Any, cls: int = Class.KERCALLENTER, event: int = -1, start: bool = True) -> tuple[Any, Any, Any]:
+    made, sink = kernel()
+    data = EventData(area="mine")
+    if event < 0:
+        call(made, "ADDCLASSEVHANDLER", cls, function, data)
+    else:
+        call(made, "ADDEVENTHANDLER", cls, event, function, data)
+    process = made.spawn("ticking", _ticking)
+    if start:
+        call(made, "STARTNOSTATE")
+    run(made, 10)
+    return made, (finish(made, sink) if start else sink.slots()), (data, process)
+
+
+def test_event_data_has_the_documented_fields() -> None:
+    seen = []
+
+    def handler(data: EventData) -> int:
+        seen.append((data.header, list(data.data_array[: data.el_num]), data.el_num, data.area, data.feature_mask, tuple(data.feature)))
+        return 1
+
+    _, slots, (_, process) = handler_kernel(handler, event=65)
+    header, words, count, area, mask, feature = seen[0]
+    assert header & 0x3FF & 0x7F == 65
+    assert (words, count, area, mask, feature) == ([2, 0], 2, "mine", 3, (process.pid, 1))
+    assert sum(code & 0x7F == 65 and code >> 10 == 2 and not code & 0x80 for code, *_ in lines(slots)) == len(seen)
+
+
+def test_zero_suppresses_and_anything_else_passes() -> None:
+    for answer, passes in ((0, False), (1, True), (-1, True)):
+        _, slots, _ = handler_kernel(lambda _data, answer=answer: answer)
+        entries = [code for code, *_ in lines(slots) if code >> 10 == 2 and not code & 0x80]
+        assert bool(entries) is passes
+
+
+def test_class_handler_first_and_both_must_pass() -> None:
+    made, sink = kernel()
+    order: list[str] = []
+
+    def judge(name: str, answer: int) -> Any:
+        def handler(_data: EventData) -> int:
+            order.append(name)
+            return answer
+        return handler
+
+    call(made, "ADDCLASSEVHANDLER", Class.KERCALLENTER, judge("class", 1), EventData())
+    call(made, "ADDEVENTHANDLER", Class.KERCALLENTER, 65, judge("event", 0), EventData())
+    made.spawn("ticking", _ticking)
+    call(made, "STARTNOSTATE")
+    run(made, 3)
+    assert not [c for c, *_ in lines(finish(made, sink)) if c & ~0x200 == KER | 65]
+    assert [c for c, *_ in lines(sink.slots()) if c & ~0x200 == KER | 75], "the sleep passes: it has no event handler"
+    at = order.index("event")
+    assert order[at - 1] == "class"
+
+
+def test_handlers_are_asked_even_while_tracing_is_off_but_not_for_masked_events() -> None:
+    asked = []
+    handler_kernel(lambda data: asked.append(data.header) or 1, start=False)
+    assert asked
+    made, _ = kernel(modes=())
+    call(made, "ADDCLASSEVHANDLER", Class.KERCALLENTER, lambda data: asked.append(data) or 1, EventData())
+    before = len(asked)
+    made.spawn("ticking", _ticking)
+    run(made, 3)
+    assert len(asked) == before, "the mask comes first"
+
+
+def test_handlers_may_only_insert_and_switch() -> None:
+    made, _ = kernel()
+    errors = []
+
+    def handler(_data: EventData) -> int:
+        try:
+            call(made, "ADDALLCLASSES")
+        except QnxError as error:
+            errors.append(error.name)
+        return 1
+
+    call(made, "ADDCLASSEVHANDLER", Class.KERCALLENTER, handler, EventData())
+    made.spawn("ticking", _ticking)
+    run(made, 3)
+    assert set(errors) == {"EPERM"}
+
+
+def test_handler_table_is_full_after_128() -> None:
+    made, _ = kernel(Release.QNX_7)
+    for number in range(100):
+        call(made, "ADDEVENTHANDLER", Class.KERCALLENTER, number, lambda _d: 1, EventData())
+    for number in range(28):
+        call(made, "ADDEVENTHANDLER", Class.KERCALLEXIT, number, lambda _d: 1, EventData())
+    assert fails(made, "ADDEVENTHANDLER", Class.KERCALLEXIT, 28, lambda _d: 1, EventData()) == "ENOTSUP"
+    call(made, "DELCLASSEVHANDLER", Class.THREAD)
+    call(made, "DELEVENTHANDLER", Class.KERCALLEXIT, 3)
+    call(made, "ADDEVENTHANDLER", Class.KERCALLEXIT, 28, lambda _d: 1, EventData())
+
+
+# Inserting
+
+
+def inserted(modes: tuple[tuple[Any, ...], ...], *calls: tuple[Any, ...]) -> list[tuple[int, int, int, int]]:
+    made, sink = kernel(modes=modes)
+    call(made, "STARTNOSTATE")
+    for name, *args in calls:
+        call(made, name, *args)
+    return [line for line in lines(finish(made, sink)) if line[0] >> 10 != 1]
+
+
+def test_user_events_on_the_wire() -> None:
+    found = inserted((("ADDCLASS", Class.USER),), ("INSERTSUSEREVENT", 5, 1, 2), ("INSERTCUSEREVENT", 6, [9], 1),
+                     ("INSERTCUSEREVENT", 7, [1, 2, 3], 3), ("INSERTUSRSTREVENT", 8, "seven c"),
+                     ("INSERTSUSEREVENT", 1024 + 9, 3, 4), ("INSERTSCLASSEVENT", 13, 5, 7, 8))
+    assert found[0] == (USER | 5, 0, 1, 2)
+    assert found[1] == (USER | 6, 0, 9, 0), "one word: simple, with a zero"
+    assert found[2][0] == USER | 7
+    assert found[3][2:] == (int.from_bytes(b"seve", "little"), int.from_bytes(b"n c\0", "little"))
+    assert found[4][0] == USER | 9, "codes are cut to 10 bits"
+    assert found[5] == (13 << 10 | 5, 0, 7, 8)
+
+
+def test_insertions_need_the_user_mask_but_raw_events_pass() -> None:
+    assert inserted((), ("INSERTSUSEREVENT", 5, 1, 2), ("INSERTSCLASSEVENT", 5, 5, 7, 8)) == []
+    assert inserted((), ("INSERTEVENT", 0x1405, 99, 1, 2)) == [(0x1405, 0, 1, 2)]
+
+
+def test_a_raw_event_with_struct_bits_keeps_its_stamp() -> None:
+    made, sink = kernel(modes=())
+    call(made, "STARTNOSTATE")
+    call(made, "INSERTEVENT", 0x40001405, 99, 1, 2)
+    assert [0x40001405, 99, 1, 2] in finish(made, sink).tolist()
+
+
+def test_insertion_calls_leave_no_kernel_call_from_6_4_on() -> None:
+    def program() -> Program:
+        yield Compute(1_000_000)
+        yield TraceEvent(mode("INSERTSUSEREVENT"), 5, 1, 2)
+        yield TraceEvent(mode("QUERYSUPPORT"))
+
+    made, sink = kernel(modes=(("ADDCLASS", Class.KERCALL), ("ADDCLASS", Class.USER)))
+    call(made, "STARTNOSTATE")
+    made.spawn("inserting", program)
+    run(made, 5)
+    kinds = [code & ~0x200 for code, *_ in lines(finish(made, sink)) if code & ~0x200 in (KER | 1, KER | 129, USER | 5)]
+    assert kinds == [USER | 5, KER | 1, KER | 129]
+
+
+def test_a_failing_call_shows_minus_one_and_errno() -> None:
+    caught = []
+
+    def program() -> Program:
+        yield Compute(1_000_000)
+        try:
+            yield TraceEvent(mode("ADDCLASS"), 99)
+        except OSError as error:
+            caught.append(error.errno)
+
+    made, sink = kernel()
+    call(made, "STARTNOSTATE")
+    made.spawn("failing", program)
+    run(made, 5)
+    assert caught == [48]
+    assert (KER | 129, 0, 0xFFFFFFFF, 48) in lines(finish(made, sink))

@@ -1,0 +1,176 @@
+"""Traces against what really happened, for every workload, release and mode."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from satview.capture.kernel import Kernel
+from satview.capture.logger import LoggerOptions
+from satview.capture.run import Capture, run
+from satview.capture.sim.truth import Truth
+from satview.capture.workloads import registry
+from satview.events.spec import Release
+from satview.formats.kev.reader import open_kev
+from satview.store.trace import Trace
+from tests.capture.made import events, traced
+
+RELEASES = (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8)
+STATES = {"READY", "RUNNING", "SEND", "RECEIVE", "REPLY", "MUTEX", "CONDVAR", "SEM", "NANOSLEEP", "INTR", "JOIN", "DEAD",
+          "SIGWAITINFO", "SIGSUSPEND", "BARRIER", "RWLOCK_READ", "RWLOCK_WRITE"}
+WIDE = (("ADDALLCLASSES",), ("SETALLCLASSESWIDE",))
+FAST = (("ADDALLCLASSES",), ("SETALLCLASSESFAST",))
+
+
+def states_of(trace: Trace) -> list[tuple[int, tuple[int, int], str]]:
+    names = {f"TH{state}" for state in STATES}
+    return [(time, words[:2], name[2:]) for time, name, words in events(trace, *names)]
+
+
+def setup_of(name: str) -> tuple[registry.Workload, float]:
+    workload = registry.find(name)
+    ms = 120 if name == "automotive" else min(workload.duration_ns / 1e6, 220)
+    return workload, ms
+
+
+@pytest.mark.parametrize("release", RELEASES, ids=str)
+@pytest.mark.parametrize("name", [name for name, _ in registry.names()])
+def test_every_state_message_and_interrupt_is_in_the_trace(name: str, release: Release, tmp_path: Path) -> None:
+    workload, ms = setup_of(name)
+    wide = len(name) % 2 == 0
+    made = traced(workload.setup, ms, tmp_path, release, workload.cpus, 5, WIDE if wide else FAST)
+    trace, truth = made.trace, made.truth
+    assert not trace.problems.counts()
+    check_states(trace, truth, made.since)
+    check_messages(trace, truth)
+    check_interrupts(trace, truth)
+    check_one_thread_per_cpu(trace)
+    assert made.kernel.emitter.buffers is not None
+    assert not made.kernel.emitter.buffers.dropped_events
+
+
+def check_states(trace: Trace, truth: Truth, since: int) -> None:
+    seen = [entry for entry in states_of(trace) if entry[0] > since]
+    expected = [s for s in truth.states if s.time > since]
+    assert seen == [(s.time, s.thread, s.state) for s in expected]
+    cpus = [int(trace.events.cpu[row]) for row in range(len(trace.events))
+            if trace.catalogue.name(int(trace.events.code[row])).removeprefix("TH") in STATES
+            and int(trace.events.time_cycles[row]) > since]
+    assert cpus == [s.cpu for s in expected]
+
+
+def check_messages(trace: Trace, truth: Truth) -> None:
+    sent = [(t, w[0], w[1]) for t, _, w in events(trace, "SND_MESSAGE")]
+    assert sent == [(m.sent, m.rcvid, m.server_pid) for m in truth.messages]
+    received = {(t, w[0]) for t, _, w in events(trace, "REC_MESSAGE")}
+    assert received == {(m.received, m.rcvid) for m in truth.messages if m.received >= 0}
+    replied = {(t, w[1], w[0]) for t, _, w in events(trace, "REPLY_MESSAGE", "MSG_ERROR") if len(w) == 2}
+    assert {(m.replied, *m.client) for m in truth.messages if m.replied >= 0} <= replied
+
+
+def check_interrupts(trace: Trace, truth: Truth) -> None:
+    entered = [(t, w[0]) for t, _, w in events(trace, "INTENTER", "INTENTER_64")]
+    left = [(t, w[0]) for t, _, w in events(trace, "INTEXIT")]
+    assert sorted(entered) == sorted((i.enter, i.vector) for i in truth.interrupts)
+    assert sorted(left) == sorted((i.exit, i.vector) for i in truth.interrupts)
+
+
+def check_one_thread_per_cpu(trace: Trace) -> None:
+    """Walk over the events as a scheduler would: who has which CPU, and who is inside which call."""
+    running: dict[int, tuple[int, int]] = {}
+    calls: dict[tuple[int, int], int] = {}
+    for row in range(len(trace.events)):
+        code, cpu = int(trace.events.code[row]), int(trace.events.cpu[row])
+        name = trace.catalogue.name(code)
+        if code >> 10 == 4 and name.removeprefix("TH") in STATES:
+            words = trace.payloads.words(row)
+            thread = (int(words[0]), int(words[1]))
+            if name == "THRUNNING":
+                assert running.get(cpu, thread) == thread, f"event {row}: CPU {cpu} has {running[cpu]} already"
+                assert all(c == cpu for c, t in running.items() if t == thread)
+                running[cpu] = thread
+            else:
+                running = {c: t for c, t in running.items() if t != thread}
+        elif code >> 10 == 2:
+            caller, number, kind = running[cpu], code & 0x7F, code >> 7 & 3
+            if kind == 0:
+                assert caller not in calls, f"event {row}: {caller} is in call {calls.get(caller)}"
+                calls[caller] = number
+            else:
+                assert calls.pop(caller, number) == number
+
+
+def test_a_lossy_capture_tells_nothing_but_the_truth(tmp_path: Path) -> None:
+    """A capture thread of low priority on a busy CPU: the kernel overruns, blocks are lost and come out of order."""
+    result = run(Capture("automotive", seed=4, cpus=2, duration_ns=600 * 10**6, lead_in_ns=20 * 10**6,
+                         options=LoggerOptions(iterations=0, kernel_buffers=3, priority=7)), tmp_path / "lossy.kev")
+    trace = open_kev(tmp_path / "lossy.kev")
+    assert result.lost_buffers + result.dropped_events > 0
+    assert trace.problems.counts().get("lost-buffers", 0) > 0
+    true_states = {(s.time, s.thread, s.state) for s in result.truth.states}
+    seen = states_of(trace)
+    first_time = min(s.time for s in result.truth.states if s.time >= int(trace.events.time_cycles[0]))
+    dumped = sum(1 for entry in seen if entry not in true_states)
+    assert dumped < 120, "only the state dump of START may show states that nobody just entered"
+    assert first_time > 0
+    assert 0 < len(seen) - dumped < len(true_states)
+
+
+@pytest.mark.parametrize("release", RELEASES, ids=str)
+def test_a_ring_capture_keeps_the_newest(release: Release, tmp_path: Path) -> None:
+    options = LoggerOptions(iterations=0, kernel_buffers=4, is_ring=True)
+    result = run(Capture("automotive", seed=4, release=release, duration_ns=400 * 10**6, lead_in_ns=0, options=options),
+                 tmp_path / "ring.kev")
+    trace = open_kev(tmp_path / "ring.kev")
+    truth = {(s.time, s.thread, s.state) for s in result.truth.states}
+    seen = states_of(trace)
+    assert seen
+    half_way = result.truth.start + 200 * 10**6 * trace.clock.cycles_per_s // 10**9
+    if release == Release.QNX_8:       # a ring per CPU: a quiet CPU's may still hold the beginning
+        assert len(trace.buffers) <= 4 * trace.cpu_count
+        assert {entry for entry in seen if entry[0] > half_way} <= truth
+    else:
+        assert len(trace.buffers) == 4
+        assert set(seen) <= truth, "the dump of START was overwritten long ago"
+        assert seen[0][0] > half_way
+    newest = max(entry[0] for entry in seen)
+    assert newest > result.truth.start + 380 * 10**6 * trace.clock.cycles_per_s // 10**9
+
+
+def test_runs_cover_every_cpu_without_overlap(tmp_path: Path) -> None:
+    truth = traced(registry.find("automotive").setup, 60, tmp_path, cpus=4).truth
+    for cpu in range(4):
+        runs = sorted((r for r in truth.runs if r.cpu == cpu), key=lambda r: r.start)
+        assert all(a.end <= b.start for a, b in zip(runs, runs[1:], strict=False))
+    busy = Counter(r.cpu for r in truth.runs)
+    assert set(busy) == {0, 1, 2, 3}
+
+
+def test_the_cost_of_an_event_does_not_depend_on_filters(tmp_path: Path) -> None:
+    def states(modes: tuple[tuple[str, ...], ...]) -> list[object]:
+        truth = traced(registry.find("client-server").setup, 40, tmp_path, modes=modes).truth
+        return [(s.thread, s.state, s.cpu) for s in truth.states]
+
+    assert states(()) == states((("ADDALLCLASSES",),))
+
+
+def test_two_runs_with_one_seed_are_equal_and_another_seed_differs(tmp_path: Path) -> None:
+    def bytes_of(seed: int, name: str) -> bytes:
+        (tmp_path / name).mkdir()
+        run(Capture("automotive", seed=seed, duration_ns=50 * 10**6, lead_in_ns=10**6), tmp_path / name / "x.kev")
+        return (tmp_path / name / "x.kev").read_bytes()
+
+    assert bytes_of(1, "a") == bytes_of(1, "b")
+    assert bytes_of(1, "c") != bytes_of(2, "d")
+
+
+def test_stamps_roll_over_with_a_time_event(tmp_path: Path) -> None:
+    def idle(_made: Kernel) -> None:
+        return
+
+    trace = traced(idle, 2000, tmp_path).trace          # 2^32 cycles of 2.592 GHz are 1657 ms
+    uppers = {words[0] for _, _, words in events(trace, "TIME")}
+    assert max(uppers) - min(uppers) == 1
+    assert trace.duration_ns == pytest.approx(2e9, rel=0.01)

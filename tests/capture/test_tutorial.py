@@ -1,0 +1,97 @@
+"""The guide's six programs give results of the same shape as the guide's listings (kinds, order, words)."""
+
+from __future__ import annotations
+
+import re
+import runpy
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from satview.capture.tutorial import run_tutorial
+from satview.formats.kev.reader import open_kev
+from satview.store.trace import Trace
+from tests.capture.made import events, names
+from tests.helpers.shared import shared_path
+
+FOLDER = Path(__file__).parents[2] / "examples" / "tutorial"
+
+
+def capture(example: str, folder: Path, cpus: int = 1, sys_release: str = "6.1.0", number: int | None = None) -> Trace:
+    main = runpy.run_path(str(FOLDER / f"{example}.py"))["main"]
+    result = run_tutorial(main if number is None else partial(main, number), folder / "t.kev", cpus, sys_release)
+    assert not result.findings
+    assert result.buffers == 1
+    return open_kev(folder / "t.kev")
+
+
+def golden_kinds(name: str) -> set[str]:
+    """Return the class of every event of a vendor listing, as `THREAD`, `KER_CALL`, ..."""
+    text = shared_path(f"golden/{name}.results.txt").read_text()
+    return {kind.strip() for kind in re.findall(r"^t:0x\w+ CPU:\d\d (\w+)\s*:", text, re.M)}
+
+
+def test_all_classes(tmp_path: Path) -> None:
+    trace = capture("all_classes", tmp_path)
+    assert golden_kinds("all_classes") <= set(trace.class_counts()) | {"INT_CALL", "INT_ENTR", "INT_EXIT"}
+    assert names(trace)[:3] == ["TIME", "PROCCREATE_NAME", "THCREATE"]
+    start = names(trace).index("TRACE_EVENT")
+    after = events(trace)[start + 1 : start + 6]
+    # As in the listing: the program's exit, its destroyed last thread fails with 48, then all threads go.
+    assert [(name, words[:2]) for _, name, words in after] == [
+        ("THREAD_DESTROY", (0xFFFFFFFF, 0)), ("THREAD_DESTROY", (0xFFFFFFFF, 48)), ("THREAD_DESTROYALL", (0, 0)),
+        ("THDESTROY", after[3][2]), ("THDEAD", after[4][2])]
+
+
+def test_one_class(tmp_path: Path) -> None:
+    trace = capture("one_class", tmp_path)
+    assert set(trace.class_counts()) == {"THREAD"} == golden_kinds("one_class")
+    assert all(len(words) == 2 for _, _, words in events(trace)), "fast: pid and tid"
+    assert names(trace)[:4] == ["THCREATE", "THREADY", "THCREATE", "THRECEIVE"]
+
+
+def test_five_events(tmp_path: Path) -> None:
+    trace = capture("five_events", tmp_path)
+    assert set(names(trace)) == {"PROCCREATE_NAME", "THCREATE", "THRUNNING", "INTENTER", "MSG_READV"}
+    assert set(trace.class_counts()) == {"PROCESS", "THREAD", "INT_ENTR", "KER_EXIT"} == golden_kinds("five_events")
+    assert {words[0] for _, _, words in events(trace, "INTENTER")} == {0}
+    read = events(trace, "MSG_READV")[0][2]
+    assert len(read) == 4, "wide: number of bytes and three words of the message"
+
+
+def test_all_kernel_calls(tmp_path: Path) -> None:
+    trace = capture("ker_calls", tmp_path)
+    assert set(trace.class_counts()) == {"THREAD", "KER_CALL", "KER_EXIT"}
+    received = [words for _, name, words in events(trace, "MSG_RECEIVEV") if len(words) == 18]
+    assert received, "wide exits of MsgReceivev() carry the message information"
+    assert all(words[9] & 0x40000000 for words in received if words[0]), "info->scoid of a local client"
+
+
+def test_one_kernel_call(tmp_path: Path) -> None:
+    trace = capture("ker_calls", tmp_path, number=14)
+    assert set(trace.class_counts()) >= {"THREAD", "KER_CALL", "KER_EXIT"}
+    assert {name for name in names(trace) if not name.startswith("TH")} == {"MSG_RECEIVEV"}
+
+
+def test_event_handlers(tmp_path: Path) -> None:
+    trace = capture("event_handlers", tmp_path)
+    kinds = names(trace)
+    assert kinds[0] == "THRUNNING"
+    assert set(kinds[0::2]) == {"THRUNNING"}
+    assert set(kinds[1::2]) == {"RING0"}
+    assert len(kinds) > 50
+    assert trace.duration_ns == pytest.approx(1e9, rel=0.05)
+
+
+def test_user_events(tmp_path: Path) -> None:
+    trace = capture("user_events", tmp_path, 2, "6.2.1")
+    inserted = [(name, words[:2]) for _, name, words in events(trace) if name.startswith("EVENT ")]
+    assert inserted[:4] == [("EVENT 111", (1, 11)), ("EVENT 222", (2, 22)), ("EVENT 333", (3, 33)), ("EVENT 444", (4, 44))]
+    assert inserted[4][0] == "EVENT 555"
+    first = names(trace).index("EVENT 111")
+    # 6.2.1 records the calls around them, as the listing shows.
+    assert names(trace)[first - 2 : first + 4] == ["TRACE_EVENT", "TRACE_EVENT", "EVENT 111", "TRACE_EVENT", "TRACE_EVENT",
+                                                   "EVENT 222"]
+    text = b"".join(word.to_bytes(4, "little") for word in events(trace, "EVENT 555")[0][2])
+    assert text.rstrip(b"\0") == b"Hello world"

@@ -1,0 +1,96 @@
+"""`satview info`: the facts, and the exit codes."""
+
+import json
+
+import pytest
+
+from satview.__main__ import main
+from satview.events import wire
+from tests.helpers.kev import TraceBuilder
+from tests.helpers.shared import shared_path
+
+
+def info(capsys, *args):
+    code = main(["info", *map(str, args)])
+    streams = capsys.readouterr()
+    return code, streams.out, streams.err
+
+
+@pytest.fixture
+def trace_path(tmp_path):
+    builder = TraceBuilder(cpus=2).time_event(0).process_name(5, 7, "server").state("RUNNING", 10, 7, 1, cpu=1)
+    return (
+        builder.call(11, 1_000_000, (3, 4), cpu=1)
+        .event(wire.code(7, 0), 2_500_000, (1, 7), cpu=1)
+        .write(tmp_path / "t.kev")
+    )
+
+
+def test_json(trace_path, capsys):
+    code, out, err = info(capsys, trace_path, "--json")
+    told = json.loads(out)
+    assert (code, err) == (0, "")
+    assert (told["release"], told["sys_release"], told["cpus"], told["slots"], told["events"]) == (
+        "7.x",
+        "7.1.0",
+        2,
+        6,
+        5,
+    )
+    assert told["duration_ns"] == 2_500_000
+    assert told["classes"] == {"CONTROL": 1, "KER_CALL": 1, "PROCESS": 1, "THREAD": 1, "COMM": 1}
+    assert told["problems"] == []
+    assert told["header"]["NODENAME"] == "localhost"
+    assert told["boot_time_s"] == 1_634_803_075
+
+
+def test_page(trace_path, capsys):
+    code, out, _ = info(capsys, trace_path)
+    assert code == 0
+    for text in (
+        "7.1.0 (tables of 7.x)",
+        "2.500 ms",
+        "6 slots, 5 events",
+        "cpu-1 1000 MHz",
+        "KER_CALL",
+        "No problems.",
+    ):
+        assert text in out
+
+
+def test_problems_that_cost_data_give_1(trace_path, capsys):
+    trace_path.write_bytes(trace_path.read_bytes() + b"half")
+    code, out, _ = info(capsys, trace_path, "--json")
+    assert code == 1
+    assert [(p["slug"], p["count"]) for p in json.loads(out)["problems"]] == [("partial-slot", 1)]
+    code, out, _ = info(capsys, trace_path)
+    assert code == 1
+    assert "Last slot cut short" in out
+
+
+def test_no_trace_gives_2_and_one_sentence(tmp_path, capsys):
+    path = tmp_path / "x.kev"
+    path.write_bytes(b"not a trace")
+    code, out, err = info(capsys, path)
+    assert (code, out) == (2, "")
+    assert err.startswith("satview: x.kev, byte 0x0: ")
+    assert err.count("\n") == 1
+
+
+def test_bad_use_gives_2(capsys):
+    assert main(["info"]) == 2
+    assert "usage" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["all_classes.results.txt", "traceprinter_quad.results.txt"])
+def test_listings(name, capsys):
+    code, out, _ = info(capsys, shared_path(f"golden/{name}"), "--json")
+    told = json.loads(out)
+    assert (code, told["format"], told["release"], told["sys_release"]) == (0, "traceprinter", "6.x", "6.1.0")
+
+
+def test_the_real_7_1_capture(capsys):
+    code, out, _ = info(capsys, shared_path("real/qnx71-ker_call.traceprinter.txt"), "--json")
+    told = json.loads(out)
+    assert (code, told["release"], told["events"], told["cpus"]) == (0, "7.x", 13_865, 1)
+    assert told["classes"]["SYSTEM"] == 7606

@@ -1,0 +1,95 @@
+"""`satview traceprinter` as a user runs it: files, pipes, exit codes."""
+
+import io
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from satview.__main__ import main
+from satview.events import wire
+from satview.formats.kev.header import header_bytes
+from satview.formats.kev.writer import SlotWriter
+
+PAIRS = [("LITTLE_ENDIAN", "TRUE"), ("CYCLES_PER_SEC", "1000"), ("SYS_RELEASE", "6.4.1"), ("SYSPAGE_LEN", "0")]
+
+
+def kev(count=3):
+    writer = SlotWriter()
+    for stamp in range(count):
+        writer.event(wire.THREAD_RUNNING, 0, stamp, [1, 1 + stamp % 3])
+    return header_bytes(PAIRS) + writer.slots().astype("<u4").tobytes()
+
+
+@pytest.fixture
+def path(tmp_path):
+    file = tmp_path / "x.kev"
+    file.write_bytes(kev())
+    return file
+
+
+def test_prints_a_file_and_says_all_is_well(path, capsys):
+    assert main(["traceprinter", "-f", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("TRACEPRINTER version 1.02\n")
+    assert out.endswith("t:0x00000002 CPU:00 THREAD  :THRUNNING     pid:1 tid:3 \n")
+    assert main(["traceprinter", str(path)]) == 0
+    assert capsys.readouterr().out == out
+
+
+def test_writes_to_a_file(path, tmp_path, capsys):
+    assert main(["traceprinter", "-f", str(path), "-o", str(tmp_path / "out.txt")]) == 0
+    assert capsys.readouterr().out == ""
+    assert (tmp_path / "out.txt").read_bytes().count(b"THRUNNING") == 3
+
+
+def test_options_reach_the_printer(path, capsys):
+    assert main(["traceprinter", str(path), "--format", "csv", "--tid", "2,3", "--from", "1ms", "--to", "0.002s"]) == 0
+    assert capsys.readouterr().out.splitlines()[1:] == ['1000000,1,0,1,2,THREAD,THRUNNING,"pid=1 tid=2"']
+    assert main(["traceprinter", str(path), "--layout", "7", "--time", "ns", "--class", "THREAD", "--event",
+                 "THRUNNING", "--cpu", "0", "--pid", "0x1"]) == 0
+    assert "t:0.001000000s CPU:00 THREAD          :THRUNNING          pid:1 tid:2\n" in capsys.readouterr().out
+
+
+def test_damage_that_costs_data_is_told_after_printing(path, capsys):
+    path.write_bytes(kev() + b"xyz")
+    assert main(["traceprinter", str(path)]) == 1
+    captured = capsys.readouterr()
+    assert captured.out.count("THRUNNING") == 3
+    assert "Last slot cut short" in captured.err
+
+
+@pytest.mark.parametrize("arguments", [
+    ["-f", "there-is-no-such-file"], ["--pid", "x"], ["--event", "NO_SUCH"], ["--class", "NO_SUCH"], ["--from", "soon"],
+    ["--layout", "9"], ["--format", "xml"],
+])
+def test_bad_use_is_one_sentence_and_code_2(path, arguments, capsys):
+    given = arguments if "-f" in arguments else [str(path), *arguments]
+    assert main(["traceprinter", *given]) == 2
+    assert "Traceback" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("data", [b"", b"no trace at all\n", b"TRACE_HEADER_BEGIN::TRACE_DATE::"])
+def test_what_is_no_trace_is_code_2(path, data, capsys):
+    path.write_bytes(data)
+    assert main(["traceprinter", str(path)]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_reads_a_pipe(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(kev())))
+    assert main(["traceprinter", "-f", "-"]) == 0
+    assert capsys.readouterr().out.count("THRUNNING") == 3
+
+
+def test_a_closed_pipe_ends_quietly(path):
+    path.write_bytes(kev(200_000))
+    command = [sys.executable, "-m", "satview", "traceprinter", str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.readline()
+        process.stdout.close()
+        errors = process.stderr.read()
+        process.wait(timeout=30)
+    assert errors == b""
+    assert process.returncode == 0

@@ -1,0 +1,55 @@
+"""`satview convert`: a listing becomes a file with the same events, a file is copied slot by slot."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from satview.__main__ import main
+from satview.formats.registry import open_trace
+from tests.helpers.kev import TraceBuilder
+from tests.helpers.shared import shared_path
+
+LISTINGS = [
+    "all_classes",
+    "one_class",
+    "five_events",
+    "ker_calls.all",
+    "ker_calls.14",
+    "eh_sample",
+    "usr_event_simple",
+    "traceprinter_quad",
+]
+
+
+@pytest.mark.parametrize("byte_order", ["little", "big"])
+def test_a_file_is_copied_slot_by_slot(tmp_path, byte_order, capsys):
+    builder = (
+        TraceBuilder(byte_order=byte_order).time_event(0).process_name(5, 7, "server").call(11, 20, (1, 2, 3, 4, 5))
+    )
+    path = builder.write(tmp_path / "a.kev")
+    assert main(["convert", str(path), str(tmp_path / "b.kev")]) == 0
+    assert (tmp_path / "b.kev").read_bytes() == path.read_bytes()
+    assert "6 slots" in capsys.readouterr().out
+
+
+def test_a_trace_is_never_written_over_itself(tmp_path, capsys):
+    path = TraceBuilder().time_event(0).write(tmp_path / "a.kev")
+    before = path.read_bytes()
+    assert main(["convert", str(path), str(path)]) == 2
+    assert path.read_bytes() == before
+    assert "cannot be replaced by itself" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", LISTINGS)
+def test_the_samples_hold_what_the_listings_show(tmp_path, name):
+    listing = open_trace(shared_path(f"golden/{name}.results.txt"))
+    shipped = Path(__file__).parents[2] / "sample_traces" / f"vendor-{name.replace('.', '-')}.kev"
+    assert main(["convert", str(listing.path), str(tmp_path / "out.kev")]) == 0
+    file = open_trace(tmp_path / "out.kev")
+    assert shipped.read_bytes() == file.path.read_bytes()
+    for column in ("time_cycles", "code", "cpu", "thread", "slot_count"):
+        np.testing.assert_array_equal(getattr(file.events, column), getattr(listing.events, column))
+    assert [file.payloads.raw(i) for i in range(len(file.events))] == [
+        listing.payloads.raw(i) for i in range(len(file.events))
+    ]

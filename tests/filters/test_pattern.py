@@ -1,0 +1,110 @@
+"""Patterns: they mean what they mean in `re` and `fnmatch`, and cost what their length allows."""
+
+import fnmatch
+import re
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from satview.filters.diagnostics import ExpressionError
+from satview.filters.pattern import glob, regex
+
+atoms = st.sampled_from(["a", "b", ".", "[ab]", "[^a]", "\\d", "\\w", "\\S", "(?:ab)", "x-", "\\.", "[a-c]"])
+
+
+def _joined(parts):
+    return st.lists(parts, max_size=4).map("".join)
+
+
+patterns = st.recursive(
+    st.tuples(atoms, st.sampled_from(["", "*", "+", "?", "{2}", "{1,2}", "{2,}"])).map("".join),
+    lambda inner: st.one_of(
+        _joined(inner), st.tuples(inner, inner).map("|".join), inner.map("({})".format), inner.map("({})*".format)
+    ),
+    max_leaves=8,
+)
+anchored = st.tuples(st.sampled_from(["", "^"]), patterns, st.sampled_from(["", "$"])).map("".join)
+texts = st.text("ab.x-1\n ", max_size=12)
+
+
+@settings(max_examples=400, deadline=None)
+@given(anchored, texts)
+def test_regex_is_that_of_re(pattern, text):
+    # re lets $ stand before a last line feed; here it is the end.
+    expected = re.search(re.sub(r"\$$", r"\\Z", pattern), text) is not None
+    assert regex(pattern).matches(text) == expected
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text("ab*?[]-", max_size=8), st.text("ab[]-", max_size=8))
+def test_glob_is_that_of_fnmatch(pattern, text):
+    if "[" in pattern:
+        return  # fnmatch negates sets with !, and has rules of its own for empty ranges
+    assert glob(pattern).matches(text) == (re.match(fnmatch.translate(pattern), text) is not None)
+
+
+def test_glob_has_to_fit_the_whole_text():
+    assert glob("devb-*").matches("devb-eide")
+    assert not glob("devb-*").matches("/sbin/devb-eide")
+    assert glob("dev[bc]-?ide").matches("devc-eide")
+    assert glob("a[b").matches("a[b")
+
+
+def test_case_is_ignored_on_request():
+    assert regex("RÉPLY", ignores_case=True).matches("no réply")
+    assert not regex("REPLY").matches("reply")
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "(a",
+        "a)",
+        "[a",
+        "*a",
+        "a**",
+        "a{5,2}",
+        "a{200}",
+        "a{x}",
+        "\\1",
+        "\\b",
+        "(?=a)",
+        "[z-a]",
+        "((a{100}){100}){100}",
+        "(" * 30 + ")" * 30,
+        "a" * 501,
+        "a*?",
+        "^*",
+    ],
+)
+def test_what_is_not_available_is_refused(pattern):
+    with pytest.raises(ExpressionError):
+        regex(pattern)
+
+
+@pytest.mark.parametrize("pattern", ["(a*)*b", "(a|a)*b", "(a|aa)+$", "a*a*a*a*a*a*a*b", "(.*)(.*)(.*)(.*)(.*)x"])
+def test_patterns_that_keep_re_busy_for_years_take_no_time(pattern):
+    start = time.perf_counter()
+    regex(pattern).matches("a" * 4000 + "c")
+    assert time.perf_counter() - start < 2
+
+
+def test_the_budget_stops_what_is_costly_even_so(monkeypatch):
+    monkeypatch.setattr("satview.filters.pattern.STEP_BUDGET", 20_000)
+    pattern = regex("(a|b)*a(a|b){90}c")
+    text = "".join("ab"[(i * i // 7) % 2] for i in range(4000))
+    with pytest.raises(ExpressionError, match="takes too long"):
+        for i in range(1000):
+            pattern.matches(text[i:] + str(i))
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text("ab()[]{}*+?|^$\\.,-0123d", max_size=30), texts)
+def test_any_pattern_compiles_or_is_refused(pattern, text):
+    try:
+        compiled = regex(pattern)
+    except ExpressionError:
+        return
+    assert compiled.matches(text) in (True, False)

@@ -1,0 +1,156 @@
+"""The one-pass event stream gives the events of the full decoder, in the order of last slots, whatever the chunks."""
+
+import io
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from satview.base.errors import TraceFormatError
+from satview.events import wire
+from satview.events.wire import Struct
+from satview.formats.kev.header import header_bytes
+from satview.formats.kev.stream import EventStream, blocks_of_array
+from satview.formats.kev.writer import SlotWriter
+from satview.formats.source import opened, source_of
+from satview.store.problems import Problems
+
+PAIRS = [("FILE_NAME", "x"), ("LITTLE_ENDIAN", "TRUE"), ("CYCLES_PER_SEC", "1000"), ("SYS_RELEASE", "6.4.1"),
+         ("SYSPAGE_LEN", "0")]
+CALL = wire.code(wire.WireClass.KER_CALL, 11)
+
+
+def events_of(slots, size=None):
+    """Return [(header, stamp, words)] in delivery order, and the problems; `size` cuts the slots into blocks."""
+    problems = Problems()
+    blocks = blocks_of_array(slots) if size is None else (slots[at:at + size] for at in range(0, len(slots), size))
+    found = []
+    for batch in EventStream(blocks, problems):
+        found += [(int(batch.header[row]), int(batch.stamp[row]),
+                   batch.words[batch.start[row]:batch.start[row + 1]].tolist()) for row in range(len(batch))]
+    return found, problems
+
+
+def combined(code, stamp, words, cpu=0):
+    return SlotWriter.slots_of(code, cpu, stamp, words)
+
+
+def test_interlaced_events_are_delivered_when_their_last_slot_is_read():
+    first, second = combined(CALL, 5, [1, 2, 3, 4]), combined(CALL, 6, [5, 6, 7, 8], cpu=1)
+    other = combined(wire.THREAD_RUNNING, 7, [9, 1])
+    slots = np.array([first[0], second[0], other[0], second[1], first[1]], np.uint32)
+    found, problems = events_of(slots)
+    assert [words for _, _, words in found] == [[9, 1], [5, 6, 7, 8], [1, 2, 3, 4]]
+    assert not len(problems)
+
+
+def test_two_open_events_of_one_key_are_closed_oldest_first():
+    a, b = combined(CALL, 5, [1, 1, 1, 1]), combined(CALL, 5, [2, 2, 2, 2])
+    found, _ = events_of(np.array([a[0], b[0], a[1], b[1]], np.uint32))
+    # The tail behind the second beginning is the first one's.
+    assert [words for _, _, words in found] == [[1, 1, 1, 1], [2, 2, 2, 2]]
+
+
+def test_damage_is_named_with_its_place():
+    tail = (CALL | Struct.COMBINE_END << 30, 5, 1, 2)
+    opened_only = combined(CALL, 9, [1, 2, 3, 4])[0]
+    found, problems = events_of(np.array([tail, (0, 0, 0, 0), opened_only], np.uint32))
+    assert found == []
+    assert problems.counts() == {"empty-slots": 1, "orphan-slots": 1, "unfinished-events": 1}
+    assert {problem.kind.slug: problem.offset for problem in problems} == {
+        "empty-slots": 16, "orphan-slots": 0, "unfinished-events": 32}
+
+
+def test_times_and_threads_go_on_from_block_to_block():
+    writer = SlotWriter()
+    writer.event(wire.CONTROL_TIME, 0, 0xFFFFFF00, [7, 0xFFFFFF00])
+    writer.event(wire.THREAD_RUNNING, 0, 0xFFFFFF10, [20, 3])
+    writer.event(CALL, 0, 0x10, [1, 2])
+    stream = EventStream((writer.slots()[at:at + 1] for at in range(3)), Problems())
+    batches = list(stream)
+    assert [batch.time_cycles.tolist() for batch in batches] == [[0x7FFFFFF00], [0x7FFFFFF10], [0x800000010]]
+    pid, tid = stream.thread_ids()
+    assert [(int(pid[b.thread[0]]), int(tid[b.thread[0]])) for b in batches] == [(-1, -1), (20, 3), (20, 3)]
+
+
+def test_a_gap_between_buffers_is_reported():
+    writer = SlotWriter()
+    for sequence in (4, 5, 9):
+        writer.event(wire.CONTROL_BUFFER, 0, sequence, [sequence, 0])
+        writer.event(wire.THREAD_RUNNING, 0, sequence, [1, 1])
+    _, problems = events_of(writer.slots())
+    assert problems.counts() == {"lost-buffers": 3}
+    assert next(iter(problems)).offset == 4 * 16
+
+
+SLOTS = st.lists(st.tuples(st.sampled_from([CALL, wire.THREAD_RUNNING, wire.CONTROL_TIME, wire.CONTROL_BUFFER, 0]),
+                           st.sampled_from(list(Struct)), st.integers(0, 2), st.integers(0, 3)), max_size=30)
+
+
+@given(SLOTS, st.integers(1, 7))
+def test_cutting_the_slots_into_blocks_changes_nothing(rows, size):
+    slots = np.array([(code | cpu << 24 | kind << 30, stamp, code, stamp) for code, kind, cpu, stamp in rows],
+                     np.uint32).reshape(-1, 4)
+    whole, whole_problems = events_of(slots)
+    pieces, piece_problems = events_of(slots, size)
+    assert pieces == whole
+    assert piece_problems.counts().get("unfinished-events") == whole_problems.counts().get("unfinished-events")
+    assert piece_problems.counts().get("orphan-slots") == whole_problems.counts().get("orphan-slots")
+
+
+@given(SLOTS)
+def test_events_are_those_of_the_rules_applied_one_by_one(rows):
+    slots = [(code | cpu << 24 | kind << 30, stamp, code, stamp) for code, kind, cpu, stamp in rows]
+    expected, waiting = [], {}
+    for header, stamp, *words in slots:
+        key = header & 0x3FFFFFFF, stamp
+        kind = header >> 30
+        if kind == Struct.SIMPLE and header:
+            expected.append(words)
+        elif kind == Struct.COMBINE_BEGIN:
+            waiting.setdefault(key, []).append(list(words))
+        elif kind and waiting.get(key):
+            waiting[key][0] += words
+            if kind == Struct.COMBINE_END:
+                expected.append(waiting[key].pop(0))
+    found, _ = events_of(np.array(slots, np.uint32).reshape(-1, 4))
+    assert [words for _, _, words in found] == expected
+
+
+class Trickle(io.RawIOBase):
+    """A pipe that gives a few bytes at a time."""
+
+    def __init__(self, data):
+        self.data = data
+
+    def readable(self):
+        return True
+
+    def readinto(self, buffer):
+        part, self.data = self.data[:7], self.data[7:]
+        buffer[:len(part)] = part
+        return len(part)
+
+
+def test_a_slow_pipe_is_read_to_its_end():
+    writer = SlotWriter()
+    for stamp in range(20):
+        writer.event(CALL, 0, stamp, [1, 2, 3, 4, 5])
+    data = header_bytes(PAIRS) + writer.slots().astype("<u4").tobytes() + b"\1\2\3"
+    with opened("-", io.BufferedReader(Trickle(data))) as source:
+        assert sum(len(batch) for batch in source.events) == 20
+        assert source.problems.counts() == {"partial-slot": 1}
+
+
+@pytest.mark.parametrize("data", [b"", b"hello\n", b"TRACE_HEADER_BEGIN::TRACE_DATE::x", b"TRACE_HEAD",
+                                  header_bytes([*PAIRS[:-1], ("SYSPAGE_LEN", "999999999999")])])
+def test_what_is_no_trace_is_refused(data, tmp_path):
+    with pytest.raises(TraceFormatError):
+        source_of(io.BytesIO(data), tmp_path / "x.kev")
+
+
+@given(st.binary(max_size=200))
+def test_rubbish_behind_a_header_never_raises(data):
+    source = source_of(io.BytesIO(header_bytes(PAIRS) + data), "x.kev")
+    assert sum(len(batch) for batch in source.events) <= len(data) // 16

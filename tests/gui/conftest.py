@@ -1,0 +1,83 @@
+"""Windows for tests: offscreen, settings in memory."""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
+import pytest
+from PySide6.QtWidgets import QApplication
+
+from satview.gui.application import Application
+from satview.session.recent_files import RecentFiles
+from satview.session.session import Stage
+from satview.session.settings import Settings
+from tests.helpers.scene import scene
+
+
+@pytest.fixture(scope="session")
+def qapp_args():
+    return ["satview"]
+
+
+@pytest.fixture
+def application(qapp):
+    qapp.setStyle("Fusion")
+    settings = Settings(None)
+    settings.set("window/theme", "light")
+    app = Application(settings, RecentFiles(None, 10))
+    yield app
+    app.close_all()
+    app.deleteLater()
+    QApplication.sendPostedEvents(None, 0)
+    qapp.processEvents()
+
+
+@pytest.fixture
+def empty_window(application, qtbot):
+    window = application.new_window()
+    window.resize(1200, 800)
+    qtbot.waitExposed(window)
+    return window
+
+
+@pytest.fixture
+def load(qtbot):
+    """Return a function that opens a file in a window and waits until all of it is drawn exactly."""
+
+    def run(window, path):
+        window.session.open(path)
+        qtbot.waitUntil(lambda: window.session.stage is not Stage.LOADING, timeout=10_000)
+        assert window.session.stage is Stage.READY, window.session.error
+        settle(qtbot, window)
+        return window
+
+    return run
+
+
+def settle(qtbot, window):
+    view = window.workspace.area.view
+    view.repaint()
+    qtbot.waitUntil(lambda: not view.visible_rows() or view.source.is_refined, timeout=10_000)
+    view.repaint()
+
+
+@pytest.fixture
+def window(empty_window, load, tmp_path, qtbot):
+    """A window with the scene of `tests.helpers.scene` open and its swimlanes focused."""
+    load(empty_window, scene(tmp_path))
+    empty_window.activateWindow()
+    empty_window.workspace.area.view.setFocus()
+    qtbot.waitUntil(empty_window.isActiveWindow)
+    return empty_window
+
+
+@pytest.fixture
+def opened(window):
+    return window.session.opened
+
+
+@pytest.fixture
+def view(window):
+    return window.workspace.area.view

@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PySide6.QtCore import Qt
+
+from satview.gui.event_list import model as model_module
+from satview.gui.event_list.model import EventListModel
+from satview.gui.theme import LIGHT
+from satview.session.event_text import COLUMNS
+
+
+@pytest.fixture
+def panel(window):
+    return window.workspace.events
+
+
+def texts(model, row):
+    return [model.index(row, column).data() for column in range(len(COLUMNS))]
+
+
+def test_model_passes_qts_own_tester(opened, qtmodeltester):
+    qtmodeltester.check(EventListModel(opened, 20, LIGHT), force_py=True)
+
+
+def test_rows_are_the_events_in_order(panel, opened):
+    model = panel.model
+    assert model.rowCount() == len(opened.trace.events)
+    first = texts(model, 0)
+    assert first[0] == "1"
+    assert first[7] == "TIME"
+    assert [model.headerData(i, Qt.Orientation.Horizontal) for i in range(len(COLUMNS))] == list(COLUMNS)
+
+
+def test_a_row_is_formatted_once(panel, monkeypatch):
+    calls = []
+    real = model_module.list_row
+    monkeypatch.setattr(model_module, "list_row", lambda *arguments: calls.append(arguments[1]) or real(*arguments))
+    panel.model._texts.cache_clear()
+    for _ in range(3):
+        texts(panel.model, 4)
+    assert calls == [4]
+
+
+def test_vertical_header_stays_hidden(panel):
+    """With it visible, a reset with a selected row takes minutes at ten million rows."""
+    assert panel.table.verticalHeader().isHidden()
+    assert panel.table.verticalHeader().sectionSize(0) == 20
+
+
+def test_click_on_a_row_selects_in_the_lanes(panel, opened, qtbot):
+    rows = [row for row in range(panel.model.rowCount()) if texts(panel.model, row)[7] == "EVENT 7"]
+    index = panel.model.index(rows[0], 7)
+    panel.table.scrollTo(index)
+    qtbot.mouseClick(panel.table.viewport(), Qt.MouseButton.LeftButton, pos=panel.table.visualRect(index).center())
+    assert opened.selection.event == rows[0]
+    assert opened.timeline.infos[opened.selection.lane].title == "thread 1"
+    assert opened.timeline.label(opened.selection.span) == "RUNNING"
+
+
+def test_arrow_keys_in_the_list_move_the_selection(panel, opened, qtbot):
+    panel.table.setFocus()
+    panel.table.selectRow(2)
+    qtbot.keyClick(panel.table, Qt.Key.Key_Down)
+    assert opened.selection.event == 3
+
+
+def test_selection_in_the_lanes_shows_in_the_list(panel, opened):
+    opened.select_event(10)
+    assert panel.table.currentIndex().row() == 10
+    assert [index.row() for index in panel.table.selectionModel().selectedRows()] == [10]
+
+
+def test_filter_shortens_the_list_and_numbers_stay(panel, opened):
+    opened.filters.only_codes(list(opened.trace.catalogue.find("EVENT 8")), "only one")
+    assert panel.model.rowCount() == 1
+    assert texts(panel.model, 0)[0] == str(len(opened.trace.events))
+    assert texts(panel.model, 0)[2] == ""
+
+
+def test_delta_is_to_the_row_above(panel, opened):
+    codes = [code for name in ("EVENT 7", "EVENT 8") for code in opened.trace.catalogue.find(name)]
+    opened.filters.only_codes(codes, "user events")
+    assert texts(panel.model, 1)[2] == "15.00 \u00b5s"
+
+
+def test_selected_event_that_the_filter_hides_is_not_selected_in_the_list(panel, opened):
+    opened.select_event(5)
+    opened.filters.only_codes(list(opened.trace.catalogue.find("EVENT 8")), "only one")
+    assert panel.table.selectionModel().selectedRows() == []
+    assert opened.selection.event == 5
+
+
+def test_nothing_passes_the_filter(panel, opened, qtbot):
+    opened.filters.only_codes([], "nothing")
+    assert panel.shows_nothing
+    qtbot.mouseClick(panel._show_all, Qt.MouseButton.LeftButton)
+    assert not panel.shows_nothing
+    assert panel.model.rowCount() == len(opened.trace.events)
+
+
+def test_more_rows_than_qt_can_count(opened, monkeypatch):
+    """The model then holds a part that moves to where it is looked at."""
+    monkeypatch.setattr(model_module, "_HEIGHT_LIMIT_PX", 100)      # five rows of 20 px
+    model = EventListModel(opened, 20, LIGHT)
+    total = len(opened.trace.events)
+    assert model.rowCount() == 5
+    row = model.bring_in(total - 1)
+    assert model.event_at(row) == total - 1
+    assert texts(model, row)[0] == str(total)
+    assert model.bring_in(0) == 0
+    assert model.event_at(0) == 0
+    for event in range(total):
+        assert model.event_at(model.bring_in(event)) == event
+
+
+def test_filtered_rows_are_looked_up_not_searched(opened):
+    opened.filters.only_codes(list(opened.trace.catalogue.find("MSG_SENDV")), "calls")
+    model = EventListModel(opened, 20, LIGHT)
+    rows = opened.filters.rows
+    assert [model.event_at(i) for i in range(model.rowCount())] == rows.tolist()
+    assert model.bring_in(int(rows[0]) + 1) == 1
+    assert np.all(np.diff(rows.astype(np.int64)) > 0)

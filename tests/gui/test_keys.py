@@ -1,0 +1,333 @@
+"""Keys do what the table says: press them as a user would, look at the session."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QApplication
+
+from satview.gui import dialogs
+from satview.gui.key_overlay import KeyOverlay
+from satview.gui.quick_pick import LinePrompt, QuickPick
+
+CLIENT_1 = 3
+K = Qt.Key
+SHIFT, CONTROL, ALT = Qt.KeyboardModifier.ShiftModifier, Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.AltModifier
+
+
+@pytest.fixture
+def press(view, qtbot):
+    def run(key, modifiers=Qt.KeyboardModifier.NoModifier, target=None):
+        qtbot.keyClick(target or view, key, modifiers)
+
+    return run
+
+
+@pytest.fixture
+def client(opened):
+    """Select the client's REPLY interval."""
+    opened.select_at(CLIENT_1, opened.trace.clock.cycles(6_000))
+
+
+def ns_of(opened, cycles):
+    return opened.trace.clock.ns(cycles)
+
+
+def test_zoom_in_and_out(press, opened):
+    press(K.Key_W)
+    once = opened.viewport.window.length
+    assert once < opened.viewport.limits.length
+    press(K.Key_W)
+    assert opened.viewport.window.length < once
+    press(K.Key_S)
+    press(K.Key_S)
+    assert opened.viewport.window.length == pytest.approx(opened.viewport.limits.length, rel=0.01)
+    press(K.Key_Plus)
+    assert not opened.viewport.is_whole
+    press(K.Key_Minus)
+
+
+def test_holding_a_key_goes_on_faster_and_faster(view, opened, qtbot):
+    qtbot.keyPress(view, K.Key_W)
+    after_press = opened.viewport.window.length
+    qtbot.waitUntil(lambda: opened.viewport.window.length < after_press / 3, timeout=3000)
+    qtbot.keyRelease(view, K.Key_W)
+    rest = opened.viewport.window
+    qtbot.wait(80)
+    assert opened.viewport.window == rest
+
+
+def test_pan(press, opened):
+    opened.viewport.zoom(0.2, opened.trace.clock.cycles(10_000))
+    before = opened.viewport.window
+    press(K.Key_D)
+    assert opened.viewport.window.start > before.start
+    press(K.Key_A)
+    assert opened.viewport.window.start == pytest.approx(before.start, abs=20)
+    press(K.Key_D, SHIFT)
+    assert opened.viewport.window.start == pytest.approx(before.end, abs=20)
+
+
+def test_home_and_end(press, opened):
+    opened.viewport.zoom(0.2, opened.trace.clock.cycles(10_000))
+    press(K.Key_Home)
+    assert opened.viewport.window.start == opened.viewport.limits.start
+    press(K.Key_End)
+    assert opened.viewport.window.end == opened.viewport.limits.end
+
+
+@pytest.mark.parametrize(("key", "modifiers"), [(K.Key_0, Qt.KeyboardModifier.NoModifier), (K.Key_Z, SHIFT)])
+def test_whole_trace(press, opened, key, modifiers):
+    opened.viewport.zoom(0.2, opened.trace.clock.cycles(10_000))
+    press(key, modifiers)
+    assert opened.viewport.is_whole
+
+
+def test_focus_three_times(press, opened, client):
+    press(K.Key_F)
+    assert opened.viewport.is_whole
+    press(K.Key_F)
+    assert ns_of(opened, opened.viewport.window.start) == pytest.approx(3_600, abs=60)
+    press(K.Key_F)
+    assert opened.viewport.is_whole
+
+
+def test_range_from_selection_and_zoom_to_it(press, opened, client):
+    press(K.Key_R)
+    assert (ns_of(opened, opened.selection.time_range.start), ns_of(opened, opened.selection.time_range.end)) == (4_000, 8_001)
+    press(K.Key_Z)
+    assert ns_of(opened, opened.viewport.window.start) == pytest.approx(4_000, abs=20)
+    press(K.Key_Escape)
+    assert opened.selection.time_range is None
+    press(K.Key_Escape)
+    assert opened.selection.is_empty
+
+
+def test_view_history(press, opened):
+    first = opened.viewport.window
+    press(K.Key_W)
+    second = opened.viewport.window
+    press(K.Key_Left, ALT)
+    assert opened.viewport.window == first
+    press(K.Key_Right, ALT)
+    assert opened.viewport.window == second
+    press(K.Key_Backspace)
+    assert opened.viewport.window == first
+
+
+def test_arrows_walk_states_and_lanes(press, opened, client):
+    press(K.Key_Right)
+    assert opened.timeline.label(opened.selection.span) == "RUNNING"
+    press(K.Key_Left)
+    press(K.Key_Left)
+    assert ns_of(opened, opened.selection.span.start_cycles) == 1_000
+    press(K.Key_Right, SHIFT)
+    assert ns_of(opened, opened.selection.time_range.end) == 4_000
+    press(K.Key_Down)
+    assert opened.selection.lane == CLIENT_1 + 1
+    press(K.Key_Up)
+    press(K.Key_Up)
+    assert opened.selection.lane == CLIENT_1 - 1
+    press(K.Key_End, CONTROL)
+    assert opened.selection.lane == 5
+    press(K.Key_Home, CONTROL)
+    assert opened.selection.lane == 0
+
+
+def test_comma_and_period_walk_events(press, opened, client):
+    press(K.Key_Period)
+    assert opened.trace.spec(opened.selection.event).name == "THRUNNING"
+    press(K.Key_Period)
+    assert opened.trace.spec(opened.selection.event).name == "MSG_SENDV"
+    press(K.Key_J)
+    assert ns_of(opened, int(opened.trace.events.time_cycles[opened.selection.event])) == 2_000
+    press(K.Key_Comma)
+    assert opened.trace.spec(opened.selection.event).name == "THRUNNING"
+
+
+def test_missing_partner_is_told_in_the_status_bar(press, window, opened, client):
+    press(K.Key_J)
+    assert "no matching" in window.statusBar().currentMessage()
+
+
+def test_cursors_and_delta(press, window, opened):
+    opened.selection.set_mouse(opened.trace.clock.cycles(1_000))
+    press(K.Key_1)
+    opened.selection.set_mouse(opened.trace.clock.cycles(5_500))
+    press(K.Key_2)
+    assert ns_of(opened, opened.selection.cursor_b - opened.selection.cursor_a + opened.trace.clock.start_cycles) == 4_500
+    assert "4.500 \u00b5s" in window.workspace.status.cursors.text()
+    press(K.Key_3)
+    assert opened.selection.cursor_a is None
+
+
+def test_marks(press, opened, client, tmp_path):
+    opened.selection.set_mouse(opened.trace.clock.cycles(2_000))
+    press(K.Key_B)
+    opened.selection.set_mouse(opened.trace.clock.cycles(9_000))
+    press(K.Key_M)
+    assert [ns_of(opened, mark.start_cycles) for mark in opened.marks] == [2_000, 9_000]
+    press(K.Key_N)
+    assert ns_of(opened, opened.marks.selected.start_cycles) == 2_000
+    press(K.Key_N, SHIFT)
+    assert ns_of(opened, opened.marks.selected.start_cycles) == 9_000
+    press(K.Key_Delete)
+    assert len(opened.marks) == 1
+    assert (tmp_path / "scene.kev.marks.json").is_file()
+
+
+def test_note_is_asked_for_and_kept(press, window, opened, client, qtbot):
+    press(K.Key_R)
+    press(K.Key_M, SHIFT)
+    line = window.findChild(LinePrompt).line
+    qtbot.keyClicks(line, "slow reply")
+    press(K.Key_Return, target=line)
+    (mark,) = opened.marks
+    assert (mark.text, ns_of(opened, mark.start_cycles), ns_of(opened, mark.end_cycles)) == ("slow reply", 4_000, 8_001)
+
+
+def test_lanes_pin_hide_show_fold(press, opened, client):
+    press(K.Key_P)
+    assert opened.lanes.rows[0].index == CLIENT_1
+    press(K.Key_P)
+    press(K.Key_H)
+    assert opened.lanes.row_of(CLIENT_1) is None
+    press(K.Key_H, SHIFT)
+    assert opened.lanes.row_of(CLIENT_1) is not None
+    press(K.Key_C, SHIFT)
+    assert opened.lanes.row_of(CLIENT_1) is None
+    press(K.Key_E, SHIFT)
+    assert opened.lanes.row_of(CLIENT_1) is not None
+    opened.select_at(2, opened.trace.clock.cycles(6_000))
+    press(K.Key_Return)
+    assert opened.lanes.row_of(CLIENT_1) is None
+    press(K.Key_Z, CONTROL)
+    assert opened.lanes.row_of(CLIENT_1) is not None
+    press(K.Key_Y, CONTROL)
+    assert opened.lanes.row_of(CLIENT_1) is None
+
+
+def test_empty_lanes(press, opened):
+    opened.viewport.zoom(0.2, opened.trace.clock.cycles(5_000))
+    press(K.Key_X)
+    assert len(opened.lanes.rows) < 6
+    press(K.Key_X)
+    assert len(opened.lanes.rows) == 6
+
+
+def test_panels(press, window):
+    docks = window.workspace.docks
+    press(K.Key_E)
+    assert docks["events"].isHidden()
+    press(K.Key_E)
+    assert window.workspace.panel_shows("events")
+    press(K.Key_Q)
+    assert docks["events"].isHidden()
+    assert docks["problems"].isHidden()
+    press(K.Key_Q)
+    assert not docks["events"].isHidden()
+    press(K.Key_I)
+    assert docks["details"].isHidden()
+
+
+def test_find_with_enter_and_shift_enter(press, window, opened, qtbot):
+    press(K.Key_Slash)
+    line = window.workspace.find_bar.line
+    assert line.hasFocus()
+    qtbot.keyClicks(line, "EVENT")
+    qtbot.waitUntil(lambda: len(opened.search.hits) == 2)
+    press(K.Key_Return, target=line)
+    assert opened.trace.spec(opened.selection.event).name == "EVENT 7"
+    assert window.workspace.find_bar.count.text() == "1 of 2"
+    press(K.Key_Return, target=line)
+    assert opened.trace.spec(opened.selection.event).name == "EVENT 8"
+    press(K.Key_Return, SHIFT, target=line)
+    assert opened.trace.spec(opened.selection.event).name == "EVENT 7"
+    press(K.Key_Escape, target=line)
+    assert not window.workspace.find_bar.isVisible()
+    press(K.Key_F3)
+    assert opened.trace.spec(opened.selection.event).name == "EVENT 8"
+
+
+def test_letters_typed_into_the_find_bar_are_no_commands(press, window, opened, qtbot):
+    press(K.Key_F, CONTROL)
+    qtbot.keyClicks(window.workspace.find_bar.line, "wasd0")
+    assert opened.viewport.is_whole
+    assert window.workspace.find_bar.line.text() == "wasd0"
+
+
+def test_go_to_time(press, window, opened, qtbot):
+    press(K.Key_G, CONTROL)
+    prompt = window.findChild(LinePrompt)
+    qtbot.keyClicks(prompt.line, "soon")
+    press(K.Key_Return, target=prompt.line)
+    assert "is no time" in prompt.error.text()
+    prompt.line.clear()
+    qtbot.keyClicks(prompt.line, "5us")
+    press(K.Key_Return, target=prompt.line)
+    assert opened.trace.spec(opened.selection.event).name == "EVENT 7"
+
+
+def test_go_to_lane(press, window, opened, qtbot):
+    press(K.Key_P, CONTROL)
+    pick = window.findChild(QuickPick)
+    qtbot.keyClicks(pick.line, "server thr")
+    press(K.Key_Return, target=pick.line)
+    assert opened.selection.lane == 5
+
+
+def test_palette_runs_a_command(press, window, opened, qtbot):
+    opened.viewport.zoom(0.2, opened.trace.clock.cycles(5_000))
+    press(K.Key_P, CONTROL | SHIFT)
+    pick = window.findChild(QuickPick)
+    qtbot.keyClicks(pick.line, "whole")
+    press(K.Key_Return, target=pick.line)
+    assert opened.viewport.is_whole
+
+
+def test_question_mark_shows_the_keys(press, window, qtbot):
+    press(K.Key_Question, SHIFT)
+    overlay = window.findChild(KeyOverlay)
+    text = overlay.browser.toPlainText()
+    for part in ("Zoom in", "Ctrl+Shift+P", "Previous state change", "Left drag"):
+        assert part in text
+    overlay.search.setText("bookm")
+    assert "Zoom in" not in overlay.browser.toPlainText()
+    overlay.search.clear()
+    press(K.Key_Escape, target=overlay)
+    qtbot.waitUntil(lambda: window.findChild(KeyOverlay) is None)
+
+
+def test_copy_details_or_rows(press, window, opened, client, qtbot):
+    press(K.Key_C, CONTROL)
+    assert "THREPLY" in QGuiApplication.clipboard().text()
+    table = window.workspace.events.table
+    table.setFocus()
+    table.selectRow(0)
+    press(K.Key_C, CONTROL, target=table)
+    lines = QGuiApplication.clipboard().text().splitlines()
+    assert lines[0].split("\t")[0] == "Number"
+    assert lines[1].split("\t")[0] == "1"
+
+
+def test_export_picture(press, window, tmp_path, monkeypatch):
+    target = tmp_path / "out.png"
+    monkeypatch.setattr(dialogs, "ask_save", lambda *arguments: target)
+    press(K.Key_E, CONTROL)
+    assert target.read_bytes().startswith(b"\x89PNG")
+
+
+def test_only_this_thread(press, opened, client):
+    press(K.Key_T, SHIFT)
+    client_row = opened.trace.threads.row(2, 1)
+    assert opened.filters.threads.nonzero()[0].tolist() == [client_row]
+    press(K.Key_F, SHIFT)
+    assert not opened.filters.is_active
+
+
+def test_keys_without_selection_do_nothing_harmful(press, window, opened):
+    for key in (K.Key_F, K.Key_Z, K.Key_R, K.Key_H, K.Key_P, K.Key_Delete, K.Key_Return, K.Key_Left, K.Key_Comma, K.Key_N):
+        press(key)
+    QApplication.processEvents()
+    assert window.workspace is not None

@@ -1,0 +1,194 @@
+from __future__ import annotations
+
+import gc
+import sys
+import threading
+import weakref
+
+from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
+from PySide6.QtGui import QDropEvent
+from PySide6.QtWidgets import QApplication, QMenu
+
+from satview.base.errors import Cancelled
+from satview.base.resources import resource_path
+from satview.gui import dialogs
+from satview.session.session import Stage
+from satview.session.command_table import COMMANDS
+from satview.session.commands import Menu
+from tests.helpers.scene import scene
+
+
+def page(window):
+    return window.centralWidget().currentWidget()
+
+
+def test_every_command_is_bound_and_stands_in_its_menu(empty_window):
+    assert empty_window.registry.unbound() == ()
+    titles = {entry.value: entry for entry in Menu}
+    for action in empty_window.menuBar().actions():
+        menu = action.menu()
+        expected = [command.title for command in COMMANDS if command.menu is titles[action.text()]]
+        found = [entry.text() for entry in menu.actions() if not entry.isSeparator() and not isinstance(entry.menu(), QMenu)]
+        assert found == expected
+
+
+def test_shortcuts_are_live_and_unique(empty_window):
+    seen = {}
+    for command_id, action in empty_window.actions_by_id.by_id.items():
+        for sequence in action.shortcuts():
+            text = sequence.toString()
+            assert text, command_id
+            assert text not in seen, (text, command_id, seen.get(text))
+            seen[text] = command_id
+
+
+def test_toolbar_has_the_commands_with_icons(empty_window):
+    for command in COMMANDS:
+        if command.icon:
+            assert resource_path(f"icons/{command.icon}.svg").is_file()
+            assert not empty_window.actions_by_id.by_id[command.id].icon().isNull()
+
+
+def test_commands_for_a_trace_are_off_until_one_is_open(empty_window, load, tmp_path):
+    actions = empty_window.actions_by_id.by_id
+    assert not actions["view.zoom_in"].isEnabled()
+    assert actions["file.open"].isEnabled()
+    load(empty_window, scene(tmp_path))
+    assert actions["view.zoom_in"].isEnabled()
+    assert not actions["view.focus"].isEnabled()
+    empty_window.session.opened.select_event(3)
+    assert actions["view.focus"].isEnabled()
+
+
+def test_welcome_then_failed_then_open(empty_window, load, qtbot, tmp_path):
+    assert page(empty_window) is empty_window.welcome
+    bad = tmp_path / "letter.kev"
+    bad.write_text("Dear all,")
+    empty_window.session.open(bad)
+    qtbot.waitUntil(lambda: empty_window.session.stage is Stage.FAILED)
+    assert page(empty_window) is empty_window.failed
+    assert "letter.kev" in empty_window.failed.title.text()
+    assert empty_window.failed.what.text().endswith(".")
+    assert empty_window.failed.remedy.text()
+    load(empty_window, scene(tmp_path))
+    assert page(empty_window) is empty_window.workspace
+    assert empty_window.windowTitle().startswith("scene.kev")
+
+
+def test_loading_can_be_cancelled(empty_window, qtbot, tmp_path, monkeypatch):
+    reading = threading.Event()
+
+    def slow(path, progress, cancelled):
+        progress(0.25)
+        reading.set()
+        while not cancelled():
+            pass
+        raise Cancelled
+
+    monkeypatch.setattr("satview.formats.registry.open_trace", slow)
+    empty_window.session.open(scene(tmp_path))
+    assert reading.wait(5)
+    qtbot.waitUntil(lambda: empty_window.loading.bar.value() == 250)
+    assert page(empty_window) is empty_window.loading
+    assert empty_window.loading.title.text() == "Opening scene.kev"
+    qtbot.mouseClick(empty_window.loading.cancel, Qt.MouseButton.LeftButton)
+    assert page(empty_window) is empty_window.welcome
+
+
+def test_window_stays_alive_while_loading(empty_window, qtbot, tmp_path, monkeypatch):
+    from satview.formats import registry
+
+    release, real = threading.Event(), registry.open_trace
+
+    def slow(path, progress, cancelled):
+        release.wait(5)
+        return real(path, progress, cancelled)
+
+    monkeypatch.setattr(registry, "open_trace", slow)
+    empty_window.session.open(scene(tmp_path))
+    qtbot.keyClick(empty_window, Qt.Key.Key_N, Qt.KeyboardModifier.ControlModifier)
+    release.set()
+    qtbot.waitUntil(lambda: empty_window.session.stage is Stage.READY)
+
+
+def test_open_dialog_opens_in_this_window_and_more_in_others(application, empty_window, qtbot, tmp_path, monkeypatch):
+    paths = [scene(tmp_path, "one.kev"), scene(tmp_path, "two.kev")]
+    monkeypatch.setattr(dialogs, "ask_open", lambda *arguments: paths)
+    empty_window.registry["file.open"].run()
+    assert len(application.windows) == 2
+    for window, path in zip(application.windows, paths, strict=True):
+        qtbot.waitUntil(lambda window=window: window.session.stage is Stage.READY)
+        assert window.session.opened.trace.path == path
+    assert [file.name for file in application.recent.files()][:1] != []
+
+
+def test_drop_opens(empty_window, qtbot, tmp_path):
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile(str(scene(tmp_path)))])
+    drop = QDropEvent(QPointF(50, 50), Qt.DropAction.CopyAction, data, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier)
+    QApplication.sendEvent(empty_window, drop)
+    qtbot.waitUntil(lambda: empty_window.session.stage is Stage.READY)
+
+
+def test_recent_files_are_offered(application, empty_window, load, tmp_path):
+    load(empty_window, scene(tmp_path))
+    empty_window._fill_recent()
+    assert [action.text() for action in empty_window._recent_menu.actions()] == ["scene.kev"]
+
+
+def test_reload_reads_again(empty_window, load, qtbot, tmp_path):
+    load(empty_window, scene(tmp_path))
+    first = empty_window.session.opened
+    empty_window.registry["file.reload"].run()
+    qtbot.waitUntil(lambda: empty_window.session.stage is Stage.READY)
+    assert empty_window.session.opened is not first
+
+
+def test_theme_command_repaints_everything(application, window):
+    before = window.workspace.area.grab().toImage().pixel(5, 5)
+    window.registry["view.theme_dark"].run()
+    after = window.workspace.area.grab().toImage().pixel(5, 5)
+    assert window.theme.is_dark
+    assert before != after
+    assert window.registry["view.theme_dark"].is_checked()
+
+
+def test_arrangement_is_remembered(application, window, load, tmp_path, qtbot):
+    window.workspace.toggle_panel("events")
+    window.close()
+    QApplication.processEvents()
+    other = application.new_window()
+    load(other, scene(tmp_path))
+    assert other.workspace.docks["events"].isHidden()
+    other.registry["panels.reset"].run()
+    assert not other.workspace.docks["events"].isHidden()
+
+
+def test_closed_window_leaves_nothing_behind(application, load, qtbot, tmp_path):
+    threads = threading.active_count()
+    window = application.new_window()
+    load(window, scene(tmp_path))
+    opened, dead = weakref.ref(window.session.opened), weakref.ref(window)
+    window.close()
+    del window
+    for _ in range(5):
+        QApplication.sendPostedEvents(None, 0)
+        QApplication.processEvents()
+        gc.collect()
+    assert dead() is None
+    assert opened() is None
+    assert application.windows == []
+    assert QApplication.topLevelWidgets() == []
+    assert threading.active_count() <= threads
+
+
+def test_repaints_lose_no_reference_to_none(window):
+    """PySide6 6.12.0 lost one per painter call, which ends Python 3.11 after some thousand repaints."""
+    view, area = window.workspace.area.view, window.workspace.area
+    for _ in range(20):
+        area.repaint()
+    before = sys.getrefcount(None)
+    for _ in range(500):
+        view.repaint()
+        area.ruler.repaint()
+    assert abs(sys.getrefcount(None) - before) <= 50

@@ -1,0 +1,207 @@
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
+from PySide6.QtGui import QMouseEvent, QWheelEvent
+from PySide6.QtWidgets import QApplication
+
+from tests.gui.conftest import settle
+
+CLIENT_1, SERVER_1 = 3, 5
+NONE, SHIFT, CONTROL, ALT = (Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ShiftModifier, Qt.KeyboardModifier.ControlModifier,
+                             Qt.KeyboardModifier.AltModifier)
+LEFT, MIDDLE, RIGHT = Qt.MouseButton.LeftButton, Qt.MouseButton.MiddleButton, Qt.MouseButton.RightButton
+
+
+@pytest.fixture
+def place(view, opened):
+    """Return a function from lane and time to a point of the view."""
+
+    def at(lane, ns):
+        row = opened.lanes.row_of(lane)
+        return QPoint(round(view.scale.x(opened.trace.clock.cycles(ns))), row.y_px - view.scroll_px + row.height_px // 2)
+
+    return at
+
+
+def drag(view, start, end, button=LEFT, modifiers=NONE):
+    for kind, point, buttons in (
+        (QEvent.Type.MouseButtonPress, start, button), (QEvent.Type.MouseMove, (start + end) / 2, button),
+        (QEvent.Type.MouseMove, end, button), (QEvent.Type.MouseButtonRelease, end, Qt.MouseButton.NoButton),
+    ):
+        QApplication.sendEvent(view, QMouseEvent(kind, QPointF(point), view.mapToGlobal(QPointF(point)), button, buttons, modifiers))
+
+
+def turn(view, point, notches, modifiers=NONE):
+    QApplication.sendEvent(view, QWheelEvent(QPointF(point), view.mapToGlobal(QPointF(point)), QPoint(), QPoint(0, 120 * notches),
+                                             Qt.MouseButton.NoButton, modifiers, Qt.ScrollPhase.NoScrollPhase, False))
+
+
+def ns_of(opened, cycles):
+    return opened.trace.clock.ns(cycles)
+
+
+def test_click_selects_the_interval_in_all_views(window, opened, view, place, qtbot):
+    qtbot.mouseClick(view, LEFT, pos=place(CLIENT_1, 6_000))
+    span = opened.selection.span
+    assert (ns_of(opened, span.start_cycles), ns_of(opened, span.end_cycles)) == (4_000, 8_001)
+    assert opened.trace.spec(opened.selection.event).name == "THREPLY"
+    assert "REPLY" in window.workspace.details.browser.toPlainText()
+    table = window.workspace.events.table
+    assert window.workspace.events.model.event_at(table.currentIndex().row()) == opened.selection.event
+
+
+def test_click_on_a_mark_selects_the_event(opened, view, place, qtbot):
+    qtbot.mouseClick(view, LEFT, pos=place(SERVER_1, 5_000))
+    assert opened.trace.spec(opened.selection.event).name == "EVENT 7"
+    assert opened.timeline.label(opened.selection.span) == "RUNNING"
+
+
+def test_click_beside_all_lanes_clears(opened, view, place, qtbot):
+    qtbot.mouseClick(view, LEFT, pos=place(CLIENT_1, 6_000))
+    qtbot.mouseClick(view, LEFT, pos=QPoint(50, opened.lanes.height_px + 30))
+    assert opened.selection.is_empty
+
+
+def test_left_drag_selects_a_range_that_snaps_to_edges(window, opened, view, place):
+    drag(view, place(CLIENT_1, 1_000) + QPoint(2, 0), place(CLIENT_1, 8_001) + QPoint(-3, 0))
+    time_range = opened.selection.time_range
+    assert (ns_of(opened, time_range.start), ns_of(opened, time_range.end)) == (1_000, 8_001)
+    assert "7.001" in window.workspace.status.time_range.text()
+
+
+def test_alt_does_not_snap(opened, view, place):
+    drag(view, place(CLIENT_1, 1_000) + QPoint(3, 0), place(CLIENT_1, 8_001) + QPoint(-3, 0), modifiers=ALT)
+    time_range = opened.selection.time_range
+    assert ns_of(opened, time_range.start) > 1_000
+    assert ns_of(opened, time_range.end) < 8_001
+
+
+def test_shift_drag_extends_the_range(opened, view, place):
+    drag(view, place(CLIENT_1, 1_000), place(CLIENT_1, 4_000))
+    drag(view, place(CLIENT_1, 7_900), place(CLIENT_1, 8_001), modifiers=SHIFT)
+    time_range = opened.selection.time_range
+    assert (ns_of(opened, time_range.start), ns_of(opened, time_range.end)) == (1_000, 8_001)
+
+
+def test_right_drag_zooms_to_what_was_dragged(opened, view, place):
+    drag(view, place(CLIENT_1, 4_000), place(CLIENT_1, 8_000), button=RIGHT)
+    window = opened.viewport.window
+    assert ns_of(opened, window.start) == pytest.approx(4_000, abs=40)
+    assert ns_of(opened, window.end) == pytest.approx(8_000, abs=40)
+    opened.viewport.back()
+    assert opened.viewport.is_whole
+
+
+def test_middle_drag_pans(opened, view, place):
+    opened.viewport.zoom(0.25, opened.trace.clock.cycles(10_000))
+    before = opened.viewport.window
+    start = QPoint(400, 40)
+    drag(view, start, start + QPoint(-100, 0), button=MIDDLE)
+    moved = opened.viewport.window.start - before.start
+    assert moved == pytest.approx(before.length * 100 / view.width(), rel=0.05)
+
+
+def test_control_wheel_zooms_at_the_mouse(opened, view, place):
+    point = place(CLIENT_1, 5_000)
+    turn(view, point, 3, CONTROL)
+    assert opened.viewport.window.length < opened.viewport.limits.length / 1.8
+    assert ns_of(opened, view.scale.cycles(point.x())) == pytest.approx(5_000, abs=60)
+    turn(view, point, -10, CONTROL)
+    assert opened.viewport.is_whole
+
+
+def test_setting_swaps_wheel_and_control_wheel(application, opened, view, place):
+    application.settings.set("window/wheel_zooms", True)
+    turn(view, place(CLIENT_1, 5_000), 3)
+    assert not opened.viewport.is_whole
+
+
+def test_shift_wheel_pans(opened, view):
+    opened.viewport.zoom(0.25, opened.trace.clock.cycles(10_000))
+    before = opened.viewport.window
+    turn(view, QPoint(100, 40), -1, SHIFT)
+    assert opened.viewport.window.start > before.start
+    assert opened.viewport.window.length == before.length
+
+
+def test_control_shift_wheel_changes_the_height_of_lanes(application, opened, view):
+    turn(view, QPoint(100, 40), 1, CONTROL | SHIFT)
+    assert application.settings.number("swimlane/lane_height_px") == 22
+    assert opened.lanes.row_of(CLIENT_1).height_px == 22
+
+
+def test_wheel_scrolls_lanes_within_bounds(window, view, opened, qtbot):
+    opened.lanes.set_lane_height(64)
+    window.resize(900, 500)
+    settle(qtbot, window)
+    turn(view, QPoint(100, 40), -100)
+    assert view.scroll_px == opened.lanes.height_px - view.height() > 0
+    turn(view, QPoint(100, 40), 100)
+    assert view.scroll_px == 0
+
+
+def test_double_click_fits_the_interval(opened, view, place, qtbot):
+    qtbot.mouseDClick(view, LEFT, pos=place(CLIENT_1, 6_000))
+    window = opened.viewport.window
+    assert ns_of(opened, window.start) == pytest.approx(3_600, abs=60)
+    assert ns_of(opened, window.end) == pytest.approx(8_400, abs=60)
+
+
+def test_hover_tells_state_length_thread_and_cpu(window, view, place, qtbot):
+    qtbot.mouseMove(view, place(CLIENT_1, 6_000))
+    hover = window.workspace.area.hover
+    assert hover.isVisible()
+    for part in ("REPLY", "4.001 \u00b5s", "client", "pid 2", "CPU 0"):
+        assert part in hover.text()
+    assert window.workspace.status.mouse.text()[:11] in ("0.000 005 9", "0.000 006 0")
+    assert window.rect().contains(hover.geometry())
+
+
+def test_double_click_on_the_ruler_shows_everything(window, opened, qtbot):
+    opened.viewport.zoom(0.1, opened.trace.clock.cycles(10_000))
+    qtbot.mouseDClick(window.workspace.area.ruler, LEFT, pos=QPoint(200, 10))
+    assert opened.viewport.is_whole
+
+
+def test_overview_click_goes_there_and_drag_moves(window, opened, qtbot):
+    overview = window.workspace.area.overview
+    opened.viewport.zoom(0.1, opened.trace.clock.cycles(2_000))
+    x = overview.width() * 3 // 4
+    drag(overview, QPoint(x, 20), QPoint(x + overview.width() // 10, 20))
+    limits, shown = opened.viewport.limits, opened.viewport.window
+    middle = (shown.start + shown.length / 2 - limits.start) / limits.length
+    assert middle == pytest.approx(0.85, abs=0.02)
+
+
+def test_overview_edge_can_be_dragged(window, opened, qtbot):
+    overview = window.workspace.area.overview
+    drag(overview, QPoint(overview.width() - 1, 20), QPoint(overview.width() // 2, 20))
+    assert opened.viewport.window.length == pytest.approx(opened.viewport.limits.length / 2, rel=0.03)
+    assert opened.viewport.window.start == opened.viewport.limits.start
+
+
+def test_click_on_a_triangle_folds(window, opened, qtbot):
+    labels = window.workspace.area.labels
+    row = opened.lanes.row_of(2)
+    qtbot.mouseClick(labels, LEFT, pos=QPoint(10, row.y_px + 8))
+    assert opened.lanes.row_of(CLIENT_1) is None
+    qtbot.mouseDClick(labels, LEFT, pos=QPoint(100, row.y_px + 8))
+    assert opened.lanes.row_of(CLIENT_1) is not None
+
+
+def test_label_column_can_be_resized(window, application, qtbot):
+    labels = window.workspace.area.labels
+    drag(labels, QPoint(labels.width() - 2, 30), QPoint(300, 30))
+    assert labels.width() == 300
+    assert application.settings.number("swimlane/label_width_px") == 300
+
+
+@pytest.mark.qt_log_ignore("grabbing the keyboard", extend=True)
+def test_right_click_opens_a_menu_for_what_is_there(window, opened, view, place, qtbot):
+    qtbot.mouseClick(view, RIGHT, pos=place(CLIENT_1, 6_000))
+    menu = QApplication.activePopupWidget()
+    texts = [action.text() for action in menu.actions()]
+    menu.close()
+    assert "Only this &thread" in texts
+    assert opened.selection.lane == CLIENT_1

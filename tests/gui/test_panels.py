@@ -1,0 +1,171 @@
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import QPoint, Qt, QUrl
+
+from satview.events import wire
+from tests.helpers.kev import TraceBuilder
+
+LEFT = Qt.MouseButton.LeftButton
+
+
+def top_items(tree):
+    return {tree.topLevelItem(i).text(0): tree.topLevelItem(i) for i in range(tree.topLevelItemCount())}
+
+
+def check(item, on):
+    item.setCheckState(0, Qt.CheckState.Checked if on else Qt.CheckState.Unchecked)
+
+
+class TestDetails:
+    def test_nothing_selected(self, window):
+        assert "Click an interval" in window.workspace.details.browser.toPlainText()
+
+    def test_link_goes_to_the_partner(self, window, opened):
+        window.workspace.navigation.show_place("2us")
+        html = window.workspace.details.browser.toHtml()
+        target = next(row for row in range(len(opened.trace.events)) if f"event:{row}" in html and row != opened.selection.event)
+        window.workspace.details.browser.anchorClicked.emit(QUrl(f"event:{target}"))
+        assert opened.selection.event == target
+
+    def test_strange_link_does_nothing(self, window, opened):
+        window.workspace.details.browser.anchorClicked.emit(QUrl("http://example.org/"))
+        assert opened.selection.is_empty
+
+    def test_names_from_the_trace_are_text_not_markup(self, empty_window, load, tmp_path):
+        builder = TraceBuilder().time_event(0).process_name(10, 5, "<b>evil</b>&amp;").state("RUNNING", 20, 5, 1)
+        load(empty_window, builder.write(tmp_path / "evil.kev"))
+        empty_window.workspace.navigation.show_place("#3")
+        assert "<b>evil</b>&amp;" in empty_window.workspace.details.browser.toPlainText() or "b>&amp;" in \
+            empty_window.workspace.details.browser.toPlainText()
+
+
+class TestFilterPanel:
+    def test_counts_and_groups(self, window, opened):
+        groups = top_items(window.workspace.filter.events.tree)
+        assert groups["KER_CALL"].text(1) == "1"
+        assert groups["USREVENT"].text(1) == "2"
+        assert groups["USREVENT"].childCount() == 2
+        total = sum(int(item.text(1).replace(",", "")) for item in groups.values())
+        assert total == len(opened.trace.events)
+
+    def test_unchecking_a_class_hides_its_events(self, window, opened):
+        item = top_items(window.workspace.filter.events.tree)["USREVENT"]
+        check(item, False)
+        assert opened.filters.row_count == len(opened.trace.events) - 2
+        assert window.workspace.events.model.rowCount() == opened.filters.row_count
+        assert all(item.child(i).checkState(0) == Qt.CheckState.Unchecked for i in range(2))
+
+    def test_unchecking_one_event_makes_the_class_partial(self, window, opened):
+        item = top_items(window.workspace.filter.events.tree)["USREVENT"]
+        check(item.child(0), False)
+        assert item.checkState(0) == Qt.CheckState.PartiallyChecked
+        assert opened.filters.row_count == len(opened.trace.events) - 1
+        assert f"{opened.filters.row_count:,} of" in window.workspace.filter.summary.text()
+
+    def test_undo_checks_again(self, window, opened):
+        item = top_items(window.workspace.filter.events.tree)["USREVENT"]
+        check(item, False)
+        opened.edits.undo()
+        assert item.checkState(0) == Qt.CheckState.Checked
+
+    def test_process_hides_lanes_and_rows(self, window, opened):
+        tree = window.workspace.filter.threads.tree
+        name = next(title for title in top_items(tree) if title.startswith("client"))
+        check(top_items(tree)[name], False)
+        titles = [opened.timeline.infos[row.index].title for row in opened.lanes.rows]
+        assert "client" not in titles
+        client = opened.trace.threads.row(2, 1)
+        assert client not in opened.trace.events.thread[opened.filters.rows]
+
+    def test_search_none_and_invert_work_on_what_is_found(self, window, opened, qtbot):
+        panel = window.workspace.filter
+        window.workspace.docks["filter"].raise_()
+        qtbot.keyClicks(panel.events.search, "event 7")
+        assert panel.events.visible_keys() == [wire.code(wire.WireClass.USER, 7)]
+        panel.events._on_none()
+        assert opened.filters.row_count == len(opened.trace.events) - 1
+        panel.events._on_invert()
+        assert not opened.filters.is_active
+        panel.events.search.clear()
+        panel.events._on_none()
+        assert opened.filters.row_count == 0
+
+
+class TestProblems:
+    def test_click_goes_to_the_place(self, window, opened, qtbot):
+        opened.viewport.zoom(0.1, opened.trace.clock.cycles(2_000))
+        tree = window.workspace.problems.tree
+        window.workspace.docks["problems"].raise_()
+        top = top_items(tree)["Lost buffers"]
+        assert top.text(1) == "4"
+        item = top.child(0)
+        tree.scrollToItem(item)
+        qtbot.mouseClick(tree.viewport(), LEFT, pos=tree.visualItemRect(item).center())
+        assert opened.viewport.window.contains(opened.trace.clock.cycles(16_000))
+
+    def test_number_in_the_status_bar_opens_the_list(self, window, qtbot):
+        button = window.workspace.status.problems
+        assert button.text() == "1 kind of problems"
+        qtbot.mouseClick(button, LEFT)
+        assert window.workspace.panel_shows("problems")
+
+    def test_clean_trace_says_so(self, empty_window, load, tmp_path):
+        load(empty_window, TraceBuilder().time_event(0).state("RUNNING", 5, 2, 1).write(tmp_path / "clean.kev"))
+        assert empty_window.workspace.problems._stack.currentIndex() == 1
+        assert empty_window.workspace.status.problems.text() == "No problems"
+
+
+class TestDialogs:
+    def test_information(self, window, qtbot):
+        window.registry["file.info"].run()
+        from satview.gui.info_dialog import InfoDialog
+
+        dialog = window.findChild(InfoDialog)
+        sections = top_items(dialog.tree)
+        rows = {sections["Trace"].child(i).text(0): sections["Trace"].child(i).text(1) for i in range(sections["Trace"].childCount())}
+        assert rows["CPUs"] == "2"
+        assert rows["Length"] == "20.00 \u00b5s"
+        header = {sections["Header"].child(i).text(0) for i in range(sections["Header"].childCount())}
+        assert "CYCLES_PER_SEC" in header
+        dialog.close()
+
+    @pytest.mark.parametrize(("key", "value"), [("swimlane/lane_height_px", 30), ("window/wheel_zooms", True), ("window/theme", "dark")])
+    def test_settings_dialog_changes_settings(self, window, application, key, value):
+        window.registry["file.settings"].run()
+        from PySide6.QtWidgets import QCheckBox, QComboBox, QSpinBox
+
+        from satview.gui.settings_dialog import SettingsDialog
+
+        dialog = window.findChild(SettingsDialog)
+        if isinstance(value, bool):
+            dialog.findChild(QCheckBox, key).click()
+        elif isinstance(value, int):
+            dialog.findChild(QSpinBox, key).setValue(value)
+        else:
+            dialog.findChild(QComboBox, key).setCurrentText(value)
+        assert application.settings.value(key) == value
+        dialog.close()
+
+
+def test_legend_names_what_occurs(window):
+    name = window.workspace.area.legend.accessibleName()
+    for state in ("RUNNING", "READY", "REPLY", "RECEIVE", "NANOSLEEP"):
+        assert state in name
+    assert "MUTEX" not in name
+
+
+def test_legend_keeps_its_entries_within_its_width(window):
+    legend = window.workspace.area.legend
+    for width in (200, 400, 1200):
+        legend.resize(width, 10)
+        assert all(place.right() <= width for place in legend._places(width))
+        assert legend.height() >= legend._places(width)[-1].bottom()
+
+
+def test_hover_card_stays_inside(window):
+    hover = window.workspace.area.hover
+    area = window.workspace.area
+    for point in (QPoint(0, 0), QPoint(area.width(), area.height()), QPoint(area.width() // 2, area.height())):
+        hover.show_at(point, "RUNNING<br>1 ms<br>three<br>four")
+        assert area.rect().contains(hover.geometry())

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+from PySide6.QtGui import QImage
+
+from tests.helpers.kev import TraceBuilder
+from tests.helpers.scene import scene
+
+
+def satview(*arguments):
+    environment = {key: value for key, value in os.environ.items() if key not in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")}
+    return subprocess.run([sys.executable, "-m", "satview", *map(str, arguments)], capture_output=True, text=True, timeout=60,
+                          check=False, env=environment)
+
+
+def test_picture_without_a_display(tmp_path):
+    trace = TraceBuilder().time_event(0).state("RUNNING", 10, 2, 1).state("READY", 2_000, 2, 1).write(tmp_path / "fine.kev")
+    done = satview(trace, "--screenshot", tmp_path / "a.png", "--size", "900x600", "--range", "0us..1us", "--select", "2")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert (QImage(str(tmp_path / "a.png")).width(), QImage(str(tmp_path / "a.png")).height()) == (900, 600)
+
+
+def test_dark_at_twice_the_pixels_and_lost_data(tmp_path):
+    done = satview(scene(tmp_path), "--screenshot", tmp_path / "a.png", "--size", "800x500", "--scale", "2", "--theme", "dark")
+    assert (done.returncode, done.stderr) == (1, "")        # buffers were lost
+    image = QImage(str(tmp_path / "a.png"))
+    assert image.width() == 1600
+    assert image.pixelColor(1500, 900).lightness() < 80
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [(("--range", "5s..6s"), "outside the trace"), (("--range", "x"), "no range"), (("--size", "big"), "no size"),
+     (("--select", "99999"), "there is no event")],
+)
+def test_bad_use_is_one_sentence(tmp_path, more, message):
+    done = satview(scene(tmp_path), "--screenshot", tmp_path / "a.png", *more)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_file_that_is_no_trace(tmp_path):
+    (tmp_path / "letter.txt").write_text("Dear all,\n")
+    done = satview(tmp_path / "letter.txt", "--screenshot", tmp_path / "a.png")
+    assert done.returncode == 2
+    assert done.stderr.startswith("satview: letter.txt")
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_no_display_is_told(tmp_path):
+    if sys.platform in ("win32", "darwin"):
+        pytest.skip("these systems always have a display")
+    done = satview(scene(tmp_path))
+    assert done.returncode == 2
+    assert "no display" in done.stderr

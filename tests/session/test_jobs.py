@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from satview.base.errors import Cancelled
+from satview.session.jobs import LatestJob
+
+
+@pytest.fixture
+def job(qapp):
+    job = LatestJob()
+    yield job
+    job.close()
+
+
+def test_result_arrives(job, qtbot):
+    with qtbot.waitSignal(job.done) as told:
+        job.start(lambda is_cancelled, report: 42)
+    assert told.args == [42]
+    assert not job.is_busy
+
+
+def test_newest_wins(job, qtbot):
+    release, results, was_stopped = threading.Event(), [], []
+
+    def slow(is_cancelled, report):
+        release.wait(5)
+        was_stopped.append(is_cancelled())
+        return "old"
+
+    job.done.connect(results.append)
+    job.start(slow)
+    job.start(lambda is_cancelled, report: "new")
+    release.set()
+    qtbot.waitUntil(lambda: bool(results))
+    assert results == ["new"]
+    assert was_stopped in ([], [True])      # told to stop, or never begun
+
+
+def test_failure_arrives_as_the_exception(job, qtbot):
+    def bad(is_cancelled, report):
+        raise ValueError("broken")
+
+    with qtbot.waitSignal(job.failed) as told:
+        job.start(bad)
+    assert isinstance(told.args[0], ValueError)
+
+
+def test_cancelled_work_says_nothing(job, qtbot):
+    began, told = threading.Event(), []
+
+    def work(is_cancelled, report):
+        began.set()
+        while not is_cancelled():
+            pass
+        raise Cancelled
+
+    job.done.connect(told.append)
+    job.failed.connect(told.append)
+    job.start(work)
+    assert began.wait(5)
+    job.close()
+    qtbot.wait(20)
+    assert told == []
+
+
+def test_progress_is_told_but_not_too_often(job, qtbot):
+    shares = []
+    job.progress.connect(shares.append)
+
+    def work(is_cancelled, report):
+        for i in range(10_000):
+            report(i / 10_000)
+
+    with qtbot.waitSignal(job.done):
+        job.start(work)
+    assert 1 <= len(shares) < 100
+    assert shares == sorted(shares)

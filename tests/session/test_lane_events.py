@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis import HealthCheck
+
+from satview.base.time import TimeWindow
+from satview.session.lane_events import belongs, busy_lanes, event_near, marks
+from satview.timeline.spans import pixel_edges
+
+ALL = np.ones(32768, np.bool_)
+ALL.setflags(write=False)
+
+
+@pytest.mark.parametrize("lane", range(6))
+def test_what_lies_on_a_lane_is_what_the_timeline_says(opened, lane):
+    rows = np.arange(len(opened.trace.events))
+    mine = rows[belongs(opened.timeline, opened.timeline.infos[lane], rows)]
+    assert mine.tolist() == opened.timeline.events_of(lane).tolist()
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+@given(start=st.integers(0, 20_000), length=st.integers(1, 20_000))
+def test_busy_lanes_are_those_with_events_in_the_window(opened, start, length):
+    window = TimeWindow(opened.trace.clock.cycles(start), opened.trace.clock.cycles(start + length))
+    times = opened.trace.events.time_cycles
+    expected = {
+        info.index
+        for info in opened.timeline.infos
+        if any(window.contains(int(times[row])) for row in opened.timeline.events_of(info.index))
+    }
+    assert busy_lanes(opened.timeline, window) == expected
+
+
+def test_nearest_event_of_a_lane(opened, ns):
+    times = opened.trace.events.time_cycles
+    found = event_near(opened.timeline, 3, ns(2_100), 500, ALL)
+    assert int(times[found]) == ns(2_000)
+    assert event_near(opened.timeline, 3, ns(2_900), 500, ALL) is None
+    hidden = ALL.copy()
+    hidden[opened.trace.events.code[found]] = False
+    assert event_near(opened.timeline, 3, ns(2_100), 500, hidden) is None
+
+
+def test_marks_stand_in_their_pixel_on_their_lanes(opened, ns):
+    event = int(np.searchsorted(opened.trace.events.time_cycles, ns(5_000)))      # user event of the server
+    window = TimeWindow(ns(0), ns(20_000))
+    found = marks(opened.timeline, (0, 3, 5), np.array([event], np.uint32), pixel_edges(window, 20))
+    assert np.argwhere(found).tolist() == [[0, 5], [2, 5]]

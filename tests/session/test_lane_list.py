@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import pytest
+
+from satview.base.time import TimeWindow
+
+CPU0, CPU1, CLIENT, CLIENT_1, SERVER, SERVER_1 = range(6)
+
+
+def shown(opened):
+    return [row.index for row in opened.lanes.rows]
+
+
+def test_small_traces_are_unfolded(opened):
+    assert shown(opened) == [CPU0, CPU1, CLIENT, CLIENT_1, SERVER, SERVER_1]
+    titles = [opened.timeline.infos[i].title for i in shown(opened)]
+    assert titles == ["CPU 0", "CPU 1", "client", "thread 1", "server", "thread 1"]
+
+
+def test_fold_and_unfold(opened):
+    opened.lanes.fold(CLIENT)
+    assert shown(opened) == [CPU0, CPU1, CLIENT, SERVER, SERVER_1]
+    opened.lanes.fold_all()
+    assert shown(opened) == [CPU0, CPU1, CLIENT, SERVER]
+    opened.lanes.unfold_all()
+    assert len(shown(opened)) == 6
+
+
+def test_hide_takes_children_along_and_can_be_undone(opened):
+    opened.lanes.hide(CLIENT)
+    assert shown(opened) == [CPU0, CPU1, SERVER, SERVER_1]
+    assert opened.lanes.hidden_count == 1
+    opened.edits.undo()
+    assert len(shown(opened)) == 6
+
+
+def test_pinned_lane_stands_first_and_goes_back(opened):
+    opened.lanes.pin(SERVER_1)
+    assert shown(opened) == [SERVER_1, CPU0, CPU1, CLIENT, CLIENT_1, SERVER]
+    assert opened.lanes.rows[0].is_pinned
+    opened.lanes.pin(SERVER_1)
+    assert shown(opened) == [CPU0, CPU1, CLIENT, CLIENT_1, SERVER, SERVER_1]
+
+
+def test_pinned_lane_stays_when_its_process_is_folded(opened):
+    opened.lanes.pin(SERVER_1)
+    opened.lanes.fold(SERVER)
+    assert shown(opened)[0] == SERVER_1
+
+
+def test_empty_lanes_of_a_window(opened, ns):
+    opened.lanes.hide_empty(True, TimeWindow(ns(4_500), ns(7_000)))     # only the server's user event lies there
+    assert shown(opened) == [CPU0, SERVER, SERVER_1]
+    opened.lanes.set_window(TimeWindow(ns(1_500), ns(3_000)))           # the client's call
+    assert shown(opened) == [CPU0, CLIENT, CLIENT_1]
+    opened.lanes.show_all()
+    assert len(shown(opened)) == 6
+
+
+def test_reveal_opens_and_unhides(opened):
+    opened.lanes.fold(CLIENT)
+    opened.lanes.hide(CLIENT)
+    opened.lanes.reveal(CLIENT_1)
+    assert CLIENT_1 in shown(opened)
+
+
+def test_rows_touch_and_can_be_found_by_height(opened):
+    rows = opened.lanes.rows
+    for row in rows:
+        assert opened.lanes.row_at(row.y_px) == row
+        assert opened.lanes.row_at(row.y_px + row.height_px - 1) == row
+    assert opened.lanes.row_at(-1) is None
+    assert opened.lanes.row_at(opened.lanes.height_px) is None
+    assert opened.lanes.rows_between(rows[2].y_px, rows[3].y_px) == rows[2:4]
+
+
+@pytest.mark.parametrize("height_px", [8, 20, 64])
+def test_height_of_lanes(opened, height_px):
+    opened.lanes.set_lane_height(height_px)
+    assert opened.lanes.row_of(CLIENT).height_px == height_px

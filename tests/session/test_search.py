@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from satview.base.errors import UsageError
+from satview.session.search import compile_text
+
+
+def find(opened, qtbot, text):
+    with qtbot.waitSignal(opened.search.changed):
+        opened.search.find(text)
+    qtbot.waitUntil(lambda: not opened.search.is_pending)
+    return opened.search.hits.tolist()
+
+
+def names(opened, rows):
+    return [opened.trace.spec(row).name for row in rows]
+
+
+def test_literal_text_in_any_case(opened, qtbot):
+    assert names(opened, find(opened, qtbot, "msg_sendv")) == ["MSG_SENDV", "MSG_SENDV"]
+
+
+def test_public_call_name(opened, qtbot):
+    assert names(opened, find(opened, qtbot, "MsgSendv")) == ["MSG_SENDV", "MSG_SENDV"]
+
+
+def test_process_name_finds_the_events_of_its_threads(opened, qtbot):
+    server = opened.trace.threads.row(3, 1)
+    expected = np.flatnonzero(opened.trace.events.thread == server).tolist()
+    assert find(opened, qtbot, "server") == expected
+    assert expected
+
+
+def test_regular_expression(opened, qtbot):
+    assert set(names(opened, find(opened, qtbot, "/^EVENT [78]$/"))) == {"EVENT 7", "EVENT 8"}
+
+
+def test_dots_are_literal_outside_slashes(opened, qtbot):
+    assert find(opened, qtbot, "EVENT.7") == []
+
+
+def test_bad_expression_is_told(opened):
+    opened.search.find("/(/")
+    assert "not a regular expression" in opened.search.error
+    with pytest.raises(UsageError):
+        compile_text("/[/")
+
+
+def test_hits_go_round(opened, qtbot):
+    first, last = find(opened, qtbot, "/^EVENT/")
+    search = opened.search
+    assert search.next_hit(-1) == first
+    assert search.next_hit(first) == last
+    assert search.next_hit(last) == first
+    assert search.previous_hit(first) == last
+    assert search.next_hit(-1, np.array([last], np.uint32)) == last

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from satview.base.errors import Cancelled, TraceFormatError
+from satview.session.session import Session, Stage
+from satview.session.settings import Settings
+from tests.helpers.scene import scene
+
+
+@pytest.fixture
+def session(qapp):
+    session = Session(Settings(None))
+    yield session
+    session.shut_down()
+
+
+def wait(qtbot, session):
+    qtbot.waitUntil(lambda: session.stage is not Stage.LOADING)
+
+
+def test_opens_a_trace(session, qtbot, tmp_path):
+    stages = []
+    session.stage_changed.connect(lambda: stages.append(session.stage))
+    session.open(scene(tmp_path))
+    wait(qtbot, session)
+    assert stages == [Stage.LOADING, Stage.READY]
+    assert len(session.opened.timeline.infos) == 6
+
+
+def test_file_that_is_no_trace(session, qtbot, tmp_path):
+    path = tmp_path / "letter.txt"
+    path.write_text("Dear all,\n")
+    session.open(path)
+    wait(qtbot, session)
+    assert session.stage is Stage.FAILED
+    assert isinstance(session.error, TraceFormatError)
+    assert session.opened is None
+
+
+def test_opening_another_drops_the_first(session, qtbot, tmp_path):
+    session.open(scene(tmp_path))
+    wait(qtbot, session)
+    first = session.opened
+    session.open(tmp_path / "missing.kev")
+    wait(qtbot, session)
+    assert session.stage is Stage.FAILED
+    assert session.opened is not first
+
+
+def test_cancel_while_reading(session, qtbot, tmp_path, monkeypatch):
+    reading = threading.Event()
+
+    def slow(path, progress, cancelled):
+        reading.set()
+        while not cancelled():
+            pass
+        raise Cancelled
+
+    monkeypatch.setattr("satview.formats.registry.open_trace", slow)
+    session.open(scene(tmp_path))
+    assert reading.wait(5)
+    session.cancel()
+    assert session.stage is Stage.EMPTY
+    assert session.path is None

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from satview.session.settings import SETTINGS, Settings
+
+
+@pytest.mark.parametrize("row", SETTINGS, ids=lambda row: row.key)
+def test_default_of_every_row_fits_it(row):
+    assert row.fits(row.default)
+    assert row.help.endswith(".")
+    assert row.key.count("/") == 1
+
+
+def test_stored_and_read_again(qapp, tmp_path):
+    path = tmp_path / "deep" / "settings.json"
+    Settings(path).set("swimlane/lane_height_px", 30)
+    assert Settings(path).number("swimlane/lane_height_px") == 30
+    assert json.loads(path.read_text()) == {"swimlane/lane_height_px": 30}
+
+
+def test_number_is_brought_into_its_bounds(qapp):
+    settings = Settings(None)
+    settings.set("swimlane/lane_height_px", 10_000)
+    assert settings.number("swimlane/lane_height_px") == 64
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "no json", "[]", "[" * 5000, '{"swimlane/lane_height_px": "tall"}', '{"swimlane/lane_height_px": 9999}',
+     '{"swimlane/lane_height_px": true}', '{"window/theme": "pink"}', '{"gone/setting": 1}'],
+)
+def test_what_does_not_fit_gives_way_to_the_default(qapp, tmp_path, text):
+    path = tmp_path / "settings.json"
+    path.write_text(text)
+    settings = Settings(path)
+    assert settings.number("swimlane/lane_height_px") == 20
+    assert settings.text("window/theme") == "system"
+
+
+def test_wrong_value_is_refused(qapp):
+    with pytest.raises(ValueError, match="does not fit"):
+        Settings(None).set("window/theme", "pink")
+
+
+def test_change_is_told_once(qapp, qtbot):
+    settings, keys = Settings(None), []
+    settings.changed.connect(keys.append)
+    settings.set("window/theme", "dark")
+    settings.set("window/theme", "dark")
+    assert keys == ["window/theme"]
+
+
+def test_folder_that_cannot_be_written_stops_nothing(qapp, tmp_path):
+    blocker = tmp_path / "file"
+    blocker.write_text("")
+    settings = Settings(blocker / "settings.json")
+    settings.set("window/theme", "dark")
+    assert settings.text("window/theme") == "dark"
