@@ -18,8 +18,15 @@ def test_version(capsys):
     assert capsys.readouterr().out.startswith("satview ")
 
 
-@pytest.mark.parametrize("arguments", [["--no-such-option"], ["a.kev", "--debug=nonsense"], ["--range", "1s..2s"],
-                                       ["a.kev", "b.kev", "--screenshot", "x.png"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--no-such-option"],
+        ["a.kev", "--debug=nonsense"],
+        ["--range", "1s..2s"],
+        ["a.kev", "b.kev", "--screenshot", "x.png"],
+    ],
+)
 def test_bad_use_is_code_two(arguments, capsys):
     assert main(arguments) == 2
     assert capsys.readouterr().err
@@ -29,7 +36,15 @@ def test_a_command_is_imported_only_when_asked_for():
     import subprocess
     import sys
 
-    done = subprocess.run([sys.executable, "-c", "import sys; import satview.__main__ as m; m.command_names();"
-                           "print(any(name.startswith('satview.cli.') or name == 'PySide6' for name in sys.modules))"],
-                          capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import sys; import satview.__main__ as m; m.command_names();"
+            "print(any(name.startswith('satview.cli.') or name == 'PySide6' for name in sys.modules))",
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert done.stdout.strip() == "False"

@@ -67,6 +67,7 @@ class BufferRing:
         self.dropped_events = 0
         self.lost_buffers = 0
         self.closed = 0
+        self.must_tell_drop = False
         self._at = -1
         self.mark = target.mark_linear
 
@@ -202,10 +203,14 @@ class TraceBuffers:
         buffer = ring.acquire()
         if buffer is None:
             ring.dropped_events += 1
+            ring.must_tell_drop = self._per_cpu
             return None
         if self.target.is_old:
             return buffer
         buffer.words += (wire.CONTROL_BUFFER | cpu << wire.CPU_SHIFT, stamp, buffer.sequence, 0)
+        if ring.must_tell_drop:
+            ring.must_tell_drop = False     # 8.0 says that it dropped events; what the payload holds is not known
+            buffer.words += (wire.CONTROL_DROPPED | cpu << wire.CPU_SHIFT, stamp, 0, 0)
         return buffer
 
     def time(self, cpu: int, time: int) -> None:

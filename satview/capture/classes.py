@@ -96,8 +96,9 @@ class Codes:
             codes = self._codes_of_bits(cls, event, highest_only)
         elif cls == Class.THREAD:
             codes = (wire.code(WireClass.PR_TH, event),) if event in self._states else ()
-        elif cls == Class.KERCALL and 0 <= event < CALLS:
-            codes = (wire.code(WireClass.KER_CALL, event), wire.code(WireClass.KER_CALL, event + CALLS))
+        elif cls == Class.KERCALL:
+            enter, leave = wire.code(WireClass.KER_CALL, event), wire.code(WireClass.KER_CALL, event + CALLS)
+            codes = (enter, leave) if 0 <= event < CALLS else ()
         elif 0 <= event < len(all_codes := self.codes_of_class(cls)):
             codes = (all_codes[event],)
         else:

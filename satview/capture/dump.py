@@ -28,3 +28,12 @@ def dump_state(machine: Machine, emitter: Emitter, cpu: int) -> None:
             emitter.thread_state(thread.cpu if thread.state == "RUNNING" else cpu, machine.stamp(), thread)
             if thread.name and not machine.target.is_old:
                 emitter.thread_name(cpu, machine.stamp(), thread)
+    if not machine.target.has_handlers:
+        _dump_service_threads(machine, emitter, cpu)
+
+
+def _dump_service_threads(machine: Machine, emitter: Emitter, cpu: int) -> None:
+    """8.0: report which threads serve which interrupts."""
+    for source in machine.sources.values():
+        for attachment in source.attachments:
+            emitter.service_thread(cpu, machine.stamp(), attachment.thread, attachment.ident, source.cpu)

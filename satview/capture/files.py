@@ -98,6 +98,7 @@ class KevFile:
             self.is_cut = True
         try:
             self._file.write(data)
+            self._file.flush()      # whoever follows the file sees whole buffers
         except OSError as error:
             raise CaptureError(f"{self.path.name}: writing stopped after {self.written} bytes: "
                                f"{error.strerror or error}; what was written can be opened") from error

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from satview.base.errors import UsageError
 from satview.capture.buffers import Buffer
 from satview.capture.emit import Emitter
-from satview.capture.sim import messages
-from satview.capture.sim.calls import InterruptHookTrace, TraceEvent
+from satview.capture.sim import pulses
+from satview.capture.sim.calls import InterruptHookTrace, Sigevent, TraceEvent
 from satview.capture.sim.cpu import Cpu
 from satview.capture.sim.dispatch import handlers
 from satview.capture.sim.interrupts import Interrupts, InterruptSource
 from satview.capture.sim.machine import Machine
 from satview.capture.sim.partitions import PartitionScheduler
-from satview.capture.sim.processes import boot, new_process, start
+from satview.capture.sim.processes import add_thread, boot, new_process, start
 from satview.capture.sim.target import Target
 from satview.capture.sim.threads import ANY_CPU, Body, Partition, Policy, Process, Thread
 from satview.capture.sim.timers import Timers
@@ -50,6 +51,7 @@ class Kernel:
         machine.timers = Timers(machine)
         machine.interrupts = Interrupts(machine)
         self.emitter.connect(machine)
+        machine.on_death.append(lambda process: self.emitter.settings.unhook_process(process.pid))
         self.control = TraceControl(machine, self.emitter)
         smp = "-smp" if target.cpus > 1 or self.emitter.target.release != "6.x" else ""
         boot(machine, f"proc/boot/procnto{smp}-instr")
@@ -81,9 +83,10 @@ class Kernel:
         machine.complete(thread, 0, int_fun_id=0)
 
         def hook(buffer: Buffer) -> None:
-            event = call.handler(buffer.index << 13 | buffer.sequence & 0x7FF)
-            if event is not None:
-                machine.deferred.append((machine.cpus[0], lambda here: messages.deliver(
+            info = buffer.index << 13 | buffer.sequence & 0x7FF
+            event = machine.guard(thread, "trace handler", lambda: call.handler(info))
+            if isinstance(event, Sigevent):
+                machine.deferred.append((machine.cpus[0], lambda here: pulses.deliver(
                     machine, here, thread.process, thread, event, "SPULSE_EXE")))
 
         self.control.hook = hook
@@ -97,10 +100,13 @@ class Kernel:
               thread_name: str = "", bits: int = 0, runmask: int = ANY_CPU,
               partition: Partition | None = None) -> Process:
         """Start a process whose first thread runs `body(*args)`; for the set-up of a workload, before it runs."""
+        program = body(*args)
+        if not hasattr(program, "send"):
+            raise UsageError(f"{name}: {getattr(body, '__name__', body)} is no generator function, it yields nothing")
         process = new_process(self.machine, name, bits=bits)
         if partition is not None:
             process.partition = partition
-        thread = self.machine.add_thread(process, body(*args), priority, policy, thread_name, runmask)
+        thread = add_thread(process, program, priority, policy, thread_name, runmask)
         start(self.machine, self.machine.cpus[0], thread)
         return process
 

@@ -8,8 +8,7 @@ out of order. Source: capture side, section 7.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 from satview.capture.buffers import Buffer
 from satview.capture.classes import Class
 from satview.capture.kernel import Kernel
+from satview.capture.logger_options import RULE, SET_UP_PRIORITY, LoggerOptions, LoggerReport
 from satview.capture.sim.calls import (
     ChannelCreate,
     Compute,
@@ -45,8 +45,6 @@ STOP_SIGNALS = (SIGHUP, SIGINT, SIGABRT, SIGTERM)
 _CLASSES_OF_F = {1: Class.KERCALL, 2: Class.INT, 3: Class.PROCESS, 4: Class.THREAD, 5: Class.VTHREAD, 6: Class.COMM,
                  7: Class.SYSTEM}
 _COPY_NS_PER_SLOT = 12
-SET_UP_PRIORITY = 45
-RULE = tuple[str, tuple[Any, ...]]
 
 
 class Output(Protocol):
@@ -57,67 +55,6 @@ class Output(Protocol):
 
     def write(self, slots: NDArray[np.uint32]) -> None:
         """Append slots."""
-
-
-@dataclass(slots=True)
-class LoggerOptions:
-    """What the options of tracelogger say.
-
-    Attributes:
-        iterations: `-n`: buffers to log, 0 = no limit.
-        kernel_buffers: `-k`.
-        own_buffers: `-b`.
-        seconds: `-s`: log for so long, 0 = not timed.
-        is_daemon: `-d1`: wait for a program that sets filters and starts.
-        sets_filters: `-E`: set the filters in daemon mode too.
-        is_ring: `-r`.
-        is_wide: `-w`.
-        without: `-F`: numbers of what to leave out.
-        with_security: `-a`.
-        flush_every_s: `-D`.
-        keeps_buffers: `-P`.
-        flushes_at_end: Hand over the partly filled last buffer too; tracelogger itself leaves it in the kernel.
-        rules: TraceEvent() calls instead of "all classes": name of the mode without prefix, and arguments.
-        disk_ns_per_buffer: How long the disk takes for a full buffer: the knob for loggers that are too slow.
-        priority: Of the capture thread while it takes buffers; a low one lets a busy system overrun it.
-    """
-
-    iterations: int = 32
-    kernel_buffers: int = 32
-    own_buffers: int = 64
-    seconds: float = 0
-    is_daemon: bool = False
-    sets_filters: bool = False
-    is_ring: bool = False
-    is_wide: bool = False
-    without: tuple[int, ...] = ()
-    with_security: bool = False
-    flush_every_s: float = 0
-    keeps_buffers: bool = False
-    flushes_at_end: bool = True
-    rules: Sequence[RULE] | None = None
-    disk_ns_per_buffer: int = 150_000
-    priority: int = SET_UP_PRIORITY
-
-
-@dataclass(slots=True)
-class LoggerReport:
-    """What a logger did.
-
-    Attributes:
-        buffers, slots: Logged.
-        dropped: Kernel buffers that found none of the logger's own free.
-        most_used: Largest number of its own buffers in use.
-        stale: Hand-overs whose buffer the kernel had taken back meanwhile.
-        errors: What failed, one sentence each.
-    """
-
-    buffers: int = 0
-    slots: int = 0
-    dropped: int = 0
-    most_used: int = 0
-    stale: int = 0
-    errors: list[str] = field(default_factory=list)
 
 
 class Logger:

@@ -22,8 +22,8 @@ def _is_at_rest(machine: Machine) -> bool:
     """Tell whether nothing can ever happen again: no timer, no device, nobody running."""
     if machine.timers.pending or any(source.is_active for source in machine.sources.values()):
         return False
-    running = [cpu.thread for cpu in machine.cpus if cpu.thread is not None]
-    return all(thread.is_idle or thread.process.short_name in _OURS for thread in running)
+    return not any(thread.state in ("READY", "RUNNING") for process in machine.processes.values()
+                   if process.short_name not in _OURS for thread in process.threads.values())
 
 
 def deadlocks(machine: Machine) -> list[list[Thread]]:

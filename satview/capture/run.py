@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO
 
 from satview.base.errors import UsageError
 from satview.capture.files import CaptureError, KevFile
 from satview.capture.kernel import Kernel
-from satview.capture.logger import SET_UP_PRIORITY, Logger, LoggerOptions, LoggerReport
+from satview.capture.logger import Logger
+from satview.capture.logger_options import SET_UP_PRIORITY, LoggerOptions, LoggerReport
 from satview.capture.report import findings
+from satview.capture.rules import calls_of_text
 from satview.capture.sim.target import target
 from satview.capture.sim.threads import Body
 from satview.capture.sim.truth import Truth
 from satview.capture.sim.watchdog import Watchdog
 from satview.capture.workloads.registry import Workload, find
 from satview.events.spec import Release
+from satview.filters.building import FunctionLoader
 
+MAX_NAP_S = 0.5
+SHORT_GRACE_NS = 20_000_000
 GRACE_S = 5.0        # simulated time a logger gets to write what it has after it was stopped
 NS_PER_S = 1_000_000_000
 
@@ -57,7 +63,6 @@ class Capture:
         workload: Name of a workload, path of a Python file with one, or the workload itself.
         seed: Same seed, same bytes.
         cpus: 0 = as the workload likes it.
-        sys_release: Exact release within the family, such as `6.2.1`.
         duration_ns: Simulated time at most; 0 = as the workload likes it.
         options: Of the logger.
         control: Program of another process that calls TraceEvent(), for daemon mode.
@@ -65,12 +70,15 @@ class Capture:
         attributes: Extra header pairs.
         limit_bytes: Maximum size of the file, 0 = none.
         patience_s: Real time after which a program that never yields is ended.
+        sys_release: Exact release within the family, such as `6.2.1`; empty = the usual one.
+        rules_text: Rules as in `.satrules` files, set by the logger instead of "all classes"; process names are those
+            of the workload. `load_function` is asked for rules that call Python functions; None refuses them.
+        pace: Simulated seconds per real second, for files that grow while somebody watches; 0 = as fast as it can.
     """
 
     workload: str | Workload
     seed: int = 1
     cpus: int = 0
-    sys_release: str = ""
     release: Release = Release.QNX_7
     duration_ns: int = 0
     options: LoggerOptions = field(default_factory=lambda: LoggerOptions(iterations=0))
@@ -79,6 +87,10 @@ class Capture:
     attributes: Sequence[tuple[str, str]] = ()
     limit_bytes: int = 0
     patience_s: float = 10.0
+    sys_release: str = ""
+    pace: float = 0.0
+    rules_text: str = ""
+    load_function: FunctionLoader | None = None
 
 
 def run(capture: Capture, path: Path | str, progress: Callable[[float], None] | None = None,
@@ -109,10 +121,18 @@ def run(capture: Capture, path: Path | str, progress: Callable[[float], None] | 
         raise UsageError("the duration is more than a day, or negative")
     begin = machine.now
     workload.setup(kernel)
+    options = capture.options
+    if capture.rules_text.strip():
+        options = replace(options, rules=calls_of_text(capture.rules_text, kernel, capture.load_function))
     was_cancelled = False
+
+    began_s = time.monotonic()
 
     def ask() -> bool:
         nonlocal was_cancelled
+        if capture.pace > 0:
+            ahead_s = (machine.now - begin) / machine.target.cycles_per_s / capture.pace - (time.monotonic() - began_s)
+            time.sleep(min(max(ahead_s, 0.0), MAX_NAP_S))
         was_cancelled = was_cancelled or (cancelled is not None and cancelled())
         return was_cancelled
 
@@ -121,7 +141,7 @@ def run(capture: Capture, path: Path | str, progress: Callable[[float], None] | 
     with Watchdog(lambda: machine.steps, capture.patience_s), \
             KevFile(path, machine.target, started, capture.attributes, capture.limit_bytes, stream) as file:
         machine.run(begin + cycles(lead_in_ns), ask)
-        logger = Logger(kernel, capture.options, file, say or (lambda _level, _text: None))
+        logger = Logger(kernel, options, file, say or (lambda _level, _text: None))
         if capture.control is not None:
             kernel.spawn("usr/bin/control", capture.control, priority=SET_UP_PRIORITY - 1)
         share = (lambda now: progress(min(1.0, (now - begin) / max(1, end - begin)))) if progress is not None else None
@@ -151,7 +171,12 @@ def _finish(kernel: Kernel, logger: Logger) -> None:
         return
     machine.is_stopped = False
     logger.stop()
-    machine.run(machine.now + machine.target.cycles(int(GRACE_S * NS_PER_S)))
+    machine.run(machine.now + machine.target.cycles(SHORT_GRACE_NS))
+    if not logger.is_done:
+        for source in machine.sources.values():       # a device gone wild must not keep the logger from its end
+            source.is_silent = source.is_silent or not source.is_clock
+            source.gap_ns = source.gap_ns if source.is_clock else lambda: None
+        machine.run(machine.now + machine.target.cycles(int(GRACE_S * NS_PER_S)))
     if not logger.is_done:
         logger.report.errors.append(f"the logger did not end within {GRACE_S:g} simulated seconds: higher priorities "
                                     "leave it no CPU; what it had not written is lost")

@@ -1,9 +1,8 @@
-"""Where full kernel buffers go when no simulated logger takes them: straight into memory or a file."""
+"""Where full kernel buffers go when no simulated logger takes them: straight into memory."""
 
 from __future__ import annotations
 
 from array import array
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +26,3 @@ class MemorySink:
     def slots(self) -> NDArray[np.uint32]:
         """Return everything so far, shape (n, 4), uint32 in host order."""
         return np.array(self._words, dtype=np.uint32).reshape(-1, 4)
-
-
-def free_space_name(path: Path) -> str:
-    """Return how a path is named in messages."""
-    return path.name or str(path)

@@ -13,7 +13,8 @@ from satview.capture.classes import unsupported
 from satview.capture.dump import dump_state
 from satview.capture.emit import Emitter
 from satview.capture.settings import ON, EventData, Hook
-from satview.capture.sim.errors import Errno, QnxError
+from satview.capture.sim.errors import Errno, QnxError, WorkloadError
+from satview.capture.sim.machine import place_of
 from satview.events import constants, rows, wire
 from satview.events.spec import Release
 from satview.events.wire import WireClass
@@ -146,10 +147,16 @@ class TraceControl:
         if not callable(function) or not isinstance(data, EventData):
             raise QnxError(Errno.EFAULT, "a handler is a callable and an EventData")
 
+        pid = self._caller[1]
+
         def guarded(event_data: EventData) -> int:
             self._in_handler = True
             try:
                 return int(function(event_data))
+            except Exception as error:  # noqa: BLE001  -- the handler's fault; an event that nobody judged passes
+                self.machine.faults.append(WorkloadError(f"of process {pid}", place_of(error),
+                                                         f"event handler raised {type(error).__name__}: {error}"))
+                return 1
             finally:
                 self._in_handler = False
 
@@ -232,15 +239,14 @@ class TraceControl:
     # Inserting events
 
     def _insert_raw(self, head: int, stamp: int, data0: int, data1: int) -> None:
+        time = self.machine.stamp()
         buffers = self.emitter.buffers
         if buffers is None or not self.emitter.is_tracing:
             return
         cpu = head >> wire.CPU_SHIFT & wire.CPU_MASK
         if cpu >= self.machine.target.cpus:
             raise QnxError(Errno.EINVAL, f"CPU {cpu}")
-        time = self.machine.stamp()
         if head >> wire.STRUCT_SHIFT:
-            time = time & ~_LOW | stamp & _LOW
             buffers.put_slot(cpu, (head & _LOW, stamp & _LOW, data0 & _LOW, data1 & _LOW), self.machine.now)
         else:
             self.emitter.put(cpu, head & wire.CODE_MASK, time, (data0, data1))
@@ -250,9 +256,9 @@ class TraceControl:
 
     def _insert_class(self, cls: int, event: int, words: Sequence[int]) -> None:
         event &= wire.EVENT_MASK
+        time = self.machine.stamp()
         if not self.emitter.settings.on[wire.code(WireClass.USER, event)] & ON:
             return
-        time = self.machine.stamp()
         if cls == WireClass.USER:
             self.machine.history.mark(time, event)
         self.emitter.put(self._caller[0], wire.code(cls, event), time, list(words))

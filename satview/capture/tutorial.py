@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from satview.capture.logger import LoggerOptions
+from satview.capture.logger_options import LoggerOptions
 from satview.capture.run import Capture, CaptureResult, run
 from satview.capture.sim.threads import Body
 from satview.events.spec import Release
@@ -24,6 +24,6 @@ def run_tutorial(main: Body, path: Path | str, cpus: int = 1, sys_release: str =
         sys_release: Of the target; the guide's listings come from 6.1.0 and 6.2.1.
         seed: Of everything that varies.
     """
-    return run(Capture("small-system", seed, cpus, sys_release, Release.QNX_6, DURATION_MS * MS,
-                       LoggerOptions(iterations=1, is_daemon=True), main, lead_in_ns=50 * MS,
+    return run(Capture("small-system", seed, cpus, Release.QNX_6, DURATION_MS * MS,
+                       LoggerOptions(iterations=1, is_daemon=True), main, lead_in_ns=50 * MS, sys_release=sys_release,
                        attributes=[("TRACELOGGER_ARGS", "tracelogger -n 1 -d1")]), path)

@@ -43,7 +43,8 @@ def run(args: argparse.Namespace) -> int:
 def facts(trace: Trace) -> dict[str, Any]:
     """Return everything `info` tells as plain values.
 
-    Times are nanoseconds from the first event; `release` is the key of the tables used, `sys_release` what the header says.
+    Times are nanoseconds from the first event; `release` is the key of the tables used, `sys_release`
+    what the header says.
     """
     system, window, buffers = trace.system, trace.window, trace.buffers
     return {

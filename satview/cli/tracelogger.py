@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from satview.base.errors import SatviewError, UsageError
-from satview.capture import control
-from satview.capture.logger import LoggerOptions
+from satview.capture import control, tiles
+from satview.capture.logger_options import LoggerOptions
 from satview.capture.run import NS_PER_S, Capture, CaptureResult
 from satview.capture.run import run as run_capture
 from satview.capture.workloads import registry
 from satview.events.spec import Release
+from satview.filters.handlers import Handlers
+from satview.filters.text import read_rule_text
 
 DEFAULT_FILE = "tracebuffer.kev"
 DEFAULT_WORKLOAD = "automotive"
@@ -80,7 +82,13 @@ def _add_target_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--release", choices=RELEASES, default=Release.QNX_7.value, help="release of the target (7.x)")
     group.add_argument("--duration", metavar="sec", type=float, default=0,
                        help="simulated seconds until the signal comes that ends a continuous or ring capture")
+    group.add_argument("--events", metavar="N", type=int, default=0,
+                       help="write N events (up to 10^8 and beyond) by repeating a simulated stretch of the workload")
     group.add_argument("--control", metavar="FILE.py", help="control program: main() yields TraceEvent() calls")
+    group.add_argument("--rules", metavar="FILE.satrules", help="log what these rules let pass, instead of all classes")
+    group.add_argument("--allow-code", action="store_true", help="let the rules call Python functions")
+    group.add_argument("--pace", metavar="X", type=float, default=0,
+                       help="simulated seconds per real second, to watch the file grow; 0 = as fast as possible")
     group.add_argument("--no-flush", action="store_true",
                        help="leave the partly filled last buffer in the kernel, as tracelogger does in linear mode")
     group.add_argument("--disk", metavar="ms", type=float, default=0.15,
@@ -111,6 +119,8 @@ def _capture(args: argparse.Namespace) -> int:
         if level <= args.verbose:
             print(f"tracelogger: {text}", file=console if level else sys.stderr)
 
+    if args.events:
+        return _write_tiles(args, say)
     limit = _size(args.size)
     for note in _notes(args, limit):
         say(0, note)
@@ -118,12 +128,33 @@ def _capture(args: argparse.Namespace) -> int:
     path = Path("stdout" if to_stdout else args.file)
     capture = Capture(
         args.workload, args.seed, args.cpus, Release(args.release), int(args.duration * NS_PER_S), _options(args),
-        control=control.load(args.control) if args.control else None, attributes=_attributes(args), limit_bytes=limit)
+        control=control.load(args.control) if args.control else None, attributes=_attributes(args), limit_bytes=limit,
+        pace=args.pace, **_rules(args))
     say(1, f"creating {path.name}" + (f", at most {limit} bytes" if limit else ""))
     with _signals() as caught:
         result = run_capture(capture, path, cancelled=lambda: bool(caught), say=say,
                          stream=sys.stdout.buffer if to_stdout else None)
     return _report(result, say)
+
+
+def _rules(args: argparse.Namespace) -> dict[str, Any]:
+    if args.rules is None:
+        return {}
+    folder = Path(args.rules).resolve().parent
+    return {"rules_text": read_rule_text(args.rules),
+            "load_function": Handlers(lambda _path: args.allow_code, Release(args.release), folder)}
+
+
+def _write_tiles(args: argparse.Namespace, say: Callable[[int, str], None]) -> int:
+    """Write a very long trace."""
+    if args.file == "-":
+        raise UsageError("--events needs a file")
+    say(1, "simulating one turn of the time stamp")
+    tile = tiles.make_tile(args.workload, args.seed, args.cpus, Release(args.release), args.wide)
+    with _signals() as caught:
+        written = tiles.write_tiles(args.file, args.events, tile, cancelled=lambda: bool(caught))
+    say(1, f"{written} events written")
+    return 0
 
 
 def _options(args: argparse.Namespace) -> LoggerOptions:
@@ -134,7 +165,7 @@ def _options(args: argparse.Namespace) -> LoggerOptions:
             raise UsageError(f"{what} {number}: 1 to 4096 buffers")
     if bad := [n for n in args.without if n not in _FILTERS]:
         raise UsageError(f"-F {bad[0]}: filters are {', '.join(f'{n} {what}' for n, what in _FILTERS.items())}")
-    if args.seconds < 0 or args.flush < 0 or args.disk < 0 or args.duration < 0:
+    if args.seconds < 0 or args.flush < 0 or args.disk < 0 or args.duration < 0 or args.pace < 0:
         raise UsageError("a time is negative")
     unlimited = args.continuous or args.ring or (args.seconds and args.iterations is None)
     iterations = 0 if unlimited else 32 if args.iterations is None else args.iterations

@@ -12,11 +12,9 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.events import arguments, naming, rows, states, wire
+from satview.events import arguments, naming, rows, states, unixware, wire
 from satview.events.spec import ClassSpec, EventSpec, Release
 from satview.events.wire import WireClass
-
-_UNIXWARE_NAMES: dict[int, naming.Name] = {}
 
 
 class Catalogue:
@@ -32,8 +30,9 @@ class Catalogue:
 
     def __init__(self, release: Release) -> None:
         self.release = release
-        self._names = _UNIXWARE_NAMES if release == Release.UNIXWARE else naming.names(release)
-        self.classes: tuple[ClassSpec, ...] = (
+        is_unixware = release == Release.UNIXWARE
+        self._names = unixware.names() if is_unixware else naming.names(release)
+        self.classes: tuple[ClassSpec, ...] = unixware.classes() if is_unixware else (
             *naming.printed_classes(), *(naming.undefined_class(number) for number in naming.UNDEFINED_CLASSES))
         self.class_index_of_code = self._class_indices()
         self.state_value_of_code = self._state_values()
@@ -56,6 +55,8 @@ class Catalogue:
     def name(self, code: int) -> str:
         """Return the name of a code without reading any argument list."""
         known = self._names.get(code)
+        if known is None and self.release == Release.UNIXWARE:
+            return unixware.unnamed(code)
         return known.name if known else naming.unnamed(code, self.release)
 
     def class_name(self, code: int) -> str:
@@ -95,6 +96,8 @@ class Catalogue:
         return _errno().get(number)
 
     def _class_indices(self) -> NDArray[np.uint8]:
+        if self.release == Release.UNIXWARE:
+            return unixware.class_indices()
         row = {spec.name: index for index, spec in enumerate(self.classes)}
         table = np.zeros(wire.CODE_COUNT, dtype=np.uint8)
         for number in range(wire.CLASS_MASK + 1):
@@ -110,6 +113,8 @@ class Catalogue:
         return table
 
     def _state_values(self) -> NDArray[np.uint8]:
+        if self.release == Release.UNIXWARE:
+            return unixware.state_values()
         table = np.full(wire.CODE_COUNT, states.NOT_A_STATE, dtype=np.uint8)
         for code, known in self._names.items():
             if known.class_name == "THREAD" and known.key in states.STATE_BY_NAME:
@@ -119,6 +124,8 @@ class Catalogue:
 
     def _make_spec(self, code: int) -> EventSpec:
         known = self._names.get(code)
+        if self.release == Release.UNIXWARE:
+            return unixware.spec(code, self.class_name(code))
         if known is None:
             return EventSpec(code, self.class_name(code), naming.unnamed(code, self.release), is_known=False)
         fast, wide = arguments.lists_of(known, self.release)
@@ -143,7 +150,7 @@ class Catalogue:
             names |= {short, short.removeprefix("SYS_").removeprefix("COMM_")}
         if known.is_64bit:   # a name without `_64` finds both forms, as it does for kernel calls
             names |= {name.removesuffix("_64") for name in names}
-        return {text for name in names if name for text in (name, f"{known.class_name}/{name}")}
+        return {text.upper() for name in names if name for text in (name, f"{known.class_name}/{name}")}
 
 
 @cache

@@ -101,7 +101,9 @@ def class_column(spec: EventSpec, style: Style) -> str:
 
 def event_column(spec: EventSpec, style: Style) -> str:
     """Return the event as it is printed."""
-    name = (spec.label if style.is_old or spec.class_name in ("SYSTEM", "QVM") else "") or spec.name
+    # Where the 7.x guide labels a kernel call unlike its name, the real listing has the name.
+    has_label = style.release == Release.QNX_6 or spec.class_name in ("SYSTEM", "QVM")
+    name = (spec.label if has_label else "") or spec.name
     if spec.class_name in ("KER_CALL", "KER_EXIT"):
         name = f"{name}/{wire.event_of(spec.code) & 0x7F:02d}"
     if spec.class_name == "VTHREAD" and name not in ("VTHCREATE", "VTHDESTROY"):

@@ -32,6 +32,7 @@ from satview.events.wire import (
 from satview.export.subset_opening import Opening, opening_state
 from satview.export.subset_slots import write_slots
 from satview.filters.evaluate import chunks
+from satview.filters.facts import state_rows
 from satview.filters.presets import rows_of_codes
 from satview.formats.kev.writer import write_start
 from satview.store.trace import Trace
@@ -156,9 +157,8 @@ def _switches_needed(trace: Trace, keep: Bools, rows: slice) -> NDArray[np.uint3
 
 def _first_states(trace: Trace, rows: slice) -> NDArray[np.uint32]:
     """Return each thread's first state event in the window."""
-    states = trace.states.event
+    states, threads = state_rows(trace)
     inside = (states >= rows.start) & (states < rows.stop)
-    threads = np.repeat(np.arange(len(trace.threads)), np.diff(trace.states.start))
     _, first = np.unique(threads[inside], return_index=True)
     return states[inside][first]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,12 +17,12 @@ from satview.events.wire import (
     THREAD_DESTROY,
     THREAD_RUNNING,
 )
+from satview.filters.facts import state_rows
 from satview.filters.presets import rows_of_codes
 from satview.formats.kev.writer import SlotWriter
 from satview.store.trace import Trace
 
 _NAME_BYTES = 126  # as far as the kernel writes names
-_Note = Callable[[int, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +63,7 @@ class Opening:
 
 def state_before(trace: Trace, row: int) -> NDArray[np.int64]:
     """Return each thread's last state event before a row, int64 (threads,); -1 = it had none yet."""
-    events, starts = trace.states.event, trace.states.start
-    owner = np.repeat(np.arange(len(trace.threads)), np.diff(starts))
+    events, owner = state_rows(trace)
     last = np.full(len(trace.threads), -1, np.int64)
     earlier = events < row
     # Rows ascend within a thread, so the last assignment of each thread is its latest event.
@@ -76,32 +75,34 @@ def opening_state(trace: Trace, row: int) -> Opening:
     """Return the state of all processes and threads just before an event, in the order of START's dump.
 
     Per process its creation and name; per thread its creation, the event of its state, and its name. A RUNNING event
-    carries the CPU the thread runs on, all others CPU 0.
+    carries the CPU the thread runs on, all others CPU 0. Where a CPU was last given to a thread that has left RUNNING
+    since, both events follow, for events of that CPU still belong to it.
     """
     last = state_before(trace, row)
-    dead = _gone(trace, row, last)
-    alive = np.flatnonzero((last >= 0) & ~dead)
-    writer = SlotWriter(trace.byte_order)
-    code: list[int] = []
-    cpu: list[int] = []
-    sizes: list[int] = []
-
-    def note(event_code: int, on_cpu: int, before: int) -> None:
-        code.append(event_code)
-        cpu.append(on_cpu)
-        sizes.append(len(writer) - before)
-
+    alive = np.flatnonzero((last >= 0) & ~_gone(trace, row, last))
+    dump = _Dump(trace)
     for process in _processes(trace, row, alive):
-        _process(trace, process, writer, note)
+        dump.process(process)
         for thread in alive[trace.threads.process[alive] == process].tolist():
-            _thread(trace, thread, int(last[thread]), writer, note)
-    n = len(code)
+            dump.thread(thread, int(last[thread]))
+    wanted = _last_switches(trace, row)
+    if any(dump.owners.get(cpu) != int(trace.events.thread[switch]) for cpu, switch in wanted.items()):
+        threads = trace.events.thread[list(wanted.values())]
+        running = last[alive][trace.events.code[last[alive]] == THREAD_RUNNING]
+        rows = np.unique(np.concatenate((np.array(list(wanted.values())), last[threads], running)))
+        # In the order in which they happened, so that the last one of each CPU and of each thread counts again.
+        for event in rows[np.argsort(trace.events.slot[rows], kind="stable")].tolist():
+            dump.state(event)
     first = int(trace.events.time_cycles[row]) if row < len(trace.events) else trace.window.end
-    # Time cannot go below 0; then several share the moment, which a reader bears.
-    times = np.maximum(np.arange(first - n, first, dtype=np.int64), 0)
-    slots = writer.slots()
-    slots[:, 1] = np.repeat(times, sizes).astype(np.uint64) & np.uint64(0xFFFFFFFF)
-    return Opening(times, np.array(code, np.uint16), np.array(cpu, np.uint8), np.array(sizes, np.int64), slots, alive)
+    return dump.opening(first, alive)
+
+
+def _last_switches(trace: Trace, row: int) -> dict[int, int]:
+    """Return, per CPU, the RUNNING event that came last in the file before a row."""
+    running = rows_of_codes(trace, THREAD_RUNNING)
+    running = running[running < row]
+    running = running[np.argsort(trace.events.slot[running], kind="stable")]
+    return dict(zip(trace.events.cpu[running].tolist(), running.tolist(), strict=True))
 
 
 def _gone(trace: Trace, row: int, last: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -128,29 +129,71 @@ def _processes(trace: Trace, row: int, alive: NDArray[np.int64]) -> list[int]:
     return np.flatnonzero(exists).tolist()
 
 
-def _process(trace: Trace, process: int, writer: SlotWriter, note: _Note) -> None:
-    before = len(writer)
-    parent, pid = int(trace.processes.parent_pid[process]), int(trace.processes.pid[process])
-    name = trace.processes.names[process].encode("utf-8", "replace")[:_NAME_BYTES]
-    if name:
-        writer.text_event(PROC_CREATE_NAME, 0, 0, (max(parent, 0), pid), name)
-    else:
-        writer.event(PROC_CREATE, 0, 0, (max(parent, 0), pid))
-    note(PROC_CREATE_NAME if name else PROC_CREATE, 0, before)
+class _Dump:
+    """The events of a dump as they are made.
 
+    Attributes:
+        owners: Per CPU the thread that its last RUNNING event named.
+    """
 
-def _thread(trace: Trace, thread: int, state_row: int, writer: SlotWriter, note: _Note) -> None:
-    pid, tid = int(trace.threads.pid[thread]), int(trace.threads.tid[thread])
-    before = len(writer)
-    writer.event(THREAD_CREATE, 0, 0, (pid, tid))
-    note(THREAD_CREATE, 0, before)
-    state_code = int(trace.events.code[state_row])
-    cpu = int(trace.events.cpu[state_row]) if state_code == THREAD_RUNNING else 0
-    before = len(writer)
-    writer.event(state_code, cpu, 0, trace.payloads.words(state_row).tolist())
-    note(state_code, cpu, before)
-    name = trace.threads.names[thread].encode("utf-8", "replace")[:_NAME_BYTES]
-    if name:
-        before = len(writer)
-        writer.text_event(PROC_THREAD_NAME, 0, 0, (pid, tid), name)
-        note(PROC_THREAD_NAME, 0, before)
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+        self._writer = SlotWriter(trace.byte_order)
+        self._code: list[int] = []
+        self._cpu: list[int] = []
+        self._sizes: list[int] = []
+        self.owners: dict[int, int] = {}
+
+    def _event(self, code: int, cpu: int, words: Sequence[int], text: bytes | None = None) -> None:
+        before = len(self._writer)
+        if text is None:
+            self._writer.event(code, cpu, 0, words)
+        else:
+            self._writer.text_event(code, cpu, 0, words, text)
+        self._code.append(code)
+        self._cpu.append(cpu)
+        self._sizes.append(len(self._writer) - before)
+
+    def process(self, process: int) -> None:
+        """Add the creation of a process."""
+        table = self._trace.processes
+        ids = max(int(table.parent_pid[process]), 0), int(table.pid[process])
+        name = table.names[process].encode("utf-8", "replace")[:_NAME_BYTES]
+        if name:
+            self._event(PROC_CREATE_NAME, 0, ids, name)
+        else:
+            self._event(PROC_CREATE, 0, ids)
+
+    def thread(self, thread: int, state_row: int) -> None:
+        """Add the creation, the state and the name of a thread."""
+        table = self._trace.threads
+        ids = int(table.pid[thread]), int(table.tid[thread])
+        self._event(THREAD_CREATE, 0, ids)
+        self.state(state_row)
+        name = table.names[thread].encode("utf-8", "replace")[:_NAME_BYTES]
+        if name:
+            self._event(PROC_THREAD_NAME, 0, ids, name)
+
+    def state(self, row: int) -> None:
+        """Add a state event of the trace again."""
+        code = int(self._trace.events.code[row])
+        cpu = int(self._trace.events.cpu[row]) if code == THREAD_RUNNING else 0
+        if code == THREAD_RUNNING:
+            self.owners[cpu] = int(self._trace.events.thread[row])
+        self._event(code, cpu, self._trace.payloads.words(row).tolist())
+
+    def opening(self, first_cycles: int, threads: NDArray[np.int64]) -> Opening:
+        """Return the dump, timed to end just before a moment."""
+        n = len(self._code)
+        # Time cannot go below 0; then several share the moment, which a reader bears.
+        times = np.maximum(np.arange(first_cycles - n, first_cycles, dtype=np.int64), 0)
+        slots = self._writer.slots()
+        slots[:, 1] = np.repeat(times, self._sizes).astype(np.uint64) & np.uint64(0xFFFFFFFF)
+        return Opening(
+            times,
+            np.array(self._code, np.uint16),
+            np.array(self._cpu, np.uint8),
+            np.array(self._sizes, np.int64),
+            slots,
+            threads,
+        )

@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.events.spec import Release
 from satview.events.wire import CODE_COUNT, KER_64BIT, WireClass
 from satview.filters.facts import Facts
 from satview.filters.forms import LAST_ERRNO, MINUS_ONE, Place, is_exit, place_of, text_of, text_place
@@ -45,6 +46,13 @@ def thread_texts(name: str, trace: Trace, test: Callable[[str], bool]) -> Bools:
         [bool(text) and (test(text) or test(text.rsplit("/", 1)[-1])) for text in trace.processes.names], np.bool_
     )
     return passes[trace.threads.process]
+
+
+def codes_with(name: str, release: Release) -> Bools:
+    """Return which codes have an argument of a name in one of their forms, bool (32768,)."""
+    table = np.zeros(CODE_COUNT, np.bool_)
+    table[list(argument_names(release).get(name, ()))] = True
+    return table
 
 
 class RowColumns:
@@ -126,8 +134,9 @@ class RowColumns:
         for at, place in self._places(name):
             if place is not None and place.words:
                 values[at], known[at] = self._gathered(self.index[at], place), True
-        if EXITS[self.code].any():
-            known &= ~np.asarray(self.errors()[1])
+        exits = np.flatnonzero(known & EXITS.take(self.code))
+        if len(exits):
+            known[exits] &= ~self._errors_of(self.index[exits], self.code[exits])[1]
         return values, known
 
     def _gathered(self, rows: NDArray[np.integer], place: Place) -> NDArray[np.int64]:
@@ -143,7 +152,7 @@ class RowColumns:
         """Return positions grouped by where an argument (None: the event's text) stands in the payload."""
         release = self.trace.release
         groups: dict[Place | None, list[NDArray[np.intp]]] = {}
-        at = np.arange(len(self.code)) if name is None else np.flatnonzero(self._has_argument(name)[self.code])
+        at = np.arange(len(self.code)) if name is None else np.flatnonzero(codes_with(name, release).take(self.code))
         counts = np.minimum(self.trace.payloads.word_counts(self.index[at]), (1 << _COUNT_SHIFT) - 1)
         keys = self.code[at].astype(np.int64) << _COUNT_SHIFT | counts
         # Sorting by key puts equal layouts side by side; there are few of them.
@@ -157,11 +166,6 @@ class RowColumns:
             place = text_place(release, code, count) if name is None else place_of(release, code, count, name)
             groups.setdefault(place, []).append(at[order[start:end]])
         return [(np.sort(np.concatenate(parts)), place) for place, parts in groups.items()]
-
-    def _has_argument(self, name: str) -> Bools:
-        table = np.zeros(CODE_COUNT, np.bool_)
-        table[list(argument_names(self.trace.release).get(name, ()))] = True
-        return table
 
     def texts(self, name: str | None, test: Callable[[str], bool]) -> Bools:
         """Return for which events a text argument (None: the event's text) passes a test.
@@ -177,8 +181,9 @@ class RowColumns:
             for kind in np.unique(counts * 2 + is_user).tolist():
                 chosen = at[counts * 2 + is_user == kind]
                 passes[chosen] = self._text_test(self.index[chosen], place, kind // 2, bool(kind & 1), test)
-        if name is not None and EXITS[self.code].any():
-            passes &= ~np.asarray(self.errors()[1])
+        exits = np.flatnonzero(passes & EXITS.take(self.code)) if name is not None else ()
+        if len(exits):
+            passes[exits] &= ~self._errors_of(self.index[exits], self.code[exits])[1]
         return passes
 
     def _text_test(

@@ -7,16 +7,17 @@ and only what is left is worked out for the events that remain.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from satview.events.wire import CODE_COUNT
-from satview.filters.columns import Known, RowColumns, Values, codes_column, thread_texts, threads_column
+from satview.filters.columns import Known, RowColumns, Values, codes_column, codes_with, thread_texts, threads_column
 from satview.filters.facts import Facts
-from satview.filters.mask import Bools, Rows
+from satview.filters.mask import Bools, Rows, TableTest
 from satview.filters.scalar import calculated, called, wrapped
 from satview.filters.semantics import CodeTest
 from satview.filters.syntax import (
@@ -66,16 +67,30 @@ class Condition(ABC):
     def of(self, rows: Rows) -> Bools:
         """Return for which events it holds; the array is the caller's to change."""
 
+    def constant(self, rows: Rows) -> bool | None:  # noqa: ARG002  -- for those that can tell
+        """Return the answer if it is the same for all of them and known without a look; else None."""
+        return None
+
 
 class CodeTable(Condition):
     """A condition on class and event alone."""
 
     def __init__(self, trace: Trace, table: Bools) -> None:
         self._code, self.table = trace.events.code, table
+        self._occurs = trace.code_counts > 0
+
+    @cached_property
+    def test(self) -> TableTest:
+        """The table in its cheapest form; made when all tables that go together are joined."""
+        return TableTest(self.table, self._occurs)
+
+    def constant(self, rows: Rows) -> bool | None:  # noqa: ARG002  -- the same for all rows
+        """See `Condition.constant`."""
+        return True if self.test.is_true else False if self.test.is_false else None
 
     def of(self, rows: Rows) -> Bools:
         """See `Condition.of`."""
-        return np.asarray(self.table[self._code[rows]])
+        return self.test.of(self._code[rows])
 
 
 class ThreadTable(Condition):
@@ -86,9 +101,18 @@ class ThreadTable(Condition):
     def __init__(self, trace: Trace, table: Bools) -> None:
         self._thread, self.table = trace.events.thread, table
 
+    @cached_property
+    def test(self) -> TableTest:
+        """The table in its cheapest form."""
+        return TableTest(self.table)
+
+    def constant(self, rows: Rows) -> bool | None:  # noqa: ARG002  -- the same for all rows
+        """See `Condition.constant`."""
+        return True if self.test.is_true else False if self.test.is_false else None
+
     def of(self, rows: Rows) -> Bools:
         """See `Condition.of`."""
-        return np.asarray(self.table[self._thread[rows]])
+        return self.test.of(self._thread[rows])
 
 
 class TimeRange(Condition):
@@ -96,6 +120,14 @@ class TimeRange(Condition):
 
     def __init__(self, first: int, last: int, is_inside: bool) -> None:
         self._first, self._last, self._is_inside = first, last, is_inside
+
+    def constant(self, rows: Rows) -> bool | None:
+        """See `Condition.constant`."""
+        if not isinstance(rows, slice):
+            return None
+        if self._first <= rows.start and rows.stop <= self._last:
+            return self._is_inside
+        return not self._is_inside if rows.stop <= self._first or rows.start >= self._last else None
 
     def of(self, rows: Rows) -> Bools:
         """See `Condition.of`."""
@@ -132,20 +164,33 @@ class Inverse(Condition):
 
 
 class Joined(Condition):
-    """All of some conditions, or any; costly ones see only the rows that the cheap ones leave open."""
+    """All of some conditions, or any; costly ones see only the rows that the cheap ones leave open.
+
+    Attributes:
+        parts: The conditions, cheap ones first.
+        needs_all: Whether all of them must hold, or one is enough.
+    """
 
     def __init__(self, parts: list[Condition], needs_all: bool) -> None:
-        self._parts, self._needs_all = sorted(parts, key=lambda part: part.cost), needs_all
+        self.parts, self.needs_all = sorted(parts, key=lambda part: part.cost), needs_all
         self.cost = max(part.cost for part in parts)
 
     def of(self, rows: Rows) -> Bools:
         """See `Condition.of`."""
-        answer = self._parts[0].of(rows)
-        for part in self._parts[1:]:
+        answer: Bools | None = None
+        for part in self.parts:
+            known = part.constant(rows)
+            if known is not None:
+                if known is not self.needs_all:
+                    return np.full(count_of(rows), known)
+                continue
+            if answer is None:
+                answer = part.of(rows)
+                continue
             if part.cost <= _CHEAP:
                 self._merge(answer, part.of(rows))
                 continue
-            open_ = np.flatnonzero(answer if self._needs_all else ~answer)
+            open_ = np.flatnonzero(answer if self.needs_all else ~answer)
             if not len(open_):
                 break
             if len(open_) < _SPARSE * len(answer):
@@ -153,10 +198,15 @@ class Joined(Condition):
                 answer[open_] = part.of(picked)
             else:
                 self._merge(answer, part.of(rows))
-        return answer
+        return np.full(count_of(rows), self.needs_all) if answer is None else answer
 
     def _merge(self, answer: Bools, other: Bools) -> None:
-        (np.logical_and if self._needs_all else np.logical_or)(answer, other, out=answer)
+        (np.logical_and if self.needs_all else np.logical_or)(answer, other, out=answer)
+
+
+def count_of(rows: Rows) -> int:
+    """Return how many rows there are."""
+    return rows.stop - rows.start if isinstance(rows, slice) else len(rows)
 
 
 def compile_expression(node: Node, trace: Trace, facts: Facts) -> Condition:
@@ -193,14 +243,20 @@ class _Compiler:
             and isinstance(node.right, Number)
         ):
             return self.time_range(node.sign, wrapped(node.right.value))
-        return RowTest(self.trace, self.facts, node, cost_of(node))
+        test = RowTest(self.trace, self.facts, node, cost_of(node))
+        needed_by = arguments_of(node)
+        if not needed_by:
+            return test
+        # Without the argument the comparison is false, so only events that have it need a look.
+        tables = [codes_with(name, self.trace.release) for name in needed_by]
+        return Joined([CodeTable(self.trace, np.logical_and.reduce(tables)), test], needs_all=True)
 
     def joined(self, node: And | Or) -> Condition:
         """Join parts; all tables over codes become one table, and all over threads one."""
         parts: list[Condition] = []
         merge = np.logical_and if isinstance(node, And) else np.logical_or
         tables: dict[type, CodeTable | ThreadTable] = {}
-        for part in map(self.condition, node.parts):
+        for part in self.flat(node):
             if isinstance(part, CodeTable | ThreadTable):
                 known = tables.setdefault(type(part), part)
                 known.table = merge(known.table, part.table)
@@ -208,6 +264,14 @@ class _Compiler:
                     continue
             parts.append(part)
         return parts[0] if len(parts) == 1 else Joined(parts, isinstance(node, And))
+
+    def flat(self, node: And | Or) -> Iterator[Condition]:
+        """Yield the compiled parts; parts joined in the same way are taken apart, so that their tables join too."""
+        for part in map(self.condition, node.parts):
+            if isinstance(part, Joined) and part.needs_all is isinstance(node, And):
+                yield from part.parts
+            else:
+                yield part
 
     def time_range(self, sign: str, value_ns: int) -> Condition:
         first, after = self.row_at(value_ns), self.row_at(value_ns + 1)
@@ -240,6 +304,14 @@ def domains(node: Node) -> set[Domain]:
     if isinstance(node, Word | Argument):
         return {Domain.ROW}
     return {domain for part in children(node) for domain in domains(part)}
+
+
+def arguments_of(node: Node) -> set[str]:
+    """Return the arguments without which a comparison is false; those of a list are alternatives and do not count."""
+    if isinstance(node, Argument):
+        return {node.name}
+    parts = (node.value,) if isinstance(node, In) else children(node)
+    return {name for part in parts for name in arguments_of(part)}
 
 
 def cost_of(node: Node) -> int:
@@ -279,7 +351,8 @@ class _Test:
             assert FIELDS[node.name].kind is FieldKind.FLAG
             assert self.columns is not None
             return np.asarray(self.columns.errors()[1])
-        return np.broadcast_to(self.numbers(node), count).copy()
+        answer = self.numbers(node)
+        return answer if isinstance(answer, np.ndarray) and answer.shape == (count,) else np.full(count, answer)
 
     def numbers(self, node: Node) -> Bools | bool:
         """Compare numbers; what is not known makes the comparison false."""

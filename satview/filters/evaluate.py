@@ -56,10 +56,11 @@ def event_mask(events: EventTable, mask: EventMask, cancelled: Callable[[], bool
         Cancelled: `cancelled()` said so.
     """
     passes = np.empty(len(events), np.bool_)
+    test = mask.test(events)
     for part in chunks(len(events)):
         if cancelled is not None and cancelled():
             raise Cancelled("the filter was stopped")
-        passes[part] = mask.of(events, part)
+        passes[part] = test(part)
     return passes
 
 
@@ -70,17 +71,24 @@ def rows(events: EventTable, mask: EventMask, cancelled: Callable[[], bool] | No
         Cancelled: `cancelled()` said so.
     """
     found = []
+    test = mask.test(events)
     for part in chunks(len(events)):
         if cancelled is not None and cancelled():
             raise Cancelled("the filter was stopped")
-        found.append((np.flatnonzero(mask.of(events, part)) + part.start).astype(np.uint32))
+        found.append(_numbered(np.flatnonzero(test(part)), part.start))
     return np.concatenate(found) if found else np.empty(0, np.uint32)
 
 
 def rows_of(passes: Bools) -> NDArray[np.uint32]:
     """Return the rows of a mask, ascending, without the 8-byte row numbers of the whole trace in between."""
-    found = [(np.flatnonzero(passes[part]) + part.start).astype(np.uint32) for part in chunks(len(passes))]
+    found = [_numbered(np.flatnonzero(passes[part]), part.start) for part in chunks(len(passes))]
     return np.concatenate(found) if found else np.empty(0, np.uint32)
+
+
+def _numbered(positions: NDArray[np.intp], start: int) -> NDArray[np.uint32]:
+    found = positions.astype(np.uint32)
+    found += np.uint32(start)
+    return found
 
 
 def ruleset_mask(

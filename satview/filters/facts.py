@@ -9,6 +9,7 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.events.states import NOT_A_STATE
 from satview.events.wire import CLASS_SHIFT, EVENT_MASK, WireClass
 from satview.filters.event_facts import EventFacts
 from satview.store.trace import Trace
@@ -118,6 +119,8 @@ class TraceFacts:
         following = np.append(rows[1:], rows[-1])
         ends = states.start[1:][np.diff(states.start) > 0] - 1  # the last state event of every thread
         following[ends] = len(events) - 1
+        is_state = self._trace.catalogue.state_value_of_code[events.code[rows]] != NOT_A_STATE
+        rows, following = rows[is_state], following[is_state]
         order = np.argsort(rows)
         return rows[order], self._duration(rows, following)[order]
 
@@ -132,12 +135,31 @@ class TraceFacts:
         return keys[order], values[order]
 
 
+def state_rows(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+    """Return the rows of all changes of state, grouped by thread and ascending within, and the thread of each."""
+    rows = trace.states.event
+    owner = np.repeat(np.arange(len(trace.threads)), np.diff(trace.states.start))
+    # The index also holds creation and end, which are no states.
+    is_state = trace.catalogue.state_value_of_code[trace.events.code[rows]] != NOT_A_STATE
+    return rows[is_state], owner[is_state]
+
+
 def _looked_up(known: NDArray[np.uint32], values: NDArray[np.int64], rows: _Rows) -> NDArray[np.int64]:
-    """Return the values of some rows, -1 where a row is not in `known` (ascending)."""
-    if not len(known):
-        return np.full(len(rows), UNKNOWN, np.int64)
-    at = np.minimum(np.searchsorted(known, rows), len(known) - 1)
-    return np.where(known[at] == rows, values[at], UNKNOWN)
+    """Return the values of some rows (ascending), -1 where a row is not in `known` (ascending)."""
+    result = np.full(len(rows), UNKNOWN, np.int64)
+    if not len(known) or not len(rows):
+        return result
+    first, last = int(rows[0]), int(rows[-1])
+    span = last - first + 1
+    if span > max(4 * len(rows), _BLOCK) or span < 1:
+        at = np.minimum(np.searchsorted(known, rows), len(known) - 1)
+        return np.where(known[at] == rows, values[at], UNKNOWN)
+    # Rows of one chunk: laying the known values out beside each other is far cheaper than searching for each row.
+    # Keys of another type would make numpy convert the whole column.
+    low, high = known.searchsorted(np.array((first, last + 1), known.dtype))
+    spread = np.full(span, UNKNOWN, np.int64)
+    spread[known[low:high] - np.uint32(first)] = values[low:high]
+    return spread[rows - first]
 
 
 def event_facts(trace: Trace, rows: _Rows, facts: Facts | None = None) -> Iterator[EventFacts]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,7 +20,57 @@ CHUNK_ROWS: Final = 1 << 16  # measured best between 2^16 and 2^17: scratch stay
 Rows = slice | NDArray[np.integer]
 Bools = NDArray[np.bool_]
 
+_MOST_SETTINGS: Final = 4  # different pids and tids up to which each is looked at by itself
 _OFF, _ON, _BY_VECTOR, _BY_OWNER, _BY_PAYLOAD = range(5)
+
+
+_MOST_RUNS: Final = 3  # up to here comparisons beat a look-up in a table: 0.2 against 1 ns per event and run
+
+
+class TableTest:
+    """A table of answers by code or by thread, in the cheapest form for the values that occur.
+
+    Chosen values that stand side by side (a class, one event, the threads of a process) become one or two comparisons;
+    values that never occur count as whatever makes the runs longest.
+
+    Args:
+        table: bool, answer per value.
+        occurs: bool of the same shape, values that the column holds; None = any.
+    """
+
+    def __init__(self, table: Bools, occurs: Bools | None = None) -> None:
+        values = np.arange(len(table)) if occurs is None else np.flatnonzero(occurs)
+        answers = table[values]
+        self.is_true = bool(answers.all())
+        self.is_false = not answers.any()
+        edges = np.flatnonzero(answers[1:] != answers[:-1]) + 1
+        bounds = np.concatenate(([0], edges, [len(values)]))
+        runs = (
+            [(int(values[a]), int(values[b - 1])) for a, b in itertools.pairwise(bounds) if b > a and answers[a]]
+            if len(edges) <= 2 * _MOST_RUNS
+            else None
+        )
+        self._runs = runs if runs is not None and len(runs) <= _MOST_RUNS else None
+        self._table = table
+
+    def of(self, column: NDArray[np.unsignedinteger]) -> Bools:
+        """Return the answers for a column, bool, the caller's to change."""
+        if self.is_true or self.is_false:
+            return np.full(len(column), self.is_true)
+        if self._runs is None:
+            # A take that clips needs no second look at the numbers; none is ever too large.
+            return self._table.take(column, mode="clip")
+        answer = self._in_run(column, *self._runs[0])
+        for run in self._runs[1:]:
+            answer |= self._in_run(column, *run)
+        return answer
+
+    @staticmethod
+    def _in_run(column: NDArray[np.unsignedinteger], low: int, high: int) -> Bools:
+        if low == high:
+            return column == low
+        # Below the run the difference turns over to a large number, so one comparison does.
+        return (column - column.dtype.type(low)) <= column.dtype.type(high - low)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +90,22 @@ class EventMask:
         """Return the mask that every event of a trace passes."""
         return cls(np.ones(CODE_COUNT, np.bool_), np.ones(len(trace.threads), np.bool_))
 
-    def of(self, events: EventTable, rows: Rows) -> Bools:
-        """Return which of some events pass, bool (len(rows),)."""
-        chosen = self.codes[events.code[rows]]
-        if not self.threads.all():
-            chosen &= self.threads[events.thread[rows]]
-        return chosen
+    def test(self, events: EventTable, occurs: Bools | None = None) -> Callable[[Rows], Bools]:
+        """Return a function from rows to which of them pass; made once, used per chunk.
+
+        Args:
+            events: The events.
+            occurs: Codes that occur in them (`trace.code_counts > 0`), which makes some masks cheaper; None = any.
+        """
+        by_code, by_thread = TableTest(self.codes, occurs), TableTest(self.threads)
+
+        def passes(rows: Rows) -> Bools:
+            answer = by_code.of(events.code[rows])
+            if not by_thread.is_true and not by_code.is_false:
+                answer &= by_thread.of(events.thread[rows])
+            return answer
+
+        return passes
 
 
 class StaticMask:
@@ -64,8 +126,10 @@ class StaticMask:
         for code in np.flatnonzero(trace.code_counts).tolist():
             self._add(switches, code, vectors)
         self._vectors = vectors
-        self._is_on = self._kind != _OFF
-        self._is_special = self._kind > _ON
+        occurs = trace.code_counts > 0
+        self._on = TableTest(self._kind != _OFF, occurs)
+        self._is_special = (self._kind == _BY_VECTOR) | (self._kind == _BY_PAYLOAD)
+        self._special_test = TableTest(self._is_special, occurs)
         pid, tid = trace.threads.pid, trace.threads.tid
         self._thread_passes = np.array(
             [
@@ -73,6 +137,12 @@ class StaticMask:
                 for wanted, wanted_tid in self._settings
             ]
         )
+        by_owner = [np.where(self._kind == _BY_OWNER, self._setting == n, False) for n in range(len(self._settings))]
+        self._owned = [
+            (TableTest(codes, occurs), TableTest(self._thread_passes[n]))
+            for n, codes in enumerate(by_owner)
+            if codes.any()
+        ]
 
     def _add(self, switches: Switches, code: int, vectors: dict[int, Bools]) -> None:
         address = switches.address(code)
@@ -101,19 +171,25 @@ class StaticMask:
 
     def of(self, rows: Rows) -> Bools:
         """Return which of some events pass, bool (len(rows),)."""
-        code = self._trace.events.code[rows]
-        passes = self._is_on[code]
-        if not self._is_special.any():
-            return passes
-        special = np.flatnonzero(self._is_special[code])
-        if len(special):
-            at = _absolute(rows, special)
-            passes[special] = self._special(at, code[special])
+        events = self._trace.events
+        code = events.code[rows]
+        passes = self._on.of(code)
+        if len(self._owned) <= _MOST_SETTINGS:
+            for codes, threads in self._owned:
+                concerned = codes.of(code)
+                if concerned.any():
+                    passes &= np.logical_or(~concerned, threads.of(events.thread[rows]))
+        else:
+            passes &= self._thread_passes[self._setting.take(code, mode="clip"), events.thread[rows]]
+        if not self._special_test.is_false:
+            special = np.flatnonzero(self._special_test.of(code))
+            if len(special):
+                passes[special] = self._special(_absolute(rows, special), code[special])
         return passes
 
     def _special(self, rows: NDArray[np.integer], code: NDArray[np.uint16]) -> Bools:
         kind = self._kind[code]
-        passes = self._thread_passes[self._setting[code], self._trace.events.thread[rows]]
+        passes = np.ones(len(rows), np.bool_)
         for chosen, test in ((kind == _BY_VECTOR, self._vector_test), (kind == _BY_PAYLOAD, self._payload_test)):
             if chosen.any():
                 passes[chosen] = test(rows[chosen], code[chosen])

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.events.wire import THREAD_RUNNING, WireClass, code
+from satview.filters.facts import state_rows
 from satview.filters.mask import CHUNK_ROWS, Bools
 from satview.store.trace import Trace
 
@@ -57,7 +58,8 @@ def used_cpu(trace: Trace) -> Bools:
 
 def changed_state(trace: Trace) -> Bools:
     """Return the threads with more than one state in the trace: one alone is what START dumps of everybody."""
-    return _real(np.diff(trace.states.start) > 1)
+    _, owner = state_rows(trace)
+    return _real(np.bincount(owner, minlength=len(trace.threads)) > 1)
 
 
 def did_ipc(trace: Trace) -> Bools:

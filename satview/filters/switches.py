@@ -7,7 +7,6 @@ SEC off, since tracelogger has an option of its own for it (inferred).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -33,6 +32,7 @@ from satview.filters.external import (
     external_of,
     has_event_masks,
 )
+from satview.filters.thread_test import ThreadTest
 
 OK: Final = 0
 EINVAL: Final = 22
@@ -70,19 +70,6 @@ _TESTED_CLASSES: Final = {
     C.COMM: C.COMM,
 }  # SYSTEM is stored, not tested
 _ARRAYS: Final = ("calls", "comm", "system", "user", "interrupts", "interrupt_handlers")
-
-
-@dataclass(slots=True)
-class ThreadTest:
-    """pid and tid per event of one class, int32, 0 = none."""
-
-    pid: NDArray[np.int32]
-    tid: NDArray[np.int32]
-
-    @classmethod
-    def of_size(cls, count: int) -> ThreadTest:
-        """Return a table without any setting."""
-        return cls(np.zeros(count, np.int32), np.zeros(count, np.int32))
 
 
 class Switches:
@@ -368,13 +355,14 @@ class Switches:
     def clr_class_tid(self, external: int) -> int:
         """Drop pid and tid of every event of a class for which a tid is stored.
 
-        For SYSTEM and COMM the 6.4 kernel has the test the wrong way round: it clears where *no* tid is stored.
+        For SYSTEM and COMM the 6.x kernel has the test the wrong way round: it clears where *no* tid is stored.
         """
         if external not in self.known or external == C.USER:
             return ENOTSUP
         if external in PID_CLASSES:
             test = self.threads_of[PID_CLASSES[ExternalClass(external)]]
-            chosen = test.tid == 0 if external in (C.SYSTEM, C.COMM) else test.tid != 0
+            is_inverted = external in (C.SYSTEM, C.COMM) and self.release is Release.QNX_6
+            chosen = test.tid == 0 if is_inverted else test.tid != 0
             test.pid[chosen] = 0
             test.tid[chosen] = 0
         return self._changed()

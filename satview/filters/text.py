@@ -19,6 +19,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -119,8 +120,12 @@ def process_names(trace: Trace) -> dict[str, tuple[int, ...]]:
 # ---- events by name ----------------------------------------------------------------------------------------------
 
 
+@cache
 def names_of_class(external: ExternalClass, release: Release) -> dict[str, int]:
-    """Return the event names of a class and TraceEvent()'s argument for each; empty where events are numbers."""
+    """Return the event names of a class and TraceEvent()'s argument for each; empty where events are numbers.
+
+    Shared: not to be changed.
+    """
     if external in INT_CLASSES or external in (ExternalClass.USER, ExternalClass.EMPTY):
         return {}
     if external is ExternalClass.PROCESS:

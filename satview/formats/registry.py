@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Final, cast
 
 from satview.base.errors import TraceFormatError
+from satview.formats.unixware import members
 from satview.store.trace import Trace
 
 Progress = Callable[[float], None]
 CancelCheck = Callable[[], bool]
+_Opener = Callable[[Path, Progress | None, CancelCheck | None], Trace]
 _SAMPLE_BYTES: Final = 4096
 _CERTAIN: Final = 100
 
@@ -39,6 +41,9 @@ class Format:
 FORMATS: Final = (
     Format("kev", "Kernel event traces", ("*.kev",), "satview.formats.kev.reader", "open_kev"),
     Format("traceprinter", "traceprinter listings", ("*.txt", "*.log"), "satview.formats.traceprinter", "open_listing"),
+    Format(
+        "thread_trace", "UnixWare thread traces", ("tr.*.*",), "satview.formats.unixware.reader", "open_thread_trace"
+    ),
 )
 
 
@@ -65,7 +70,9 @@ def open_trace(path: Path | str, progress: Progress | None = None, cancelled: Ca
         ) from error
 
 
-def _best(path: Path) -> Callable[[Path, Progress | None, CancelCheck | None], Trace]:
+def _best(path: Path) -> _Opener:
+    if members.is_set(path) or (members.is_member_name(path.name) and path.is_file() and not path.stat().st_size):
+        return cast(_Opener, import_module("satview.formats.unixware.reader").open_thread_trace)
     if path.is_dir():
         raise TraceFormatError(path, None, "this is a directory", "name a file in it")
     if not path.exists():
@@ -92,6 +99,4 @@ def _best(path: Path) -> Callable[[Path, Progress | None, CancelCheck | None], T
             "this is no trace that satview knows",
             "open a .kev file written by tracelogger, or a listing printed by traceprinter",
         )
-    return cast(
-        Callable[[Path, Progress | None, CancelCheck | None], Trace], getattr(import_module(entry.module), entry.opener)
-    )
+    return cast(_Opener, getattr(import_module(entry.module), entry.opener))

@@ -135,7 +135,7 @@ def _kev(file: BinaryIO, path: Path, data: bytes) -> Source:
     release = choose_release(header, system, problems)
     rate = choose_rate(header, system, problems)
     blocks = blocks_of_file(file, rest, byte_order, problems, need)
-    events = EventStream(blocks, problems, need, "per cpu" if release == Release.QNX_8 else "machine")
+    events = EventStream(blocks, problems, need, release)
     return Source(path, "kev", header, page, system, byte_order, release, rate, events, problems)
 
 
@@ -156,7 +156,8 @@ def _listing(file: BinaryIO, path: Path, first: bytes) -> Source:
         raise TraceFormatError(path, 0, "no line of it is an event of a listing",
                                "give a .kev file, or text printed by traceprinter")
     header = listing.header
-    events = EventStream(blocks_of_array(listing.slot_array()), problems, buffers="ignored")
+    slots = listing.slot_array()
+    events = EventStream(blocks_of_array(slots), problems, release=None, times=listing.full_times())
     rate = choose_rate(header, None, problems)
     return Source(path, "traceprinter", header, b"", None, listing.byte_order, listing.release, rate, events, problems)
 

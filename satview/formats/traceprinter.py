@@ -76,4 +76,4 @@ def trace_of_listing(listing: Listing, path: Path, cancelled: Callable[[], bool]
         raise TraceFormatError(path, 0, "no line of it is an event of a listing",
                                "open a .kev file, or text printed by traceprinter")
     return trace_from_slots(path, "traceprinter", listing.header, b"", listing.slot_array(), listing.byte_order,
-                            listing.problems, cancelled=cancelled, has_whole_buffers=False)
+                            listing.problems, cancelled=cancelled, has_whole_buffers=False, times=listing.full_times())

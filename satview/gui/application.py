@@ -9,11 +9,12 @@ import traceback
 from pathlib import Path
 from types import TracebackType
 
-from PySide6.QtCore import QMessageLogContext, QObject, Qt, QtMsgType, Slot, qInstallMessageHandler
+from PySide6.QtCore import QMessageLogContext, QObject, Qt, QtMsgType, Signal, Slot, qInstallMessageHandler
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 
 from satview.gui import theme as themes
+from satview.gui.icons import app_icon
 from satview.gui.main_window import MainWindow
 from satview.session.recent_files import RecentFiles, recent_files_file
 from satview.session.session import Stage
@@ -29,7 +30,12 @@ class Application(QObject):
         settings: Those of the user.
         recent: Files opened last.
         windows: Open windows.
+
+    Signals:
+        window_shown: Another window is on the screen.
     """
+
+    window_shown = Signal(QObject)
 
     def __init__(self, settings: Settings, recent: RecentFiles, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -50,6 +56,7 @@ class Application(QObject):
         window.destroyed.connect(self._on_destroyed)
         self.windows.append(window)
         window.show()
+        self.window_shown.emit(window)
         return window
 
     def open_files(self, paths: list[Path], window: MainWindow | None = None) -> None:
@@ -106,16 +113,17 @@ def run(paths: list[Path], theme: str = "") -> int:
     app = make_qt_application()
     settings = Settings(settings_file())
     if theme:
-        settings.set("window/theme", theme)
+        settings.set("window/theme", theme, is_kept=False)
     application = Application(settings, RecentFiles(recent_files_file(), settings.number("files/recent_count")))
     sys.excepthook = _last_resort
     outcome = Outcome()
     window = application.new_window()
     # The window is on the screen before anything heavy is imported.
     app.processEvents()
+    app.setWindowIcon(app_icon())
+    outcome.watch(window)
+    application.window_shown.connect(outcome.watch)
     application.open_files(paths, window)
-    for opened in application.windows:
-        outcome.watch(opened)
     app.exec()
     return outcome.code
 
@@ -127,8 +135,10 @@ class Outcome(QObject):
         super().__init__(parent)
         self.code = 0
 
-    def watch(self, window: MainWindow) -> None:
+    @Slot(QObject)
+    def watch(self, window: QObject) -> None:
         """Follow the document of a window."""
+        assert isinstance(window, MainWindow)
         window.session.stage_changed.connect(self._on_stage)
 
     @Slot()

@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 _KEY: Final = int(Qt.ItemDataRole.UserRole)
+_CHECK: Final = int(Qt.ItemDataRole.CheckStateRole)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,25 @@ class Group:
     title: str
     leaves: tuple[Leaf, ...]
     tip: str = ""
+
+
+class _GroupItem(QTreeWidgetItem):
+    """A group: while Qt passes a check on to its leaves, one after the other, nobody is told.
+
+    Attributes:
+        passes_on: True while it does.
+    """
+
+    passes_on = False
+
+    def setData(self, column: int, role: int, value: object) -> None:
+        """Set the check of the group and its leaves as one change."""
+        self.passes_on = True
+        super().setData(column, role, value)
+        self.passes_on = False
+        tree = self.treeWidget()
+        if role == _CHECK and tree is not None and self.checkState(0) != Qt.CheckState.PartiallyChecked:
+            tree.itemChanged.emit(self, column)
 
 
 class CheckTree(QWidget):
@@ -107,7 +127,7 @@ class CheckTree(QWidget):
         return row
 
     def _add_group(self, group: Group) -> None:
-        top = QTreeWidgetItem(self.tree, [group.title, f"{sum(leaf.count for leaf in group.leaves):,}"])
+        top = _GroupItem(self.tree, [group.title, f"{sum(leaf.count for leaf in group.leaves):,}"])
         top.setFlags(top.flags() | Qt.ItemFlag.ItemIsUserCheckable | Qt.ItemFlag.ItemIsAutoTristate)
         top.setToolTip(0, group.tip)
         top.setTextAlignment(1, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
@@ -121,7 +141,9 @@ class CheckTree(QWidget):
 
     @Slot(QTreeWidgetItem, int)
     def _on_item(self, item: QTreeWidgetItem, column: int) -> None:
-        if column != 0 or item.checkState(0) == Qt.CheckState.PartiallyChecked:
+        group = item if isinstance(item, _GroupItem) else item.parent()
+        is_passing_on = isinstance(group, _GroupItem) and group.passes_on
+        if column != 0 or is_passing_on or item.checkState(0) == Qt.CheckState.PartiallyChecked:
             return
         show = item.checkState(0) == Qt.CheckState.Checked
         children = [item.child(i) for i in range(item.childCount())]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from html import escape
+from typing import Final
 
 from PySide6.QtCore import Qt, QUrl, Signal, Slot
 from PySide6.QtGui import QFontDatabase
@@ -11,7 +12,12 @@ from PySide6.QtWidgets import QTextBrowser, QVBoxLayout, QWidget
 from satview.gui.colours import class_colour
 from satview.gui.theme import Theme, css
 from satview.session.event_text import Details, Line, Section, event_details, span_details
+from satview.session.jobs import IsCancelled, LatestJob, Report
 from satview.session.open_trace import OpenTrace
+from satview.store.trace import Trace
+from satview.timeline.calls import partner
+
+_AT_ONCE: Final = 500_000  # events that can be looked through within a frame
 
 
 class DetailsPanel(QWidget):
@@ -36,7 +42,10 @@ class DetailsPanel(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self.browser)
-        opened.selection.changed.connect(self.refresh)
+        self._partner: int | None = None
+        self._job = LatestJob(self)
+        self._job.done.connect(self._on_partner)
+        opened.selection.changed.connect(self._on_selection)
         self.refresh()
 
     def set_theme(self, theme: Theme) -> None:
@@ -49,7 +58,7 @@ class DetailsPanel(QWidget):
         selection = self._opened.selection
         found = []
         if selection.event is not None:
-            found.append(event_details(self._opened.trace, selection.event))
+            found.append(event_details(self._opened.trace, selection.event, self._partner))
         if selection.span is not None and selection.lane is not None and selection.span.value:
             found.append(span_details(self._opened.timeline, selection.lane, selection.span))
         return tuple(found)
@@ -62,6 +71,27 @@ class DetailsPanel(QWidget):
         """Return the text marked in the panel, else everything it shows."""
         marked = self.browser.textCursor().selectedText().replace("\u2029", "\n").replace("\u2028", "\n")
         return marked or self.as_text()
+
+    def close_down(self) -> None:
+        """Stop what runs in the background."""
+        self._job.close()
+
+    @Slot()
+    def _on_selection(self) -> None:
+        event, trace = self._opened.selection.event, self._opened.trace
+        self._job.cancel()
+        self._partner = None
+        if event is not None and len(trace.events) <= _AT_ONCE:
+            self._partner = partner(trace, event)
+        elif event is not None:
+            self._job.start(_PartnerWork(trace, event))  # a call that never ends is looked for all through the trace
+        self.refresh()
+
+    @Slot(object)
+    def _on_partner(self, other: object) -> None:
+        if isinstance(other, int):
+            self._partner = other
+            self.refresh()
 
     @Slot()
     def refresh(self) -> None:
@@ -108,7 +138,7 @@ class DetailsPanel(QWidget):
             else ""
         )
         return (
-            f"<tr><td width='92' style='color:{css(theme.dim)}; padding-right:10px' valign='top'>"
+            f"<tr><td width='92' style='white-space:nowrap; color:{css(theme.dim)}; padding-right:10px' valign='top'>"
             f"{escape(line.name)}</td>"
             f"<td valign='top'>{value}{note}</td></tr>"
         )
@@ -117,3 +147,13 @@ class DetailsPanel(QWidget):
     def _on_link(self, url: QUrl) -> None:
         if url.scheme() == "event" and url.path().isdigit():
             self.event_wanted.emit(int(url.path()))
+
+
+class _PartnerWork:
+    """Looks for the matching event of one event. Holds the trace, no widget."""
+
+    def __init__(self, trace: Trace, event: int) -> None:
+        self._arguments = (trace, event)
+
+    def __call__(self, _is_cancelled: IsCancelled, _report: Report) -> object:
+        return partner(*self._arguments)

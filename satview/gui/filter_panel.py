@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QTabWidget, QVBoxLayout, QWidget
 
@@ -19,7 +20,7 @@ class FilterPanel(QWidget):
         self._opened = opened
         self._codes = np.flatnonzero(opened.trace.code_counts)
         self.events = CheckTree(event_groups(opened.trace), "Find an event or class", self)
-        self.threads = CheckTree(thread_groups(opened.trace), "Find a process or thread", self)
+        self.threads = CheckTree(thread_groups(opened.trace, opened.events_of_thread), "Find a process or thread", self)
         self.events.toggled.connect(self._on_events)
         self.threads.toggled.connect(self._on_threads)
         tabs = QTabWidget(self)
@@ -86,9 +87,8 @@ def event_groups(trace: Trace) -> list[Group]:
     ]
 
 
-def thread_groups(trace: Trace) -> list[Group]:
+def thread_groups(trace: Trace, counts: NDArray[np.int64]) -> list[Group]:
     """Return the processes with their threads, by number of events."""
-    counts = np.bincount(trace.events.thread, minlength=len(trace.threads))
     by_process: dict[int, list[Leaf]] = {}
     for row in range(len(trace.threads)):
         process = int(trace.threads.process[row])

@@ -19,19 +19,15 @@ def _drawing(name: str) -> str:
 
 
 def icon(name: str, theme: Theme, size_px: int = _SIZE_PX) -> QIcon:
-    """Return an icon in the colours of a theme, sharp at 1x to 3x.
+    """Return an icon in the colours of a theme, sharp at 1x and 2x.
 
     Raises:
         FileNotFoundError: There is no such icon.
     """
     found = QIcon()
-    for mode, rgb in (
-        (QIcon.Mode.Normal, theme.dim),
-        (QIcon.Mode.Active, theme.text),
-        (QIcon.Mode.Disabled, theme.line),
-    ):
+    for mode, rgb in ((QIcon.Mode.Normal, theme.dim), (QIcon.Mode.Disabled, theme.line)):
         drawing = _drawing(name).replace("currentColor", css(rgb))
-        for ratio in (1, 2, 3):
+        for ratio in (1, 2):
             found.addPixmap(_pixmap(drawing, size_px, ratio), mode)
     return found
 

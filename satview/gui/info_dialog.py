@@ -22,7 +22,6 @@ class InfoDialog(QDialog):
         self.setWindowTitle(f"{trace.path.name} \N{EM DASH} information")
         self.tree = QTreeWidget(self)
         self.tree.setHeaderLabels(["Name", "Value"])
-        self.tree.setAlternatingRowColors(True)
         self.tree.setUniformRowHeights(True)
         self.tree.header().setSectionResizeMode(0, QHeaderView.ResizeMode.ResizeToContents)
         for title, rows in info_sections(trace):

@@ -43,6 +43,11 @@ _CONTEXT = (
 )
 
 
+def _import_views() -> None:
+    """Import what an open trace needs; on the worker thread, so that the window stays alive meanwhile."""
+    import satview.gui.workspace  # noqa: F401  -- for its effect on sys.modules
+
+
 class MainWindow(QMainWindow):
     """One window with at most one trace.
 
@@ -77,7 +82,7 @@ class MainWindow(QMainWindow):
         self.recent = recent
         self.theme = theme
         self.workspace: Workspace | None = None
-        self.session = Session(settings, self)
+        self.session = Session(settings, self, _import_views)
         self.registry = CommandRegistry(COMMANDS)
         trace_commands = TraceCommands(self, settings)
         WindowCommands(self, settings).bind(self.registry)

@@ -30,7 +30,7 @@ class ProblemsPanel(QWidget):
         self._theme = theme
         self.tree = QTreeWidget(self)
         self.tree.setAccessibleName("Problems")
-        self.tree.setHeaderLabels(["Problem", "Count", "Time", "Place", "Detail"])
+        self.tree.setHeaderLabels(["Problem", "Count", "Time", "Detail"])
         self.tree.setUniformRowHeights(True)
         self.tree.header().setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
         self._fill()
@@ -59,9 +59,9 @@ class ProblemsPanel(QWidget):
         problems = self._opened.trace.problems
         for slug, count in problems.counts().items():
             kind = KINDS[slug]
-            top = QTreeWidgetItem(self.tree, [kind.title, f"{count:,}", "", "", kind.meaning])
+            top = QTreeWidgetItem(self.tree, [kind.title, f"{count:,}", "", kind.meaning])
             top.setData(0, _TIME + 1, kind.costs_data)
-            top.setToolTip(4, kind.meaning)
+            top.setToolTip(3, kind.meaning)
             for problem in problems:
                 if problem.kind is kind:
                     self._add(top, problem)
@@ -71,7 +71,7 @@ class ProblemsPanel(QWidget):
             top.setTextAlignment(1, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
             top.setExpanded(top.childCount() <= 5)
         self.set_theme(self._theme)
-        for column, width_px in enumerate((260, 70, 170, 130)):
+        for column, width_px in enumerate((240, 80, 170)):
             self.tree.setColumnWidth(column, width_px)
 
     def _add(self, top: QTreeWidgetItem, problem: Problem) -> None:
@@ -79,11 +79,12 @@ class ProblemsPanel(QWidget):
         if problem.line is not None:
             place = f"line {problem.line:,}"
         time = format_time(self._opened.trace.clock.ns(problem.time_cycles)) if problem.time_cycles is not None else ""
-        item = QTreeWidgetItem(top, [problem.detail, f"{problem.count:,}", time, f"{problem.file} {place}".strip(), ""])
+        item = QTreeWidgetItem(
+            top, [f"{problem.file} {place}".strip() or "whole file", f"{problem.count:,}", time, problem.detail]
+        )
         item.setData(0, _TIME, problem.time_cycles)
-        item.setToolTip(0, problem.detail)
+        item.setToolTip(3, problem.detail)
         item.setTextAlignment(1, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        item.setFirstColumnSpanned(False)
 
     @Slot(QTreeWidgetItem, int)
     def _on_item(self, item: QTreeWidgetItem, _column: int) -> None:

@@ -139,7 +139,11 @@ def score(text: str, asked: str) -> int:
 
 def _is_override(event: QEvent) -> bool:
     """Claim Escape before the window's own command for it does."""
-    if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent) and event.key() == Qt.Key.Key_Escape:
+    if (
+        event.type() == QEvent.Type.ShortcutOverride
+        and isinstance(event, QKeyEvent)
+        and event.key() == Qt.Key.Key_Escape
+    ):
         event.accept()
         return True
     return False

@@ -30,7 +30,8 @@ class SettingsDialog(QDialog):
         self._settings = settings
         form = QFormLayout()
         form.setVerticalSpacing(10)
-        form.setHorizontalSpacing(18)
+        form.setHorizontalSpacing(24)
+        form.setLabelAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         for row in SETTINGS:
             if row.is_shown:
                 form.addRow(QLabel(row.help.rstrip("."), self), self._editor(row))

@@ -23,24 +23,33 @@ class StatusFields(QWidget):
         self.hide()
         self._opened = opened
         self._bar = bar
-        self.mouse, self.cursors, self.time_range, self.window_field = (QLabel(bar) for _ in range(4))
+        self.mouse, self.selected, self.cursors, self.time_range, self.window_field = (QLabel(bar) for _ in range(5))
         self.problems = QToolButton(bar)
         self.problems.clicked.connect(self.problems_wanted)
-        for label in (self.mouse, self.cursors, self.time_range):
+        for label in (self.mouse, self.selected, self.cursors, self.time_range):
             bar.addWidget(label)
         for widget in (self.window_field, self.problems):
             bar.addPermanentWidget(widget)
         opened.selection.mouse_changed.connect(self._show_mouse)
+        opened.selection.changed.connect(self._show_selected)
         opened.selection.cursors_changed.connect(self._show_cursors)
         opened.selection.range_changed.connect(self._show_range)
         opened.viewport.window_changed.connect(self._show_window)
         opened.filters.rows_changed.connect(self._show_window)
-        for show in (self._show_mouse, self._show_cursors, self._show_range, self._show_window, self._show_problems):
+        opened.lanes.changed.connect(self._show_window)
+        for show in (
+            self._show_mouse,
+            self._show_selected,
+            self._show_cursors,
+            self._show_range,
+            self._show_window,
+            self._show_problems,
+        ):
             show()
 
     def take_out(self) -> None:
         """Leave the status bar."""
-        for widget in (self.mouse, self.cursors, self.time_range, self.window_field, self.problems):
+        for widget in (self.mouse, self.selected, self.cursors, self.time_range, self.window_field, self.problems):
             self._bar.removeWidget(widget)
             widget.deleteLater()
         self.deleteLater()
@@ -49,6 +58,18 @@ class StatusFields(QWidget):
     def _show_mouse(self) -> None:
         cycles = self._opened.selection.mouse_cycles
         self.mouse.setText(self._time(cycles) if cycles is not None else "\N{EM DASH}")
+
+    @Slot()
+    def _show_selected(self) -> None:
+        selection, trace = self._opened.selection, self._opened.trace
+        parts = []
+        if selection.event is not None:
+            parts.append(f"#{selection.event + 1:,} {trace.spec(selection.event).name}")
+        if selection.span is not None and selection.span.value:
+            length = selection.span.end_cycles - selection.span.start_cycles
+            parts.append(f"{self._opened.timeline.label(selection.span)} {self._length(length)}")
+        self.selected.setText(" in ".join(parts))
+        self.selected.setVisible(bool(parts))
 
     @Slot()
     def _show_cursors(self) -> None:
@@ -77,7 +98,9 @@ class StatusFields(QWidget):
     def _show_window(self) -> None:
         window: TimeWindow = self._opened.viewport.window
         filters = self._opened.filters
-        text = f"Showing {self._length(window.length)}"
+        hidden = self._opened.lanes.hidden_count
+        text = f"{hidden} lane{'s' if hidden != 1 else ''} hidden   " if hidden else ""
+        text += f"Showing {self._length(window.length)}"
         if filters.is_active:
             text += f"   filter: {filters.row_count:,} of {len(self._opened.trace.events):,} events"
         self.window_field.setText(text)

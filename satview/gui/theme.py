@@ -192,10 +192,10 @@ def _style_sheet(theme: Theme) -> str:
     QHeaderView {{ background: {panel}; border: none; }}
     QHeaderView::section {{ background: {panel}; color: {dim}; border: none; border-right: 1px solid {line};
         border-bottom: 1px solid {line}; padding: 4px 6px; font-weight: 500; }}
-    QLineEdit, QSpinBox, QComboBox, QPlainTextEdit {{ background: {base}; color: {text};
+    QLineEdit, QPlainTextEdit {{ background: {base}; color: {text};
         border: 1px solid {line}; border-radius: 4px;
         padding: 4px 6px; selection-background-color: {accent}; selection-color: {css(theme.on_accent)}; }}
-    QLineEdit:focus, QSpinBox:focus, QComboBox:focus, QPlainTextEdit:focus {{ border: 1px solid {accent}; }}
+    QLineEdit:focus, QPlainTextEdit:focus {{ border: 1px solid {accent}; }}
     QPushButton {{ background: {panel}; color: {text}; border: 1px solid {line}; border-radius: 4px;
         padding: 5px 14px; }}
     QPushButton:hover {{ background: {hover}; }}
@@ -230,6 +230,8 @@ def _style_sheet(theme: Theme) -> str:
         background: transparent; }}
     QDockWidget::close-button:hover, QDockWidget::float-button:hover {{ background: {hover}; }}
     QAbstractScrollArea::corner {{ background: {base}; }}
+    #hoverCard {{ background: {panel}; color: {text}; border: 1px solid {faint}; border-radius: 6px;
+        padding: 7px 10px; }}
     QLabel[role="title"] {{ font-size: 20px; font-weight: 600; color: {text}; }}
     QLabel[role="dim"] {{ color: {dim}; }}
     QLabel[role="faint"] {{ color: {faint}; }}

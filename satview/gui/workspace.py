@@ -120,9 +120,11 @@ class Workspace(QWidget):
         )
         self.motion.stop()
         self.area.close_down()
+        self.details.close_down()
         self.status.take_out()
         for dock in self.docks.values():
             self._window.removeDockWidget(dock)
+            dock.setParent(None)  # at once: the next trace's docks have the same names
             dock.deleteLater()
 
     def tell(self, text: str) -> None:

@@ -9,7 +9,6 @@ from satview.base.time import NS_PER_S, format_duration, format_time
 from satview.events.spec import Argument
 from satview.events.states import STATE_BY_VALUE
 from satview.store.trace import Trace
-from satview.timeline.calls import partner
 from satview.timeline.lane_tree import LaneInfo, LaneKind, Timeline
 from satview.timeline.spans import Span
 
@@ -116,8 +115,14 @@ def arguments_text(arguments: tuple[Argument, ...], limit: int = 300) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "\N{HORIZONTAL ELLIPSIS}"
 
 
-def event_details(trace: Trace, event: int) -> Details:
-    """Return all that is known of an event."""
+def event_details(trace: Trace, event: int, other: int | None) -> Details:
+    """Return all that is known of an event.
+
+    Args:
+        trace: The trace.
+        event: Row of the event table.
+        other: The event that ends or begins what this one begins or ends, None if there is none or not yet known.
+    """
     spec = trace.spec(event)
     thread = int(trace.events.thread[event])
     calls = ", ".join(f"{call}()" for call in spec.calls)
@@ -128,7 +133,7 @@ def event_details(trace: Trace, event: int) -> Details:
         what.append(Line("Public call", calls))
     if spec.when:
         what.append(Line("When", spec.when))
-    what += [Line("Number", f"{event + 1:,} of {len(trace.events):,}"), *_partner_lines(trace, event)]
+    what += [Line("Number", f"{event + 1:,} of {len(trace.events):,}"), *_partner_lines(trace, event, other)]
     return Details(
         title=spec.name,
         subtitle=trace.thread_name(thread) if thread else f"CPU {int(trace.events.cpu[event])}",
@@ -197,7 +202,7 @@ def _event_at_end(timeline: Timeline, lane: int, span: Span) -> int | None:
 def _place_lines(trace: Trace, event: int) -> tuple[Line, ...]:
     cycles = int(trace.events.time_cycles[event])
     thread = int(trace.events.thread[event])
-    lines = [Line("Time", format_time(trace.clock.ns(cycles)), "from the start of the trace")]
+    lines = [Line("Time", format_time(trace.clock.ns(cycles)), "from start")]
     if trace.clock.is_absolute:
         since_boot_ns = cycles * NS_PER_S // trace.clock.cycles_per_s
         lines.append(Line("Since boot", format_time(since_boot_ns)))
@@ -215,8 +220,7 @@ def _place_lines(trace: Trace, event: int) -> tuple[Line, ...]:
     return tuple(lines)
 
 
-def _partner_lines(trace: Trace, event: int) -> list[Line]:
-    other = partner(trace, event)
+def _partner_lines(trace: Trace, event: int, other: int | None) -> list[Line]:
     if other is None:
         return []
     times = trace.events.time_cycles

@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QObject, Signal
 
 from satview.events.wire import CODE_COUNT
+from satview.filters import evaluate
+from satview.filters.mask import EventMask
 from satview.session.edit_history import Edit, EditHistory
 from satview.session.jobs import IsCancelled, LatestJob, Report
 from satview.store.tables import EventTable
 from satview.store.trace import Trace
 
 Mask = NDArray[np.bool_]
-_CHUNK: Final = 1 << 17
 _AT_ONCE: Final = 4_000_000  # up to that many events a filter answers within a frame or two; above, in the background
 
 
@@ -133,16 +134,12 @@ class _RowsWork:
 def passing_rows(
     events: EventTable, codes: Mask, threads: Mask, is_cancelled: IsCancelled | None = None
 ) -> NDArray[np.uint32]:
-    """Return the rows of the events whose code and thread show, ascending, uint32."""
-    parts = []
-    for start in range(0, len(events), _CHUNK):
-        if is_cancelled is not None and is_cancelled():
-            break
-        part = slice(start, start + _CHUNK)
-        mask = codes.take(events.code[part])
-        mask &= threads.take(events.thread[part])
-        parts.append((np.flatnonzero(mask) + start).astype(np.uint32))
-    return np.concatenate(parts) if parts else np.empty(0, np.uint32)
+    """Return the rows of the events whose code and thread show, ascending, uint32.
+
+    Raises:
+        Cancelled: `is_cancelled()` said so.
+    """
+    return evaluate.rows(events, EventMask(codes, threads), is_cancelled)
 
 
 def _all(count: int) -> Mask:

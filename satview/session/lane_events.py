@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
@@ -15,6 +16,7 @@ from satview.timeline.lane_tree import LaneInfo, LaneKind, Timeline
 
 Rows = NDArray[np.unsignedinteger]
 _CHUNK: Final = 1 << 17
+_CPUS_SHOWN: Final = 8  # up to that many CPU lanes show even if they are empty
 _LOOKED_AT: Final = 100_000  # events around the mouse that are asked for the nearest one
 
 
@@ -33,6 +35,15 @@ def belongs(timeline: Timeline, info: LaneInfo, rows: NDArray[np.integer] | slic
     if info.kind is LaneKind.INTERRUPTS:
         mine &= events.code[rows] >> wire.CLASS_SHIFT == wire.WireClass.INT
     return np.asarray(mine)
+
+
+def silent_cpus(timeline: Timeline) -> frozenset[int]:
+    """Return the lanes of CPUs that logged nothing at all, where there are so many CPUs that this matters."""
+    cpus = [info for info in timeline.infos if info.kind is LaneKind.CPU]
+    if len(cpus) <= _CPUS_SHOWN:
+        return frozenset()
+    busy = busy_lanes(timeline, timeline.trace.window)
+    return frozenset(info.index for info in cpus if info.index not in busy)
 
 
 def event_near(timeline: Timeline, lane: int, cycles: int, within: int, codes: NDArray[np.bool_]) -> int | None:
@@ -95,12 +106,28 @@ def marks(timeline: Timeline, lanes: tuple[int, ...], rows: Rows, edges: NDArray
         rows: Event rows, ascending, all within the edges.
         edges: Edges of the pixels in cycles.
     """
-    trace = timeline.trace
     found = np.zeros((len(lanes), len(edges) - 1), np.bool_)
+    for place, column, _ in place_marks(timeline, lanes, rows, edges):
+        found[place, column] = True
+    return found
+
+
+def place_marks(
+    timeline: Timeline, lanes: tuple[int, ...], rows: Rows, edges: NDArray[np.int64]
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.intp], Rows]]:
+    """Yield where events lie: place in `lanes`, pixel, event row; an event can lie on several lanes.
+
+    Args as for `marks`.
+    """
+    trace, last = timeline.trace, len(edges) - 2
     places = _places(timeline, lanes)
     for start in range(0, len(rows), _CHUNK):
         part = rows[start : start + _CHUNK]
-        column = np.clip(np.searchsorted(edges, trace.events.time_cycles[part], side="right") - 1, 0, len(edges) - 2)
+        times = trace.events.time_cycles[part]
+        if edges[-1] - edges[0] > last:
+            column = np.clip(np.searchsorted(edges, times, side="right") - 1, 0, last)
+        else:  # a cycle takes several pixels: the first one has the mark
+            column = np.clip(np.searchsorted(edges[:-1], times), 0, last)
         threads, cpus = trace.events.thread[part], trace.events.cpu[part]
         is_interrupt = trace.events.code[part] >> wire.CLASS_SHIFT == wire.WireClass.INT
         for kind, table in places.items():
@@ -109,8 +136,7 @@ def marks(timeline: Timeline, lanes: tuple[int, ...], rows: Rows, edges: NDArray
             mine = place >= 0
             if kind is LaneKind.INTERRUPTS:
                 mine &= is_interrupt
-            found[place[mine], column[mine]] = True
-    return found
+            yield place[mine], column[mine], part[mine]
 
 
 def _places(timeline: Timeline, lanes: tuple[int, ...]) -> dict[LaneKind, NDArray[np.int64]]:

@@ -70,6 +70,7 @@ class LaneList(QObject):
         lane_height_px: int,
         unfold_up_to: int,
         parent: QObject | None = None,
+        hidden: frozenset[int] = frozenset(),
     ) -> None:
         super().__init__(parent)
         self._infos = timeline.infos
@@ -81,8 +82,9 @@ class LaneList(QObject):
         self._children: dict[int, list[int]] = {}
         for info in self._infos:
             self._children.setdefault(info.parent, []).append(info.index)
-        is_small = len(self._infos) <= unfold_up_to
-        self._now = _Arrangement(frozenset(i for i in self._children if i >= 0 and (is_small or self._is_cpu(i))))
+        is_small = len(self._infos) - len(hidden) <= unfold_up_to
+        opened = frozenset(i for i in self._children if i >= 0 and (is_small or self._is_cpu(i)))
+        self._now = _Arrangement(opened, hidden)
         self.rows: tuple[LaneRow, ...] = ()
         self._tops: list[int] = []
         filters.changed.connect(self._lay_out)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
@@ -53,7 +54,7 @@ class Marks(QObject):
         self._marks = _stored(self._path, limits)
         self.selected: Mark | None = None
 
-    def __iter__(self):  # type: ignore[no-untyped-def]  # noqa: ANN204
+    def __iter__(self) -> Iterator[Mark]:
         return iter(self._marks)
 
     def __len__(self) -> int:

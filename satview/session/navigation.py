@@ -63,7 +63,11 @@ class Navigation(QObject):
     def step_hit(self, direction: int) -> None:
         """Go to the next or previous hit of the search that the filter shows."""
         opened = self._opened
-        here = opened.selection.event if opened.selection.event is not None else self._row_at(opened.viewport.window.start) - 1
+        here = (
+            opened.selection.event
+            if opened.selection.event is not None
+            else self._row_at(opened.viewport.window.start) - 1
+        )
         look = opened.search.next_hit if direction == ON else opened.search.previous_hit
         hit = look(here, opened.filters.rows)
         if hit is not None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
 from PySide6.QtCore import QObject, Slot
 
 from satview.base.time import TimeWindow
@@ -16,6 +20,8 @@ from satview.session.viewport import Viewport
 from satview.store.trace import Trace
 from satview.timeline.lane_tree import LaneKind, Timeline
 
+_CHUNK: Final = 1 << 17
+
 
 class OpenTrace(QObject):
     """What all views of one window share.
@@ -24,12 +30,32 @@ class OpenTrace(QObject):
         trace: The data, read-only.
         timeline: Its lanes.
         viewport, selection, filters, lanes, marks, search, edits: The parts; each sends its own signals.
+        events_of_thread: int64, shape (threads,), how many events each thread has.
     """
 
-    def __init__(self, trace: Trace, timeline: Timeline, settings: Settings, parent: QObject | None = None) -> None:
+    def __init__(
+        self,
+        trace: Trace,
+        timeline: Timeline,
+        settings: Settings,
+        parent: QObject | None = None,
+        events_of_thread: NDArray[np.int64] | None = None,
+        hidden_lanes: frozenset[int] = frozenset(),
+    ) -> None:
+        """Put everything together.
+
+        Args:
+            trace: The data.
+            timeline: Its lanes.
+            settings: For the first arrangement.
+            parent: Owner.
+            events_of_thread: As the attribute; None = count now.
+            hidden_lanes: Lanes that are hidden at first.
+        """
         super().__init__(parent)
         self.trace = trace
         self.timeline = timeline
+        self.events_of_thread = events_per_thread(trace) if events_of_thread is None else events_of_thread
         self.edits = EditHistory(self)
         self.viewport = Viewport(with_air(trace.window), self)
         self.selection = Selection(self)
@@ -41,6 +67,7 @@ class OpenTrace(QObject):
             settings.number("swimlane/lane_height_px"),
             settings.number("swimlane/unfold_up_to"),
             self,
+            hidden_lanes,
         )
         self.marks = Marks(trace.path, self.viewport.limits, self)
         self.search = Search(trace, self)
@@ -97,3 +124,11 @@ def with_air(window: TimeWindow) -> TimeWindow:
     """Return the window with half a percent more on both sides, so that the first and last event can be seen."""
     air = max(1, window.length // 200)
     return TimeWindow(window.start - air, window.end + air)
+
+
+def events_per_thread(trace: Trace) -> NDArray[np.int64]:
+    """Return the number of events of every thread, int64, shape (threads,)."""
+    total = np.zeros(len(trace.threads), np.int64)
+    for start in range(0, len(trace.events), _CHUNK):
+        total += np.bincount(trace.events.thread[start : start + _CHUNK], minlength=len(total))
+    return total

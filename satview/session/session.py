@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -13,6 +14,9 @@ from satview.session.jobs import IsCancelled, LatestJob, Report
 from satview.session.settings import Settings
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from satview.session.open_trace import OpenTrace
     from satview.store.trace import Trace
     from satview.timeline.lane_tree import Timeline
@@ -44,9 +48,19 @@ class Session(QObject):
     stage_changed = Signal()
     progress = Signal(float)
 
-    def __init__(self, settings: Settings, parent: QObject | None = None) -> None:
+    def __init__(
+        self, settings: Settings, parent: QObject | None = None, prepare: Callable[[], None] | None = None
+    ) -> None:
+        """Begin empty.
+
+        Args:
+            settings: For the first arrangement of lanes.
+            parent: Owner.
+            prepare: Called on the worker thread before a trace is ready: imports what the views will need.
+        """
         super().__init__(parent)
         self._settings = settings
+        self._prepare = prepare
         self._job = LatestJob(self)
         self._job.done.connect(self._on_read)
         self._job.failed.connect(self._on_failed)
@@ -61,7 +75,7 @@ class Session(QObject):
         self._drop()
         self.path = path
         self._set_stage(Stage.LOADING)
-        self._job.start(_ReadWork(path))
+        self._job.start(_ReadWork(path, self._prepare))
 
     def cancel(self) -> None:
         """Stop reading and be empty again."""
@@ -99,7 +113,9 @@ class Session(QObject):
             self.close()
             return
         assert isinstance(result, _Read)
-        self.opened = OpenTrace(result.trace, result.timeline, self._settings, self)
+        self.opened = OpenTrace(
+            result.trace, result.timeline, self._settings, self, result.events_of_thread, result.silent
+        )
         self._set_stage(Stage.READY)
 
     @Slot(object)
@@ -115,18 +131,26 @@ class _Read:
 
     trace: Trace
     timeline: Timeline
+    events_of_thread: NDArray[np.int64]
+    silent: frozenset[int]
 
 
 class _ReadWork:
     """Reads a file and prepares its lanes, on the worker thread."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, prepare: Callable[[], None] | None) -> None:
         self._path = path
+        self._prepare = prepare
 
     def __call__(self, is_cancelled: IsCancelled, report: Report) -> object:
         # Here, not above: this is what keeps numpy and the decoder out of the way of the first window.
         from satview.formats.registry import open_trace
+        from satview.session.lane_events import silent_cpus
+        from satview.session.open_trace import events_per_thread
         from satview.timeline.lane_tree import Timeline
 
         trace = open_trace(self._path, report, is_cancelled)
-        return _Read(trace, Timeline(trace))
+        if self._prepare is not None:
+            self._prepare()
+        timeline = Timeline(trace)
+        return _Read(trace, timeline, events_per_thread(trace), silent_cpus(timeline))

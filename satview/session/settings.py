@@ -87,6 +87,7 @@ class Settings(QObject):
         """
         super().__init__(parent)
         self._path = path
+        self._passing: set[str] = set()
         self._rows = {row.key: row for row in SETTINGS}
         self._values: dict[str, Value] = {row.key: row.default for row in SETTINGS}
         for key, value in _stored(path).items():
@@ -109,8 +110,13 @@ class Settings(QObject):
         """Return the value, whatever its type."""
         return self._values[key]
 
-    def set(self, key: str, value: Value) -> None:
-        """Change a setting and store it; numbers are brought into their bounds.
+    def set(self, key: str, value: Value, is_kept: bool = True) -> None:
+        """Change a setting; numbers are brought into their bounds.
+
+        Args:
+            key: Which one.
+            value: Its new value.
+            is_kept: Store it; else it holds until the program ends, or until it is changed again.
 
         Raises:
             KeyError: There is no such setting.
@@ -124,13 +130,21 @@ class Settings(QObject):
         if self._values[key] == value:
             return
         self._values[key] = value
-        self._store()
+        if is_kept:
+            self._passing.discard(key)
+            self._store()
+        else:
+            self._passing.add(key)
         self.changed.emit(key)
 
     def _store(self) -> None:
         if self._path is None:
             return
-        changed = {key: value for key, value in self._values.items() if value != self._rows[key].default}
+        changed = {
+            key: value
+            for key, value in self._values.items()
+            if value != self._rows[key].default and key not in self._passing
+        }
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             spare = self._path.with_suffix(".tmp")

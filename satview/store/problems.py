@@ -137,6 +137,30 @@ _KINDS: Final = (
     ),
     ProblemKind("bad-line", "Line not understood", "A line of a listing fits no known layout; it was left out.", True),
     ProblemKind(
+        "missing-file",
+        "File of a set not read",
+        "A file of the set is empty or cannot be read: what its LWP did is missing.",
+        True,
+    ),
+    ProblemKind(
+        "clock-set-back",
+        "Clock set back",
+        "A record is older than the one before it in its file: somebody set the clock. The order of the file counts.",
+        False,
+    ),
+    ProblemKind(
+        "unfinished-calls",
+        "Calls with one record of two",
+        "The other record of these calls is missing, so it is not known when they ended or whether they waited.",
+        False,
+    ),
+    ProblemKind(
+        "lwp-lanes",
+        "More LWPs than lanes",
+        "There is room for 256 LWP lanes; the last one shows all LWPs beyond. Thread lanes are complete.",
+        False,
+    ),
+    ProblemKind(
         "cut-listing",
         "Listing with gaps",
         "Lines of single dots say that somebody left lines out of the listing.",

@@ -122,6 +122,9 @@ class Trace:
         truncated: uint32, ascending: rows of combine events whose end is missing.
         payloads: Access to arguments.
         problems: What is wrong with the file.
+        pairs: uint32, (n,): row of the event that ends or begins the same call, 2**32 - 1 for none; None where the
+            format leaves pairing to `timeline.calls`.
+        cpu_titles: Titles of the CPU lanes where they are not CPUs, such as `LWP 3`; empty = `CPU 0`, ...
     """
 
     path: Path
@@ -144,6 +147,8 @@ class Trace:
     dump_end_cycles: int = -1
     fragments: Fragments = field(default_factory=Fragments.none)
     truncated: NDArray[np.uint32] = field(default_factory=lambda: np.empty(0, np.uint32))
+    pairs: NDArray[np.uint32] | None = None
+    cpu_titles: tuple[str, ...] = ()
     _kept: dict[str, NDArray[np.int64]] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -178,6 +183,10 @@ class Trace:
         """Return the event rows whose time lies in a window."""
         times = self.events.time_cycles
         return slice(int(np.searchsorted(times, window.start)), int(np.searchsorted(times, window.end)))
+
+    def cpu_title(self, cpu: int) -> str:
+        """Return what the lane of a CPU is called: `CPU 0`, `LWP 3`."""
+        return self.cpu_titles[cpu] if cpu < len(self.cpu_titles) else f"CPU {cpu}"
 
     def process_name(self, process: int) -> str:
         """Return a label for a process row: its name without folders, or `pid N`."""

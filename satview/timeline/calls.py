@@ -22,6 +22,9 @@ def partner(trace: Trace, event: int) -> int | None:
     Kernel calls pair per thread: the exit is the thread's next exit of the same call, unless the same call begins anew
     before it (a restarted call: only the last one counts). Interrupts and their handlers pair per CPU, nested.
     """
+    if trace.pairs is not None:
+        other = int(trace.pairs[event])
+        return other if other < len(trace.events) else None
     code = int(trace.events.code[event])
     kind, number = wire.class_of(code), wire.event_of(code)
     if kind == wire.WireClass.KER_CALL:

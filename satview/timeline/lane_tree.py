@@ -184,7 +184,7 @@ class Timeline:
     def _tree(self) -> list[LaneInfo]:
         trace, infos = self.trace, list[LaneInfo]()
         for cpu in range(trace.cpu_count):
-            infos.append(LaneInfo(len(infos), LaneKind.CPU, f"CPU {cpu}", self._cpu_subtitle(cpu), -1, cpu))
+            infos.append(LaneInfo(len(infos), LaneKind.CPU, trace.cpu_title(cpu), self._cpu_subtitle(cpu), -1, cpu))
             if self._has_interrupts(cpu):
                 infos.append(LaneInfo(len(infos), LaneKind.INTERRUPTS, "interrupts", "", len(infos) - 1, cpu))
         threads = np.argsort(trace.threads.process, kind="stable")
@@ -282,8 +282,8 @@ class Timeline:
         window = self.trace.window
         lane_of = {
             "thread": np.full(len(self.trace.threads), _NO_LANE, np.uint32),
-            "cpu": np.full(64, _NO_LANE, np.uint32),
-            "interrupts": np.full(64, _NO_LANE, np.uint32),
+            "cpu": np.full(256, _NO_LANE, np.uint32),
+            "interrupts": np.full(256, _NO_LANE, np.uint32),
             "process": np.full(len(self.trace.threads), _NO_LANE, np.uint32),
         }
         order = list(spans)
@@ -336,23 +336,21 @@ class Timeline:
         marks, pixel = marks[keep], pixel[keep]
         threads, cpus = self.trace.events.thread[marks], self.trace.events.cpu[marks]
         is_interrupt = self.trace.events.code[marks] >> wire.CLASS_SHIFT == wire.WireClass.INT
-        row_of_thread = np.full(len(self.trace.threads), -1, np.int64)
+        tables = {kind: np.full(max(len(self.trace.threads), 64), -1, np.int64) for kind in LaneKind}
+        row_of_process = np.full(len(self.trace.processes), -1, np.int64)
         for row in rows:
             info = self.infos[indices[row]]
-            if info.kind == LaneKind.THREAD:
-                row_of_thread[info.thread] = row
-        target = row_of_thread[threads]
-        out[target[target >= 0], pixel[target >= 0]] |= SEEN_EVENT
-        for row in rows:
-            info = self.infos[indices[row]]
-            if info.kind == LaneKind.THREAD:
-                continue
-            mine = (
-                np.isin(threads, self._threads_of(info.process)) if info.kind == LaneKind.PROCESS else cpus == info.cpu
-            )
-            if info.kind == LaneKind.INTERRUPTS:
-                mine = mine & is_interrupt
-            out[row, pixel[mine]] |= SEEN_EVENT
+            if info.kind == LaneKind.PROCESS:
+                row_of_process[info.process] = row
+            else:
+                tables[info.kind][info.thread if info.kind == LaneKind.THREAD else info.cpu] = row
+        tables[LaneKind.PROCESS][: len(self.trace.threads)] = row_of_process[self.trace.threads.process]
+        for kind, table in tables.items():
+            target = table[threads if kind in (LaneKind.THREAD, LaneKind.PROCESS) else cpus]
+            mine = target >= 0
+            if kind == LaneKind.INTERRUPTS:
+                mine &= is_interrupt
+            out[target[mine], pixel[mine]] |= SEEN_EVENT
 
     def _mark_from_levels(
         self, out: NDArray[np.uint8], rows: list[int], indices: Sequence[int], edges: NDArray[np.int64]

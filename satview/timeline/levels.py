@@ -96,10 +96,10 @@ def _coverage(
     """Return the cycles that every value covers in every cell of a block, shape (count, kinds)."""
     window = TimeWindow(start, start + (count << shift))
     part = spans.visible(window)
-    cover = np.zeros(count * kinds)
+    empty = np.zeros((count, kinds))
     begin = spans.start_cycles[part]
     if not len(begin):
-        return cover.reshape(count, kinds)
+        return empty
     end = np.append(spans.start_cycles[part.start + 1 : part.stop + 1], spans.end_cycles)[: len(begin)]
     begin = np.clip(begin, window.start, window.end) - start
     end = np.clip(end, window.start, window.end) - start
@@ -107,12 +107,12 @@ def _coverage(
     inside = end > begin
     begin, end, kind = begin[inside], end[inside], kind[inside]
     if not len(begin):
-        return cover.reshape(count, kinds)
+        return empty
     first, last = begin >> shift, (end - 1) >> shift
     spread = last > first
     head = np.where(spread, ((first + 1) << shift) - begin, end - begin)
     keys = np.concatenate((first * kinds + kind, (last * kinds + kind)[spread]))
-    cover = np.bincount(keys, weights=np.concatenate((head, (end - (last << shift))[spread])), minlength=count * kinds)
+    cover: NDArray[np.float64] = np.bincount(keys, weights=np.concatenate((head, (end - (last << shift))[spread])), minlength=count * kinds)
     middle = np.maximum(last - first - 1, 0)
     if middle.any():
         offset = np.cumsum(middle) - middle

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from satview.events import wire
 from satview.events.spec import Release
-from satview.events.states import IDLE, INTERRUPT, KERNEL_CALL, UNKNOWN, process_values
+from satview.events.states import IDLE, INTERRUPT, KERNEL_CALL, RUNNING, UNKNOWN, process_values
 from satview.store.trace import Trace
 from satview.timeline.spans import NO_EVENT, LaneSpans, constant_lane, touching
 
@@ -36,7 +36,7 @@ def run_slices(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
     """
     states, events = trace.states, trace.events
     codes = events.code[states.event]
-    running = np.flatnonzero(codes == wire.THREAD_RUNNING)
+    running = np.flatnonzero(trace.catalogue.state_value_of_code[codes] == RUNNING)
     following = np.minimum(running + 1, len(codes) - 1)
     ends = events.time_cycles[states.event[following]]
     threads = np.repeat(np.arange(len(states.start) - 1), np.diff(states.start))
@@ -66,11 +66,13 @@ def cpu_spans(
     thread = trace.events.thread[rows]
     value = process_values(trace.threads.process[thread])
     value[idle[thread]] = IDLE
+    # A thread trace names the threads of an LWP one by one: between them it has none to run.
+    gap = IDLE if trace.release == Release.UNIXWARE else UNKNOWN
     gaps = np.flatnonzero(ends < np.append(start[1:], window.end))
     at = np.concatenate((start, ends[gaps]))
     order = np.argsort(at, kind="stable")
     at = at[order]
-    value = np.concatenate((value, np.full(len(gaps), UNKNOWN, np.uint8)))[order]
+    value = np.concatenate((value, np.full(len(gaps), gap, np.uint8)))[order]
     event = np.concatenate((rows, np.full(len(gaps), NO_EVENT, np.uint32)))[order]
     thread = np.concatenate((thread, np.zeros(len(gaps), thread.dtype)))[order]
     if at[0] > window.start:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.time import TimeWindow
-from satview.events.states import ABSENT, IS_BUSY, SEEN_RUNNING, VALUE_COUNT, VALUE_MASK
+from satview.events.states import ABSENT, IS_BUSY, SEEN_RUNNING, VALUE_COUNT
 
 _GROUPS: Final = 1 << 14  # shared pixels settled at a time: their table stays in cache
 NO_EVENT: Final = 2**32 - 1

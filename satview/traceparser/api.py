@@ -18,71 +18,20 @@ from __future__ import annotations
 import errno
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
-import numpy as np
-from numpy.typing import NDArray
-
 from satview.base.errors import TraceFormatError
 from satview.base.time import Clock
-from satview.events import wire
 from satview.events.spec import Release
-from satview.formats.kev.stream import Batch
-from satview.formats.listing import head
 from satview.formats.source import Source, source_of
-from satview.traceparser.constants import ERROR_TEXTS, Debug, Error, Info, Sort, info_key
+from satview.traceparser.constants import ERROR_TEXTS, Error, Info, Sort, info_key
+from satview.traceparser.delivery import deliver, say_head
 from satview.traceparser.registry import RegistrationError, codes_of, codes_of_range
+from satview.traceparser.state import Callback, Registration, State
 
-Callback = Callable[["State", Any, int, int, "NDArray[np.uint32] | None", int], int | None]
 _FIRST_VERSION = (1, 1)
 _NEW_MODES = (Info.ERROR_STR, Info.CLK_MSB, Info.CLK_INTIAL, Info.CLK, Info.CLK_DELTA, Info.TIME_DELTA)
-
-
-@dataclass(slots=True)
-class _Registration:
-    function: Callback
-    userdata: Any
-
-
-@dataclass(slots=True)
-class State:
-    """State of a parse; made by `traceparser_init`.
-
-    Attributes:
-        release: Whose external classes and events are meant: 8.0 numbers thread states, others give them as bits.
-        is_strict: Refuse what the vendor's library refuses: files below version 1.01, unclear byte order.
-        errno: Error number of the C library after a call that failed.
-    """
-
-    release: Release = Release.QNX_7
-    is_strict: bool = False
-    errno: int = 0
-    error: Error = Error.UNKNOWN_CLASS
-    debug_stream: TextIO | None = None
-    debug_flags: int = 0
-    sort: Sort = Sort.NOSORT
-    registrations: dict[int, _Registration] = field(default_factory=dict)
-    source: Source | None = None
-    now: tuple[int, int] = (0, 0)
-    previous: tuple[int, int] = (0, 0)
-    previous_return: int = 0
-    time_cycles: int = 0
-    previous_time_cycles: int = 0
-    first_cycles: int = 0
-    file: BinaryIO | None = None
-
-    def fail(self, error: Error) -> int:
-        """Note an error and return -1."""
-        self.error, self.errno = error, errno.EINVAL
-        self.say(Debug.ERRORS, f"TRACEPARSER: {ERROR_TEXTS.get(error, error.name)}\n")
-        return -1
-
-    def say(self, flag: int, text: str) -> None:
-        """Write to the debug stream if all bits of a flag are on."""
-        if self.debug_stream is not None and self.debug_flags & flag == flag:
-            self.debug_stream.write(text)
 
 
 def traceparser_init(state: State | None = None, *, release: Release | str = Release.QNX_7, is_strict: bool = False
@@ -137,7 +86,7 @@ def _register(state: State | None, userdata: Any, function: Callback, codes: Cal
     except RegistrationError:
         return state.fail(Error.UNKNOWN_ERROR)
     for code in found:
-        state.registrations[code] = _Registration(function, userdata)
+        state.registrations[code] = Registration(function, userdata)
     return 0
 
 
@@ -176,7 +125,8 @@ def traceparser_get_info(state: State | None, mode: int, length: list[int] | Non
 def _info(state: State, mode: int) -> Any:
     if (key := info_key(mode, state.release)) is not None:
         return _header_value(state, key)
-    if mode not in Info.__members__.values() or (mode in _NEW_MODES and state.release in (Release.QNX_6, Release.QNX_6_6)):
+    is_old = state.release in (Release.QNX_6, Release.QNX_6_6)
+    if mode not in Info.__members__.values() or (mode in _NEW_MODES and is_old):
         state.fail(Error.WRONG_H_KEYWORD)
         return None
     values: dict[int, Callable[[], Any]] = {
@@ -245,8 +195,8 @@ def traceparser(state: State | None, userdata: Any, filename: str | Path) -> int
         refusal = _refusal(state, state.source) if state.is_strict else None
         if refusal is not None:
             return state.fail(refusal)
-        _say_head(state, state.source)
-        _deliver(state, userdata, state.source)
+        say_head(state, state.source)
+        deliver(state, userdata, state.source)
     finally:
         _close(state)
     return 0
@@ -265,86 +215,3 @@ def _refusal(state: State, source: Source) -> Error | None:
         return Error.WRONG_ENDIAN_TYPE
     version = (source.header.number("VER_MAJOR") or 0, source.header.number("VER_MINOR") or 0)
     return Error.WRONG_FILE_VERSION if version < _FIRST_VERSION and state.is_strict else None
-
-
-def _say_head(state: State, source: Source) -> None:
-    state.say(Debug.HEADER, head.LIBRARY_BANNER + head.HEADER_TITLE)
-    is_all = state.debug_flags & Debug.ALL == Debug.ALL
-    if state.debug_flags and state.debug_stream is not None:
-        state.debug_stream.writelines(head.header_lines(source.header, is_vendor=True, is_verbose=is_all))
-    if is_all:
-        state.say(Debug.ALL, head.SYSPAGE_TITLE)
-        if source.system is not None:
-            state.say(Debug.ALL, "".join(head.syspage_lines(source.system, source.byte_order)))
-
-
-def _deliver(state: State, userdata: Any, source: Source) -> None:
-    start = state.registrations.get(0)
-    if start is not None:
-        _call(state, start, userdata, 0, 0, None)
-    state.say(Debug.HEADER, head.EVENTS_TITLE)
-    wanted = np.zeros(wire.CODE_COUNT, np.bool_)
-    wanted[[code for code in state.registrations if code]] = True
-    is_first = True
-    kept: list[tuple[Batch, NDArray[np.intp]]] = []
-    for batch in source.events:
-        if is_first and len(batch):
-            state.first_cycles = state.previous_time_cycles = state.time_cycles = int(batch.time_cycles[0])
-            is_first = False
-        rows = np.flatnonzero(wanted[batch.code])
-        if state.sort == Sort.SORT:
-            kept.append((batch, rows))
-        elif state.debug_flags & Debug.ALL == Debug.ALL:
-            _deliver_with_slots(state, userdata, source, batch, rows)
-        else:
-            _deliver_rows(state, userdata, source, batch, rows)
-    if kept:
-        _deliver_sorted(state, userdata, source, kept)
-
-
-def _deliver_rows(state: State, userdata: Any, source: Source, batch: Batch, rows: NDArray[np.intp]) -> None:
-    """Call back for some events of a batch."""
-    words = _as_in_file(batch.words, source)
-    code, times = batch.code, batch.time_cycles
-    for row in rows.tolist():
-        state.time_cycles = int(times[row])
-        buffer = words[batch.start[row]:batch.start[row + 1]]
-        _call(state, state.registrations[int(code[row])], userdata, int(batch.header[row]), int(batch.stamp[row]), buffer)
-        state.previous_time_cycles = state.time_cycles
-
-
-def _deliver_with_slots(state: State, userdata: Any, source: Source, batch: Batch, rows: NDArray[np.intp]) -> None:
-    """Write every slot to the debug stream, and call back for the event that it completes."""
-    texts = head.slot_lines(batch.slots, source.byte_order)
-    for slot in batch.stray_tails.tolist():
-        texts[slot] += head.stray_line(int(batch.slots[slot, 0]))
-    done = 0
-    for row in rows.tolist():
-        last = int(batch.last_slot[row]) + 1
-        state.say(Debug.ALL, "".join(texts[done:last]))
-        done = last
-        _deliver_rows(state, userdata, source, batch, np.array([row]))
-    state.say(Debug.ALL, "".join(texts[done:]))
-
-
-def _deliver_sorted(state: State, userdata: Any, source: Source, kept: list[tuple[Batch, NDArray[np.intp]]]) -> None:
-    times = np.concatenate([batch.time_cycles[rows] for batch, rows in kept])
-    places = [(batch, int(row)) for batch, rows in kept for row in rows]
-    for at in np.argsort(times, kind="stable").tolist():
-        batch, row = places[at]
-        _deliver_rows(state, userdata, source, batch, np.array([row]))
-
-
-def _as_in_file(words: NDArray[np.uint32], source: Source) -> NDArray[np.uint32]:
-    """Return payload words as a C program finds them in memory: those of a foreign byte order are not swapped."""
-    unswapped = words.byteswap() if source.byte_order != sys.byteorder else words.view()
-    unswapped.setflags(write=False)
-    return unswapped
-
-
-def _call(state: State, registration: _Registration, userdata: Any, header: int, time: int,
-          buffer: NDArray[np.uint32] | None) -> None:
-    state.now = (wire.class_of(header), wire.event_of(header))
-    data = registration.userdata if registration.userdata is not None else userdata
-    result = registration.function(state, data, header, time, buffer, 0 if buffer is None else len(buffer))
-    state.previous, state.previous_return = state.now, int(result or 0)

@@ -39,30 +39,33 @@ def run(args: list[str]) -> None:
         painter.end()
 
     for millions in [float(arg) for arg in args] or [1, 10]:
-        path = make_file(Path(tempfile.gettempdir()) / f"satview-mixed-200-4-{millions:g}m.kev", int(millions * 1e6))
-        trace = open_kev(path)
-        timeline = Timeline(trace)
-        lanes = [info.index for info in timeline.infos if info.kind == LaneKind.THREAD][:LANES]
-        start = time.perf_counter()
-        timeline.build(lanes)
-        build_s = time.perf_counter() - start
-        ready = timeline.raster(lanes, trace.window, WIDTH_PX)
-        floor = _median(lambda ready=ready: paint(ready))
-        results = {}
-        for share in (1, 0.01, 0.0001):
-            results[share] = _median(lambda s=share: paint(timeline.raster(lanes, _window(trace.window, s, 0.37), WIDTH_PX)))
-        sweep = [
-            _once(lambda z=z: paint(timeline.raster(lanes, _window(trace.window, 10 ** (-z / 20), 0.61), WIDTH_PX)))
-            for z in range(121)
-        ]
-        slots = np.asarray(trace.events.time_cycles)
-        print(
-            f"{millions:g} M slots: full {results[1]:.2f}, 1 % {results[0.01]:.2f}, 0.01 % {results[0.0001]:.2f} ms; sweep median "
-            f"{statistics.median(sweep):.2f}, worst {max(sweep):.2f} ms; floor {floor:.2f} ms, "
-            f"ratio {statistics.median(sweep) / floor:.1f}; lanes built in {build_s:.2f} s ({build_s / len(slots) * 1e9:.0f} ns/event)",
-            flush=True,
-        )
+        print(_measure(millions, paint), flush=True)
     del app
+
+
+def _measure(millions: float, paint) -> str:
+    """Return the line of one trace."""
+    path = make_file(Path(tempfile.gettempdir()) / f"satview-mixed-200-4-{millions:g}m.kev", int(millions * 1e6))
+    trace = open_kev(path)
+    timeline = Timeline(trace)
+    lanes = [info.index for info in timeline.infos if info.kind == LaneKind.THREAD][:LANES]
+    start = time.perf_counter()
+    timeline.build(lanes)
+    build_s = time.perf_counter() - start
+
+    def frame(share: float, place: float) -> None:
+        paint(timeline.raster(lanes, _window(trace.window, share, place), WIDTH_PX))
+
+    ready = timeline.raster(lanes, trace.window, WIDTH_PX)
+    floor = _median(lambda: paint(ready))
+    full, percent, deep = (_median(lambda s=share: frame(s, 0.37)) for share in (1, 0.01, 0.0001))
+    sweep = [_once(lambda z=step: frame(10 ** (-z / 20), 0.61)) for step in range(121)]
+    return (
+        f"{millions:g} M slots: full {full:.2f}, 1 % {percent:.2f}, 0.01 % {deep:.2f} ms; sweep median "
+        f"{statistics.median(sweep):.2f}, worst {max(sweep):.2f} ms; floor {floor:.2f} ms, "
+        f"ratio {statistics.median(sweep) / floor:.1f}; "
+        f"lanes built in {build_s:.2f} s ({build_s / len(trace.events) * 1e9:.0f} ns/event)"
+    )
 
 
 def _window(whole: TimeWindow, share: float, place: float) -> TimeWindow:

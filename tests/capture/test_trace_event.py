@@ -83,13 +83,16 @@ def test_interrupt_vectors() -> None:
 
 
 @pytest.mark.parametrize(("args", "error"), [
-    (("ADDCLASS", 99), "ENOTSUP"), (("ADDEVENT", Class.USER, 1024), "EINVAL"), (("ADDEVENT", Class.KERCALL, 128), "ENOTSUP"),
+    (("ADDCLASS", 99), "ENOTSUP"), (("ADDEVENT", Class.USER, 1024), "EINVAL"),
+    (("ADDEVENT", Class.KERCALL, 128), "ENOTSUP"),
     (("ADDEVENT", Class.INT, 256), "ENOTSUP"), (("ADDEVENT", Class.KERCALLINT, 1), "ENOTSUP"),
     (("SETCLASSWIDE", Class.USER), "ENOTSUP"), (("SETEVENTWIDE", Class.COMM, 99), "ENOTSUP"),
     (("SETCLASSPID", Class.PROCESS, 1), "ENOTSUP"), (("SETEVENTPID", Class.USER, 1, 1), "ENOTSUP"),
-    (("ADDEVENTHANDLER", Class.CONTROL, 2, len, EventData()), "ENOTSUP"), (("ADDCLASSEVHANDLER", Class.USER, len, EventData()), "ENOTSUP"),
+    (("ADDEVENTHANDLER", Class.CONTROL, 2, len, EventData()), "ENOTSUP"),
+    (("ADDCLASSEVHANDLER", Class.USER, len, EventData()), "ENOTSUP"),
     (("ADDCLASSEVHANDLER", Class.THREAD, None, EventData()), "EFAULT"), (("DELEVENTHANDLER", Class.USER, 1), "ENOTSUP"),
-    (("ALLOCBUFFER", 4, []), "EEXIST"), (("INSERTUSRSTREVENT", 1, 5), "EFAULT"), (("INSERTCUSEREVENT", 1, [1], 2), "EFAULT"),
+    (("ALLOCBUFFER", 4, []), "EEXIST"), (("INSERTUSRSTREVENT", 1, 5), "EFAULT"),
+    (("INSERTCUSEREVENT", 1, [1], 2), "EFAULT"),
     (("ADDCLASS", "THREAD"), "EFAULT"), (("ADDCLASS",), "EINVAL"), (("LOGGER_ATTACH", 1, 2), "ENOTSUP"),
 ])
 def test_bad_arguments_get_the_errno_of_the_manual(args: tuple[Any, ...], error: str) -> None:
@@ -182,7 +185,8 @@ def _ticking() -> Program:
 # Handlers and the order of evaluation
 
 
-def handler_kernel(function: Any, cls: int = Class.KERCALLENTER, event: int = -1, start: bool = True) -> tuple[Any, Any, Any]:
+def handler_kernel(function: Any, cls: int = Class.KERCALLENTER, event: int = -1,
+                   start: bool = True) -> tuple[Any, Any, Any]:
     made, sink = kernel()
     data = EventData(area="mine")
     if event < 0:
@@ -200,7 +204,8 @@ def test_event_data_has_the_documented_fields() -> None:
     seen = []
 
     def handler(data: EventData) -> int:
-        seen.append((data.header, list(data.data_array[: data.el_num]), data.el_num, data.area, data.feature_mask, tuple(data.feature)))
+        seen.append((data.header, list(data.data_array[: data.el_num]), data.el_num, data.area, data.feature_mask,
+                     tuple(data.feature)))
         return 1
 
     _, slots, (_, process) = handler_kernel(handler, event=65)
@@ -265,6 +270,33 @@ def test_handlers_may_only_insert_and_switch() -> None:
     made.spawn("ticking", _ticking)
     run(made, 3)
     assert set(errors) == {"EPERM"}
+
+
+def test_answer_2_at_the_entry_lets_the_exit_pass_unasked() -> None:
+    def exits(answer: int) -> bool:
+        made, sink = kernel()
+        call(made, "ADDCLASSEVHANDLER", Class.KERCALLENTER, lambda _data: answer, EventData())
+        call(made, "ADDCLASSEVHANDLER", Class.KERCALLEXIT, lambda _data: 0, EventData())
+        made.spawn("ticking", _ticking)
+        call(made, "STARTNOSTATE")
+        run(made, 5)
+        return any(code >> 10 == 2 and code & 0x80 for code, *_ in lines(finish(made, sink)))
+
+    assert exits(2)
+    assert not exits(1)
+
+
+def test_handlers_go_with_their_process() -> None:
+    def program() -> Program:
+        yield TraceEvent(mode("ADDCLASSEVHANDLER"), Class.THREAD, lambda _data: 0, EventData())
+        yield Sleep(3_000_000)
+
+    made, _ = kernel()
+    made.spawn("owner", program)
+    run(made, 2)
+    assert made.emitter.settings.hooks
+    run(made, 5)
+    assert not made.emitter.settings.hooks
 
 
 def test_handler_table_is_full_after_128() -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from satview.capture.kernel import Kernel
-from satview.capture.logger import LoggerOptions
+from satview.capture.logger_options import LoggerOptions
 from satview.capture.run import Capture, run
 from satview.capture.sim.truth import Truth
 from satview.capture.workloads import registry
@@ -18,8 +19,8 @@ from satview.store.trace import Trace
 from tests.capture.made import events, traced
 
 RELEASES = (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8)
-STATES = {"READY", "RUNNING", "SEND", "RECEIVE", "REPLY", "MUTEX", "CONDVAR", "SEM", "NANOSLEEP", "INTR", "JOIN", "DEAD",
-          "SIGWAITINFO", "SIGSUSPEND", "BARRIER", "RWLOCK_READ", "RWLOCK_WRITE"}
+STATES = {"READY", "RUNNING", "SEND", "RECEIVE", "REPLY", "MUTEX", "CONDVAR", "SEM", "NANOSLEEP", "INTR", "JOIN",
+          "DEAD", "SIGWAITINFO", "SIGSUSPEND", "BARRIER", "RWLOCK_READ", "RWLOCK_WRITE"}
 WIDE = (("ADDALLCLASSES",), ("SETALLCLASSESWIDE",))
 FAST = (("ADDALLCLASSES",), ("SETALLCLASSESFAST",))
 
@@ -143,17 +144,24 @@ def test_runs_cover_every_cpu_without_overlap(tmp_path: Path) -> None:
     truth = traced(registry.find("automotive").setup, 60, tmp_path, cpus=4).truth
     for cpu in range(4):
         runs = sorted((r for r in truth.runs if r.cpu == cpu), key=lambda r: r.start)
-        assert all(a.end <= b.start for a, b in zip(runs, runs[1:], strict=False))
+        assert all(a.end <= b.start for a, b in pairwise(runs))
     busy = Counter(r.cpu for r in truth.runs)
     assert set(busy) == {0, 1, 2, 3}
 
 
-def test_the_cost_of_an_event_does_not_depend_on_filters(tmp_path: Path) -> None:
-    def states(modes: tuple[tuple[str, ...], ...]) -> list[object]:
-        truth = traced(registry.find("client-server").setup, 40, tmp_path, modes=modes).truth
-        return [(s.thread, s.state, s.cpu) for s in truth.states]
+@pytest.mark.parametrize("name", ["client-server", "automotive", "interrupt-flood"])
+def test_filters_do_not_change_the_history(name: str, tmp_path: Path) -> None:
+    """Same seed, same moments, whatever is recorded: wide, fast or nothing."""
+    def history(modes: tuple[tuple[str, ...], ...]) -> list[object]:
+        workload = registry.find(name)
+        made = traced(workload.setup, 80, tmp_path, cpus=workload.cpus, modes=modes)
+        begin = min(s.time for s in made.truth.states if s.time > made.since)
+        return [(s.time - begin, s.thread, s.state, s.cpu) for s in made.truth.states if s.time > made.since]
 
-    assert states(()) == states((("ADDALLCLASSES",),))
+    everything = history(WIDE)
+    assert len(everything) > 200
+    assert history(FAST) == everything
+    assert history(()) == everything
 
 
 def test_two_runs_with_one_seed_are_equal_and_another_seed_differs(tmp_path: Path) -> None:

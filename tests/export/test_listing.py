@@ -12,17 +12,18 @@ from hypothesis import strategies as st
 from satview.base.errors import UsageError
 from satview.events import wire
 from satview.events.catalogue import catalogue
-from satview.events.spec import Release
+from satview.events.spec import Release, Show
 from satview.events.wire import WireClass
 from satview.export.listing import Printer, TextRows, default_time, layout_of
 from satview.export.listing_columns import message_texts
 from satview.export.listing_forms import Style
-from satview.formats.listing.head import key_column
 from satview.export.listing_records import RecordRows
 from satview.export.listing_select import Selection
 from satview.formats.kev.header import header_bytes
 from satview.formats.kev.notation import message_text
+from satview.formats.kev.stream import CHUNK_SLOTS
 from satview.formats.kev.writer import SlotWriter
+from satview.formats.listing.head import key_column
 from satview.formats.source import opened, source_of
 from tests.helpers.shared import shared_path
 
@@ -274,6 +275,68 @@ def test_csv_is_read_back_by_the_standard_reader():
     assert rows[1]["arguments"] == 'coid=0x00000003 msg=0x00000041 msg.text="A"'
     assert rows[6]["arguments"] == 'ppid=1 pid=2 name="say "hi", \N{REPLACEMENT CHARACTER}\\n%s"'
     assert (rows[2]["time_ns"], rows[2]["pid"], rows[2]["tid"], rows[2]["class"]) == ("2000", "30", "2", "THREAD")
+
+
+def one_of_each(release, order):
+    """Return a trace with every kind of event of a release in both modes, with telling values."""
+    writer, rng = SlotWriter(order), np.random.default_rng(7)
+    names = catalogue(release)
+    for code in names.codes():
+        if code == 0 or (wire.class_of(code) == WireClass.USER and code % 97):
+            continue
+        for fields in (names.spec(code).fast, names.spec(code).wide):
+            count = 2 if fields is None else sum(field.words for field in fields)
+            words = [int(word) for word in rng.choice([0, 1, 0x41424344, *rng.integers(0, 2**32, 3)], count)]
+            if fields and fields[-1].show == Show.STRING:
+                words += writer.words_of_text(b"some text, with: things")
+            elif fields and fields[-1].show == Show.STRUCT:
+                words += [4, 1, 2, 3]
+            writer.event(code, 3, len(writer), words)
+    pairs = [(f"{order.upper()}_ENDIAN", "TRUE"), ("CYCLES_PER_SEC", "1000"),
+             ("SYS_RELEASE", {"6.x": "6.4.1", "6.6": "6.6.0", "7.x": "7.1.0", "8.0": "8.0.0"}[release])]
+    return header_bytes(pairs) + writer.slots().astype("<u4" if order == "little" else ">u4").tobytes()
+
+
+@pytest.mark.parametrize(("release", "layout", "order"), [
+    (Release.QNX_6, "6", "little"), (Release.QNX_6, "7", "big"), (Release.QNX_6_6, "6", "big"),
+    (Release.QNX_7, "7", "little"), (Release.QNX_7, "7", "big"), (Release.QNX_7, "6", "little"),
+    (Release.QNX_8, "8", "little"), (Release.QNX_8, "6", "big"),
+])
+def test_every_kind_of_event_read_back_prints_the_same(release, layout, order):
+    data = one_of_each(release, order)
+    for one_line in (False, True):
+        text = printed(source_of(io.BytesIO(data), "x.kev"), layout=layout, one_line=one_line)
+        again = printed(source_of(io.BytesIO(text.encode()), "x.txt"), layout=layout, one_line=one_line)
+        unlike = [pair for pair in zip(text.split("\nt:"), again.split("\nt:"), strict=False) if pair[0] != pair[1]]
+        assert unlike[:3] == []
+        assert text == again
+
+
+class Endless:
+    """A pipe that never ends and counts what was taken from it."""
+
+    def __init__(self, head, slot):
+        self.head, self.slot, self.taken = head, slot, 0
+
+    def read(self, size):
+        data = self.head or self.slot * (size // len(self.slot))
+        self.head = b""
+        self.taken += len(data)
+        return data[:size] if size < len(data) else data
+
+
+def test_printing_streams_and_holds_one_chunk_only():
+    writer = SlotWriter()
+    writer.event(wire.THREAD_RUNNING, 0, 5, [1, 1])
+    pipe = Endless(header_bytes([("LITTLE_ENDIAN", "TRUE"), ("SYS_RELEASE", "6.4.1")]), writer.slots().tobytes())
+    source = source_of(pipe, "x.kev")
+    pieces = Printer(source, TextRows(source, Style("6", source.release), "cycles")).text()
+    events = 0
+    while events < 300_000:
+        piece = next(pieces)
+        events += piece.count("THRUNNING")
+        assert len(piece) < 8_000_000
+        assert pipe.taken <= 16 * events + 3 * 16 * CHUNK_SLOTS
 
 
 def test_empty_trace_is_valid_json():

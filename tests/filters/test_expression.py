@@ -142,7 +142,7 @@ def test_arguments_are_those_of_the_decoded_payload():
                 if isinstance(argument.value, int) and place is not None and is_named:
                     assert (place.word, place.words) == (argument.first_word, argument.words), argument
                     value = next(iter(event_facts(trace, np.array([row]))))
-                    text = f'arg."{argument.name}" == {argument.value & (2**64 - 1) if argument.value < 0 else argument.value}'
+                    text = f'arg."{argument.name}" == {argument.value & (2**64 - 1)}'
                     names = [item.name for item in payload.arguments]
                     if names.index(argument.name) == names.index(argument.name, 0) and names.count(argument.name) == 1:
                         assert Expression(text, release)(value), (trace.spec(row).name, text)
@@ -192,6 +192,25 @@ def test_faults_name_their_place(text, message, start, end):
 
 def test_nothing_is_wrong_with_a_good_one():
     assert validate("pid == 7", Release.QNX_6) is None
+
+
+def test_failed_calls_of_64_bit_processes():
+    """-1 and an error number is a failure; -1 and anything larger is the low half of a result (section 8.3)."""
+    wide_exit = code(WireClass.KER_CALL, 11 + 128) | 0x200
+    minus = 0xFFFFFFFF
+    trace = made(
+        [
+            (10, 0, RUNNING, (7, 1)),
+            (20, 0, wide_exit, (minus, 1023)),
+            (30, 0, wide_exit, (minus, 1024)),
+            (40, 0, wide_exit, (minus, minus, 260, 0)),
+            (50, 0, wide_exit, (minus, minus, 1024, 0)),
+            (60, 0, MSG_SENDV_EXIT, (minus, 1024)),
+        ],
+        Release.QNX_7,
+    )
+    assert hits(trace, "failed") == [20, 40, 60]
+    assert hits(trace, "errno == ETIMEDOUT") == [40]
 
 
 def test_limits():
@@ -245,7 +264,7 @@ fields = st.sampled_from(
 values = st.recursive(
     st.one_of(numbers, fields),
     lambda inner: st.one_of(
-        st.tuples(inner, st.sampled_from("+ - * / % & | ^ << >>".split()), inner).map(
+        st.tuples(inner, st.sampled_from(["+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>"]), inner).map(
             lambda t: f"({t[0]} {t[1]} {t[2]})"
         ),
         inner.map("-{}".format),

@@ -96,8 +96,7 @@ def test_the_budget_stops_what_is_costly_even_so(monkeypatch):
     pattern = regex("(a|b)*a(a|b){90}c")
     text = "".join("ab"[(i * i // 7) % 2] for i in range(4000))
     with pytest.raises(ExpressionError, match="takes too long"):
-        for i in range(1000):
-            pattern.matches(text[i:] + str(i))
+        any(pattern.matches(text[i:] + str(i)) for i in range(1000))
 
 
 @settings(max_examples=300, deadline=None)

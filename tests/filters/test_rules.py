@@ -240,7 +240,8 @@ def test_handlers_class_first_then_event_and_both_must_pass():
     assert admits(rules, REPLY_MESSAGE, 1, 7)
     asked.clear()
     rules.add_class_ev_handler(C.COMM, handler("class", 0))
-    assert not admits(rules, SMSG, 1, 7) and asked == ["class"], "the event's handler is not asked"
+    assert not admits(rules, SMSG, 1, 7)
+    assert asked == ["class"], "the event's handler is not asked"
     rules.del_class_ev_handler(C.COMM)
     rules.del_event_handler(C.COMM, 0)
     assert rules.del_event_handler(C.COMM, 0) == OK
@@ -367,3 +368,24 @@ def test_owner_decides_for_kernel_calls_in_a_trace():
     rules.set_class_pid(C.KERCALL, 12)
     calls = np.flatnonzero(trace.events.code >> 10 == WireClass.KER_CALL)
     assert rules.mask(trace)[calls].tolist() == [False, True, False]
+
+
+def test_the_receiver_of_a_message_is_tested_in_a_trace_as_one_by_one():
+    trace = made(
+        [
+            (10, 0, RUNNING, (12, 1)),
+            (20, 0, RMSG, (1, 12)),
+            (30, 0, RUNNING, (12, 2)),
+            (40, 0, RMSG, (1, 12)),
+            (50, 0, RUNNING, (7, 1)),
+            (60, 0, RMSG, (1, 12)),
+            (70, 0, RMSG, (1, 7)),
+            (80, 0, REPLY_MESSAGE, (2, 12)),
+            (90, 0, REPLY_MESSAGE, (1, 12)),
+            (95, 0, RMSG, (0xFFFFFFFF, 0xFFFFFFFF)),
+        ]
+    )
+    rules = with_everything()
+    rules.set_class_tid(C.COMM, 12, 2)
+    messages = np.flatnonzero(trace.events.code >> 10 == WireClass.COMM)
+    assert rules.mask(trace)[messages].tolist() == [False, True, True, False, True, False, False]

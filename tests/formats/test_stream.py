@@ -11,6 +11,7 @@ from satview.base.errors import TraceFormatError
 from satview.events import wire
 from satview.events.wire import Struct
 from satview.formats.kev.header import header_bytes
+from satview.formats.kev.open_events import MAX_OPEN
 from satview.formats.kev.stream import EventStream, blocks_of_array
 from satview.formats.kev.writer import SlotWriter
 from satview.formats.source import opened, source_of
@@ -84,6 +85,18 @@ def test_a_gap_between_buffers_is_reported():
     assert next(iter(problems)).offset == 4 * 16
 
 
+def test_a_buffer_cut_short_and_lost_events_are_reported():
+    writer = SlotWriter()
+    writer.event(wire.CONTROL_BUFFER, 0, 1, [4, 3])
+    writer.event(wire.THREAD_RUNNING, 0, 1, [1, 1])
+    writer.event(wire.CONTROL_BUFFER, 0, 2, [5, 0])
+    writer.event(wire.CONTROL_DROPPED, 0, 3, [7, 0])
+    writer.event(wire.CONTROL_BUFFER_END, 0, 4, [wire.BUFFER_END_COOKIE, 0])
+    _, problems = events_of(writer.slots())
+    assert {problem.kind.slug: problem.offset for problem in problems} == {
+        "buffer-length": 0, "lost-events": 48, "buffer-end": 64}
+
+
 SLOTS = st.lists(st.tuples(st.sampled_from([CALL, wire.THREAD_RUNNING, wire.CONTROL_TIME, wire.CONTROL_BUFFER, 0]),
                            st.sampled_from(list(Struct)), st.integers(0, 2), st.integers(0, 3)), max_size=30)
 
@@ -154,3 +167,15 @@ def test_what_is_no_trace_is_refused(data, tmp_path):
 def test_rubbish_behind_a_header_never_raises(data):
     source = source_of(io.BytesIO(header_bytes(PAIRS) + data), "x.kev")
     assert sum(len(batch) for batch in source.events) <= len(data) // 16
+
+
+def test_events_without_end_do_not_pile_up():
+    """Rubbish opens events for ever; the oldest are given up and counted."""
+    slots = np.zeros((MAX_OPEN + 1000, 4), np.uint32)
+    slots[:, 0] = CALL | Struct.COMBINE_BEGIN << 30
+    slots[:, 1] = np.arange(len(slots))
+    problems = Problems()
+    stream = EventStream(blocks_of_array(slots), problems)
+    assert sum(len(batch) for batch in stream) == 0
+    assert problems.counts() == {"unfinished-events": len(slots)}
+    assert len(problems) <= problems.limit

@@ -18,6 +18,7 @@ from satview.events.wire import WireClass
 from satview.formats.kev.reader import open_kev
 from satview.formats.listing.reader import read_listing
 from satview.formats.registry import open_trace
+from satview.formats.source import opened
 from satview.formats.traceprinter import open_listing, score
 from satview.store.problems import Problems
 from tests.helpers.shared import shared_path
@@ -168,7 +169,8 @@ def test_wide_and_fast_events_of_6x():
 
 
 def test_collapsed_blanks_and_inserted_blank_lines_change_nothing():
-    plain = ("t:0x00000011 CPU:00 PROCESS :PROCCREATE_NAME\n                      ppid:1\n                       pid:2\n"
+    plain = ("t:0x00000011 CPU:00 PROCESS :PROCCREATE_NAME\n                      ppid:1\n"
+             "                       pid:2\n"
              "                      name:sh\nt:0x00000012 CPU:00 THREAD  :THRUNNING     pid:2 tid:1 \n")
     typeset = "t:0x00000011 CPU:00 PROCESS :PROCCREATE_NAME\n\n ppid:1\n\npid:2\nname:sh\n\n" \
               "t:0x00000012 CPU:00 THREAD :THRUNNING pid:2 tid:1\n"
@@ -258,6 +260,17 @@ def test_times_in_seconds_become_cycles():
     assert found[0][1] == 2_003_004      # the header says 1 MHz
 
 
+def test_full_times_survive_without_time_events(tmp_path):
+    """An excerpt of a 7.1 listing: silences longer than a turn of the low word must not shrink."""
+    path = tmp_path / "excerpt.txt"
+    stamps = [0x65570A8B78A, 0x65570A8B78B, 0x65999999999, 0x65A00000000]
+    path.write_text(HEAD_7 + "".join(f"t:0x{stamp:x} CPU:00 THREAD          :THREADY            pid:1 tid:1\n"
+                                     for stamp in stamps))
+    assert open_listing(path).events.time_cycles.tolist() == stamps
+    with opened(path) as source:
+        assert [time for batch in source.events for time in batch.time_cycles.tolist()] == stamps
+
+
 def test_a_time_that_lost_a_digit_is_restored_to_the_nearest_that_fits():
     listing, problems = read(HEAD_6 + "t:0x35bbec68 CPU:00 THREAD :THRECEIVE pid:1 tid:5\n"
                              "t:0x35bbe10 CPU:00 THREAD :THRUNNING pid:4 tid:1\n")
@@ -313,7 +326,8 @@ def test_loading_can_be_stopped(tmp_path):
 
 
 LINES = st.sampled_from([
-    "t:0x00000001 CPU:00 ", "t:0x", "CPU:99 ", "KER_CALL:MSG_SENDV/11", " coid:0x00000001", ' msg:"a" (0x00000061)', "\n",
+    "t:0x00000001 CPU:00 ", "t:0x", "CPU:99 ", "KER_CALL:MSG_SENDV/11", " coid:0x00000001", "\n",
+    ' msg:"a" (0x00000061)',
     ".\n", "event => h:0x",
     "event => h:0x00001001 d0:0x00000001 d1:0x00000002 d2:0x00000003", "THREAD  :THREADY ",
     " pid:1", " tid:-7", "PROCESS :PROCCREATE_NAME", " name:x", "ret_val:-1, errno:4", "KER_EXIT:NOP/00 ", "USREVENT:",

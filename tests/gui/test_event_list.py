@@ -101,7 +101,7 @@ def test_nothing_passes_the_filter(panel, opened, qtbot):
 
 def test_more_rows_than_qt_can_count(opened, monkeypatch):
     """The model then holds a part that moves to where it is looked at."""
-    monkeypatch.setattr(model_module, "_HEIGHT_LIMIT_PX", 100)      # five rows of 20 px
+    monkeypatch.setattr(model_module, "_HEIGHT_LIMIT_PX", 100)  # five rows of 20 px
     model = EventListModel(opened, 20, LIGHT)
     total = len(opened.trace.events)
     assert model.rowCount() == 5
@@ -111,7 +111,9 @@ def test_more_rows_than_qt_can_count(opened, monkeypatch):
     assert model.bring_in(0) == 0
     assert model.event_at(0) == 0
     for event in range(total):
-        assert model.event_at(model.bring_in(event)) == event
+        row = model.bring_in(event)
+        assert model.event_at(row) == event
+        assert texts(model, row)[0] == str(event + 1)
 
 
 def test_filtered_rows_are_looked_up_not_searched(opened):

@@ -13,7 +13,11 @@ from satview.gui.quick_pick import LinePrompt, QuickPick
 
 CLIENT_1 = 3
 K = Qt.Key
-SHIFT, CONTROL, ALT = Qt.KeyboardModifier.ShiftModifier, Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.AltModifier
+SHIFT, CONTROL, ALT = (
+    Qt.KeyboardModifier.ShiftModifier,
+    Qt.KeyboardModifier.ControlModifier,
+    Qt.KeyboardModifier.AltModifier,
+)
 
 
 @pytest.fixture
@@ -95,7 +99,10 @@ def test_focus_three_times(press, opened, client):
 
 def test_range_from_selection_and_zoom_to_it(press, opened, client):
     press(K.Key_R)
-    assert (ns_of(opened, opened.selection.time_range.start), ns_of(opened, opened.selection.time_range.end)) == (4_000, 8_001)
+    assert (ns_of(opened, opened.selection.time_range.start), ns_of(opened, opened.selection.time_range.end)) == (
+        4_000,
+        8_001,
+    )
     press(K.Key_Z)
     assert ns_of(opened, opened.viewport.window.start) == pytest.approx(4_000, abs=20)
     press(K.Key_Escape)
@@ -156,7 +163,9 @@ def test_cursors_and_delta(press, window, opened):
     press(K.Key_1)
     opened.selection.set_mouse(opened.trace.clock.cycles(5_500))
     press(K.Key_2)
-    assert ns_of(opened, opened.selection.cursor_b - opened.selection.cursor_a + opened.trace.clock.start_cycles) == 4_500
+    assert (
+        ns_of(opened, opened.selection.cursor_b - opened.selection.cursor_a + opened.trace.clock.start_cycles) == 4_500
+    )
     assert "4.500 \u00b5s" in window.workspace.status.cursors.text()
     press(K.Key_3)
     assert opened.selection.cursor_a is None
@@ -327,7 +336,18 @@ def test_only_this_thread(press, opened, client):
 
 
 def test_keys_without_selection_do_nothing_harmful(press, window, opened):
-    for key in (K.Key_F, K.Key_Z, K.Key_R, K.Key_H, K.Key_P, K.Key_Delete, K.Key_Return, K.Key_Left, K.Key_Comma, K.Key_N):
+    for key in (
+        K.Key_F,
+        K.Key_Z,
+        K.Key_R,
+        K.Key_H,
+        K.Key_P,
+        K.Key_Delete,
+        K.Key_Return,
+        K.Key_Left,
+        K.Key_Comma,
+        K.Key_N,
+    ):
         press(key)
     QApplication.processEvents()
     assert window.workspace is not None

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -102,4 +104,4 @@ def test_neighbouring_processes_are_far_apart(is_dark):
 
     hues = [process_colour(hue, is_dark) for hue in range(states.PROCESS_HUES)]
     assert len(set(hues)) == len(hues)
-    assert min(distance(a, b) for a, b in zip(hues, hues[1:], strict=False)) > 60
+    assert min(distance(a, b) for a, b in pairwise(hues)) > 60

@@ -7,14 +7,14 @@ import weakref
 
 from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
 from PySide6.QtGui import QDropEvent
-from PySide6.QtWidgets import QApplication, QMenu
+from PySide6.QtWidgets import QApplication, QDockWidget, QMenu
 
 from satview.base.errors import Cancelled
 from satview.base.resources import resource_path
 from satview.gui import dialogs
-from satview.session.session import Stage
 from satview.session.command_table import COMMANDS
 from satview.session.commands import Menu
+from satview.session.session import Stage
 from tests.helpers.scene import scene
 
 
@@ -28,7 +28,9 @@ def test_every_command_is_bound_and_stands_in_its_menu(empty_window):
     for action in empty_window.menuBar().actions():
         menu = action.menu()
         expected = [command.title for command in COMMANDS if command.menu is titles[action.text()]]
-        found = [entry.text() for entry in menu.actions() if not entry.isSeparator() and not isinstance(entry.menu(), QMenu)]
+        found = [
+            entry.text() for entry in menu.actions() if not entry.isSeparator() and not isinstance(entry.menu(), QMenu)
+        ]
         assert found == expected
 
 
@@ -125,8 +127,10 @@ def test_open_dialog_opens_in_this_window_and_more_in_others(application, empty_
 def test_drop_opens(empty_window, qtbot, tmp_path):
     data = QMimeData()
     data.setUrls([QUrl.fromLocalFile(str(scene(tmp_path)))])
-    drop = QDropEvent(QPointF(50, 50), Qt.DropAction.CopyAction, data, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier)
-    QApplication.sendEvent(empty_window, drop)
+    drop = QDropEvent(
+        QPointF(50, 50), Qt.DropAction.CopyAction, data, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    )
+    empty_window.dropEvent(drop)  # Qt delivers drops only to the target of a real drag
     qtbot.waitUntil(lambda: empty_window.session.stage is Stage.READY)
 
 
@@ -142,6 +146,14 @@ def test_reload_reads_again(empty_window, load, qtbot, tmp_path):
     empty_window.registry["file.reload"].run()
     qtbot.waitUntil(lambda: empty_window.session.stage is Stage.READY)
     assert empty_window.session.opened is not first
+
+
+def test_reloading_leaves_one_dock_of_each(empty_window, load, tmp_path):
+    path = scene(tmp_path)
+    for _ in range(3):
+        load(empty_window, path)
+        names = [dock.objectName() for dock in empty_window.findChildren(QDockWidget)]
+        assert sorted(names) == ["dock.details", "dock.events", "dock.filter", "dock.problems"]
 
 
 def test_theme_command_repaints_everything(application, window):

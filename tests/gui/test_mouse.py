@@ -8,8 +8,12 @@ from PySide6.QtWidgets import QApplication
 from tests.gui.conftest import settle
 
 CLIENT_1, SERVER_1 = 3, 5
-NONE, SHIFT, CONTROL, ALT = (Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ShiftModifier, Qt.KeyboardModifier.ControlModifier,
-                             Qt.KeyboardModifier.AltModifier)
+NONE, SHIFT, CONTROL, ALT = (
+    Qt.KeyboardModifier.NoModifier,
+    Qt.KeyboardModifier.ShiftModifier,
+    Qt.KeyboardModifier.ControlModifier,
+    Qt.KeyboardModifier.AltModifier,
+)
 LEFT, MIDDLE, RIGHT = Qt.MouseButton.LeftButton, Qt.MouseButton.MiddleButton, Qt.MouseButton.RightButton
 
 
@@ -19,22 +23,39 @@ def place(view, opened):
 
     def at(lane, ns):
         row = opened.lanes.row_of(lane)
-        return QPoint(round(view.scale.x(opened.trace.clock.cycles(ns))), row.y_px - view.scroll_px + row.height_px // 2)
+        return QPoint(
+            round(view.scale.x(opened.trace.clock.cycles(ns))), row.y_px - view.scroll_px + row.height_px // 2
+        )
 
     return at
 
 
 def drag(view, start, end, button=LEFT, modifiers=NONE):
     for kind, point, buttons in (
-        (QEvent.Type.MouseButtonPress, start, button), (QEvent.Type.MouseMove, (start + end) / 2, button),
-        (QEvent.Type.MouseMove, end, button), (QEvent.Type.MouseButtonRelease, end, Qt.MouseButton.NoButton),
+        (QEvent.Type.MouseButtonPress, start, button),
+        (QEvent.Type.MouseMove, (start + end) / 2, button),
+        (QEvent.Type.MouseMove, end, button),
+        (QEvent.Type.MouseButtonRelease, end, Qt.MouseButton.NoButton),
     ):
-        QApplication.sendEvent(view, QMouseEvent(kind, QPointF(point), view.mapToGlobal(QPointF(point)), button, buttons, modifiers))
+        QApplication.sendEvent(
+            view, QMouseEvent(kind, QPointF(point), view.mapToGlobal(QPointF(point)), button, buttons, modifiers)
+        )
 
 
 def turn(view, point, notches, modifiers=NONE):
-    QApplication.sendEvent(view, QWheelEvent(QPointF(point), view.mapToGlobal(QPointF(point)), QPoint(), QPoint(0, 120 * notches),
-                                             Qt.MouseButton.NoButton, modifiers, Qt.ScrollPhase.NoScrollPhase, False))
+    QApplication.sendEvent(
+        view,
+        QWheelEvent(
+            QPointF(point),
+            view.mapToGlobal(QPointF(point)),
+            QPoint(),
+            QPoint(0, 120 * notches),
+            Qt.MouseButton.NoButton,
+            modifiers,
+            Qt.ScrollPhase.NoScrollPhase,
+            False,
+        ),
+    )
 
 
 def ns_of(opened, cycles):
@@ -47,6 +68,7 @@ def test_click_selects_the_interval_in_all_views(window, opened, view, place, qt
     assert (ns_of(opened, span.start_cycles), ns_of(opened, span.end_cycles)) == (4_000, 8_001)
     assert opened.trace.spec(opened.selection.event).name == "THREPLY"
     assert "REPLY" in window.workspace.details.browser.toPlainText()
+    assert window.workspace.status.selected.text().endswith("THREPLY in REPLY 4.001 \u00b5s")
     table = window.workspace.events.table
     assert window.workspace.events.model.event_at(table.currentIndex().row()) == opened.selection.event
 
@@ -205,3 +227,11 @@ def test_right_click_opens_a_menu_for_what_is_there(window, opened, view, place,
     menu.close()
     assert "Only this &thread" in texts
     assert opened.selection.lane == CLIENT_1
+
+
+def test_wheel_works_over_ruler_and_overview_too(window, opened, qtbot):
+    turn(window.workspace.area.ruler, QPoint(300, 10), 3, CONTROL)
+    once = opened.viewport.window.length
+    assert once < opened.viewport.limits.length
+    turn(window.workspace.area.overview, QPoint(300, 10), 3)
+    assert opened.viewport.window.length < once

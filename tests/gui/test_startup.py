@@ -19,8 +19,14 @@ print(" ".join(name for name in ("numpy", "pyqtgraph", "construct", "satview.for
 
 
 def run(*arguments, **environment):
-    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, timeout=60, check=False,
-                          env=os.environ | {"QT_QPA_PLATFORM": "offscreen"} | environment)
+    return subprocess.run(
+        [sys.executable, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env=os.environ | {"QT_QPA_PLATFORM": "offscreen"} | environment,
+    )
 
 
 def test_window_shows_before_anything_heavy_is_imported():

@@ -49,7 +49,9 @@ def test_interval_thinner_than_a_pixel_marks_its_pixel(window, qtbot, load, tmp_
     builder.state("RECEIVE", 50_000_050, 9, 1).state("RUNNING", 100_000_000, 1, 1)
     load(window, builder.write(tmp_path / "short.kev"))
     view, opened = window.workspace.area.view, window.session.opened
-    lane = next(info.index for info in opened.timeline.infos if info.thread and opened.trace.threads.pid[info.thread] == 9)
+    lane = next(
+        info.index for info in opened.timeline.infos if info.thread and opened.trace.threads.pid[info.thread] == 9
+    )
     row = opened.lanes.row_of(lane)
     image = view.grab().toImage()
     x = view.scale.x(opened.trace.clock.cycles(50_000_000))
@@ -81,7 +83,7 @@ def test_single_cycles_have_lines(window, qtbot):
     view = window.workspace.area.view
     assert view.scale.px_per_cycle > 7
     image = view.grab().toImage()
-    y = window.session.opened.lanes.height_px + 20      # below all lanes
+    y = window.session.opened.lanes.height_px + 20  # below all lanes
     line_columns = [x for x in range(5, image.width()) if image.pixel(x, y) & 0xFFFFFF != LIGHT.base]
     assert len(line_columns) >= 30
 
@@ -89,7 +91,7 @@ def test_single_cycles_have_lines(window, qtbot):
 def test_hidden_state_is_not_drawn(window, qtbot):
     opened = window.session.opened
     show(window, 0, 20_000, qtbot)
-    reply = [code for code in opened.trace.catalogue.find("THREPLY")]
+    reply = list(opened.trace.catalogue.find("THREPLY"))
     opened.filters.show_codes(reply, False)
     settle(qtbot, window)
     assert colour_at(window, CLIENT_1, 7_500) == LIGHT.base
@@ -118,8 +120,12 @@ def test_all_lanes_filtered_says_so(window, qtbot):
     opened.lanes.hide_empty(True, TimeWindow(opened.viewport.limits.start, opened.viewport.limits.start + 1))
     assert not view.visible_rows()
     image = view.grab().toImage()
-    colours = {image.pixel(x, y) for x in range(0, image.width(), 2) for y in range(image.height() // 2 - 20, image.height() // 2 + 20)}
-    assert len(colours) > 3      # a text stands there
+    colours = {
+        image.pixel(x, y)
+        for x in range(0, image.width(), 2)
+        for y in range(image.height() // 2 - 20, image.height() // 2 + 20)
+    }
+    assert len(colours) > 3  # a text stands there
 
 
 def test_values_are_replaced_by_exact_ones_when_the_view_rests(window, qtbot):
@@ -129,3 +135,16 @@ def test_values_are_replaced_by_exact_ones_when_the_view_rests(window, qtbot):
     window.workspace.area.view.repaint()
     assert not source.is_refined
     qtbot.waitUntil(lambda: source.is_refined)
+
+
+def test_marks_have_the_colour_of_their_class(window, qtbot):
+    from satview.gui.colours import class_colour
+
+    opened, view = window.session.opened, window.workspace.area.view
+    show(window, 0, 20_000, qtbot)
+    image = view.grab().toImage()
+    for ns, lane, name in ((2_000, CLIENT_1, "KER_CALL"), (5_000, SERVER_1, "USREVENT"), (5_000, 0, "USREVENT")):
+        row = opened.lanes.row_of(lane)
+        x = view.scale.x(opened.trace.clock.cycles(ns))
+        colours = {image.pixel(round(x) + dx, row.y_px + 2) & 0xFFFFFF for dx in (-1, 0, 1)}
+        assert class_colour(name, False) in colours, name

@@ -11,11 +11,21 @@ from satview.store.tables import EventTable
 
 def table(codes, threads):
     n = len(codes)
-    return EventTable(np.arange(n, dtype=np.int64), np.array(codes, np.uint16), np.zeros(n, np.uint8), np.array(threads, np.uint16),
-                      np.arange(n, dtype=np.uint32), np.ones(n, np.uint16))
+    return EventTable(
+        np.arange(n, dtype=np.int64),
+        np.array(codes, np.uint16),
+        np.zeros(n, np.uint8),
+        np.array(threads, np.uint16),
+        np.arange(n, dtype=np.uint32),
+        np.ones(n, np.uint16),
+    )
 
 
-@given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 5)), max_size=200), st.sets(st.integers(0, 20)), st.sets(st.integers(0, 5)))
+@given(
+    st.lists(st.tuples(st.integers(0, 20), st.integers(0, 5)), max_size=200),
+    st.sets(st.integers(0, 20)),
+    st.sets(st.integers(0, 5)),
+)
 def test_rows_are_those_of_the_plain_loop(events, codes, threads):
     code_mask, thread_mask = np.zeros(32768, np.bool_), np.zeros(6, np.bool_)
     code_mask[list(codes)] = True

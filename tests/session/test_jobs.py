@@ -36,7 +36,7 @@ def test_newest_wins(job, qtbot):
     release.set()
     qtbot.waitUntil(lambda: bool(results))
     assert results == ["new"]
-    assert was_stopped in ([], [True])      # told to stop, or never begun
+    assert was_stopped in ([], [True])  # told to stop, or never begun
 
 
 def test_failure_arrives_as_the_exception(job, qtbot):

@@ -2,13 +2,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from hypothesis import HealthCheck
 
 from satview.base.time import TimeWindow
+from satview.events import wire
 from satview.session.lane_events import belongs, busy_lanes, event_near, marks
+from satview.timeline.lane_tree import LaneKind, Timeline
 from satview.timeline.spans import pixel_edges
+from tests.helpers.kev import TraceBuilder
 
 ALL = np.ones(32768, np.bool_)
 ALL.setflags(write=False)
@@ -45,7 +47,28 @@ def test_nearest_event_of_a_lane(opened, ns):
 
 
 def test_marks_stand_in_their_pixel_on_their_lanes(opened, ns):
-    event = int(np.searchsorted(opened.trace.events.time_cycles, ns(5_000)))      # user event of the server
+    event = int(np.searchsorted(opened.trace.events.time_cycles, ns(5_000)))  # user event of the server
     window = TimeWindow(ns(0), ns(20_000))
     found = marks(opened.timeline, (0, 3, 5), np.array([event], np.uint32), pixel_edges(window, 20))
     assert np.argwhere(found).tolist() == [[0, 5], [2, 5]]
+
+
+def test_interrupts_lie_on_their_own_lane_too(qapp, tmp_path):
+    """One CPU: a thread runs, an interrupt comes at 2,000 and ends at 2,400, a user event follows at 3,000."""
+    builder = TraceBuilder().time_event(0).state("RUNNING", 1_000, 2, 1)
+    builder.event(wire.code(wire.WireClass.INT, 1), 2_000, (5, 0)).event(
+        wire.code(wire.WireClass.INT, 2), 2_400, (5, 0)
+    )
+    timeline = Timeline(builder.event(wire.code(wire.WireClass.USER, 1), 3_000).open(tmp_path))
+    lane = next(info.index for info in timeline.infos if info.kind is LaneKind.INTERRUPTS)
+    rows = np.arange(len(timeline.trace.events))
+    mine = rows[belongs(timeline, timeline.infos[lane], rows)]
+    assert mine.tolist() == timeline.events_of(lane).tolist()
+    assert len(mine) == 2
+    start = timeline.trace.clock.start_cycles
+    edges = pixel_edges(TimeWindow(start, start + 4_000), 10)
+    found = marks(timeline, (0, lane), rows.astype(np.uint32), edges)
+    assert np.flatnonzero(found[1]).tolist() == [5, 6]
+    assert {5, 6, 7} <= set(np.flatnonzero(found[0]).tolist())
+    assert lane in busy_lanes(timeline, TimeWindow(start + 1_900, start + 2_100))
+    assert lane not in busy_lanes(timeline, TimeWindow(start + 2_900, start + 3_100))

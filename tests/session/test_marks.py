@@ -44,12 +44,18 @@ def test_next_and_previous_go_round(qapp, tmp_path):
     assert marks.previous_before(10).start_cycles == 30
 
 
-@pytest.mark.parametrize("data", [
-    "no json", "[]", '{"marks": 5}', '{"marks": [5, null, {}]}',
-    json.dumps({"marks": [{"start_cycles": "x", "end_cycles": 2, "text": ""}]}),
-    json.dumps({"marks": [{"start_cycles": 10**9, "end_cycles": 10**9, "text": "outside"}]}),
-    json.dumps({"marks": [{"start_cycles": 9, "end_cycles": 2, "text": "backwards"}]}),
-])
+@pytest.mark.parametrize(
+    "data",
+    [
+        "no json",
+        "[]",
+        '{"marks": 5}',
+        '{"marks": [5, null, {}]}',
+        json.dumps({"marks": [{"start_cycles": "x", "end_cycles": 2, "text": ""}]}),
+        json.dumps({"marks": [{"start_cycles": 10**9, "end_cycles": 10**9, "text": "outside"}]}),
+        json.dumps({"marks": [{"start_cycles": 9, "end_cycles": 2, "text": "backwards"}]}),
+    ],
+)
 def test_strange_files_give_no_marks(qapp, tmp_path, data):
     (tmp_path / ("a.kev" + SUFFIX)).write_text(data)
     assert list(Marks(tmp_path / "a.kev", LIMITS)) == []

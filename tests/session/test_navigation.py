@@ -81,7 +81,7 @@ def test_focus_centres_then_fits_then_returns(opened, moves, ns):
     viewport = opened.viewport
     viewport.zoom(0.5, ns(18_000))
     before = viewport.window
-    opened.select_at(CLIENT_1, ns(6_000))        # REPLY, 4,000 to 8,001
+    opened.select_at(CLIENT_1, ns(6_000))  # REPLY, 4,000 to 8,001
     moves.focus()
     assert viewport.window.length == before.length
     moves.focus()

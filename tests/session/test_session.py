@@ -7,6 +7,7 @@ import pytest
 from satview.base.errors import Cancelled, TraceFormatError
 from satview.session.session import Session, Stage
 from satview.session.settings import Settings
+from tests.helpers.kev import TraceBuilder
 from tests.helpers.scene import scene
 
 
@@ -65,3 +66,20 @@ def test_cancel_while_reading(session, qtbot, tmp_path, monkeypatch):
     session.cancel()
     assert session.stage is Stage.EMPTY
     assert session.path is None
+
+
+def test_cpus_that_logged_nothing_are_hidden_where_there_are_many(session, qtbot, tmp_path):
+    builder = TraceBuilder(cpus=12).time_event(0).state("RUNNING", 10, 2, 1, cpu=0).state("RUNNING", 20, 3, 1, cpu=11)
+    session.open(builder.write(tmp_path / "many.kev"))
+    wait(qtbot, session)
+    opened = session.opened
+    cpus = [
+        opened.timeline.infos[row.index].cpu for row in opened.lanes.rows if opened.timeline.infos[row.index].cpu >= 0
+    ]
+    assert cpus == [0, 11]
+    assert opened.lanes.hidden_count == 10
+    opened.lanes.show_all()
+    cpus = [
+        opened.timeline.infos[row.index].cpu for row in opened.lanes.rows if opened.timeline.infos[row.index].cpu >= 0
+    ]
+    assert cpus == list(range(12))

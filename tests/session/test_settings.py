@@ -29,8 +29,17 @@ def test_number_is_brought_into_its_bounds(qapp):
 
 @pytest.mark.parametrize(
     "text",
-    ["", "no json", "[]", "[" * 5000, '{"swimlane/lane_height_px": "tall"}', '{"swimlane/lane_height_px": 9999}',
-     '{"swimlane/lane_height_px": true}', '{"window/theme": "pink"}', '{"gone/setting": 1}'],
+    [
+        "",
+        "no json",
+        "[]",
+        "[" * 5000,
+        '{"swimlane/lane_height_px": "tall"}',
+        '{"swimlane/lane_height_px": 9999}',
+        '{"swimlane/lane_height_px": true}',
+        '{"window/theme": "pink"}',
+        '{"gone/setting": 1}',
+    ],
 )
 def test_what_does_not_fit_gives_way_to_the_default(qapp, tmp_path, text):
     path = tmp_path / "settings.json"

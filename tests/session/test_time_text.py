@@ -9,13 +9,23 @@ from satview.base.time import Clock, TimeWindow
 from satview.session.time_text import Place, parse_place, parse_range, parse_time_ns
 
 CLOCK = Clock(cycles_per_s=2_000_000_000, start_cycles=1_000)
-LIMITS = TimeWindow(1_000, 4_000_001_000)     # two seconds
+LIMITS = TimeWindow(1_000, 4_000_001_000)  # two seconds
 
 
 @pytest.mark.parametrize(
     ("text", "expected_ns"),
-    [("1.2s", 1_200_000_000), ("350us", 350_000), ("350 \u00b5s", 350_000), ("2ms", 2_000_000), ("800ns", 800), ("3", 3_000_000_000),
-     ("1.234 567 890 s", 1_234_567_890), (".5s", 500_000_000), ("-2ms", -2_000_000), ("0", 0)],
+    [
+        ("1.2s", 1_200_000_000),
+        ("350us", 350_000),
+        ("350 \u00b5s", 350_000),
+        ("2ms", 2_000_000),
+        ("800ns", 800),
+        ("3", 3_000_000_000),
+        ("1.234 567 890 s", 1_234_567_890),
+        (".5s", 500_000_000),
+        ("-2ms", -2_000_000),
+        ("0", 0),
+    ],
 )
 def test_times(text, expected_ns):
     assert parse_time_ns(text) == expected_ns
@@ -33,7 +43,10 @@ def test_ranges():
     assert parse_range("1s..", CLOCK, LIMITS) == TimeWindow(2_000_001_000, LIMITS.end)
 
 
-@pytest.mark.parametrize(("text", "why"), [("1us", "is no range"), ("2us..1us", "before it begins"), ("5s..6s", "outside"), ("a..b", "no time")])
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [("1us", "is no range"), ("2us..1us", "before it begins"), ("5s..6s", "outside"), ("a..b", "no time")],
+)
 def test_what_is_no_range(text, why):
     with pytest.raises(UsageError, match=why):
         parse_range(text, CLOCK, LIMITS)

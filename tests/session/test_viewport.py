@@ -23,7 +23,7 @@ def test_begins_with_everything(viewport):
 
 
 def test_zoom_keeps_the_moment_under_the_mouse(viewport):
-    anchor = 2_501_000      # a quarter from the left
+    anchor = 2_501_000  # a quarter from the left
     viewport.zoom(0.1, anchor)
     window = viewport.window
     assert (anchor - window.start) / window.length == pytest.approx(0.25, abs=1 / 1000)
@@ -67,6 +67,13 @@ def test_history_goes_back_and_forward(viewport):
     assert viewport.window == second
 
 
+def test_a_new_view_after_going_back_ends_the_way_forward(viewport):
+    viewport.jump(TimeWindow(2_000_000, 3_000_000))
+    viewport.back()
+    viewport.jump(TimeWindow(6_000_000, 7_000_000))
+    assert not viewport.can_go_forward
+
+
 def test_one_gesture_is_one_step_of_history(viewport):
     for _ in range(20):
         viewport.zoom(0.9, 5_000_000)
@@ -84,8 +91,13 @@ def test_reveal_moves_only_if_it_must(viewport):
     assert viewport.window.length == before.length
 
 
-@given(st.lists(st.tuples(st.sampled_from(["zoom", "pan", "jump"]), st.floats(0.01, 50), st.integers(-(10**8), 10**8)), max_size=20),
-       st.integers(1, 5000))
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["zoom", "pan", "jump"]), st.floats(0.01, 50), st.integers(-(10**8), 10**8)),
+        max_size=20,
+    ),
+    st.integers(1, 5000),
+)
 def test_nothing_beyond_the_trace_is_ever_shown(moves, width_px):
     viewport = Viewport(LIMITS)
     viewport.set_width(width_px)

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from satview.capture.sim import calls, channels, interrupts, messages, policies, processes, signals, sync, timers
+from satview.capture.sim import (
+    calls,
+    channels,
+    interrupts,
+    messages,
+    policies,
+    processes,
+    pulses,
+    signals,
+    sync,
+    thread_control,
+    timers,
+)
 
 if TYPE_CHECKING:
     from satview.capture.sim.machine import Handler
@@ -16,8 +28,8 @@ HANDLERS: dict[type, Any] = {
     calls.MsgReply: messages.msg_reply,
     calls.MsgError: messages.msg_error,
     calls.MsgRead: messages.msg_read,
-    calls.MsgSendPulse: messages.msg_send_pulse,
-    calls.MsgDeliverEvent: messages.msg_deliver_event,
+    calls.MsgSendPulse: pulses.msg_send_pulse,
+    calls.MsgDeliverEvent: pulses.msg_deliver_event,
     calls.ChannelCreate: channels.channel_create,
     calls.ChannelDestroy: channels.channel_destroy,
     calls.ConnectAttach: channels.connect_attach,
@@ -42,10 +54,10 @@ HANDLERS: dict[type, Any] = {
     calls.InterruptDetach: interrupts.interrupt_detach,
     calls.InterruptWait: interrupts.interrupt_wait,
     calls.InterruptUnmask: interrupts.interrupt_unmask,
-    calls.ThreadCreate: processes.thread_create,
-    calls.ThreadJoin: processes.thread_join,
-    calls.ThreadName: processes.thread_name,
-    calls.ThreadRunmask: processes.thread_runmask,
+    calls.ThreadCreate: thread_control.thread_create,
+    calls.ThreadJoin: thread_control.thread_join,
+    calls.ThreadName: thread_control.thread_name,
+    calls.ThreadRunmask: thread_control.thread_runmask,
     calls.SchedYield: policies.sched_yield,
     calls.SchedSet: policies.sched_set,
     calls.SchedJoinPartition: policies.join_partition,

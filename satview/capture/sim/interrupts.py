@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from satview.capture.sim import messages
+from satview.base.errors import UsageError
+from satview.capture.sim import pulses
 from satview.capture.sim.calls import Sigevent, code_address
 from satview.capture.sim.errors import Errno
 from satview.capture.sim.truth import InterruptSpan
@@ -90,21 +91,24 @@ class Interrupts:
 
     def _schedule(self, source: InterruptSource, after: int) -> None:
         gap_ns = source.gap_ns()
+        if gap_ns is not None and not isinstance(gap_ns, (int, float)):
+            raise UsageError(f"device {source.vector}: {gap_ns!r:.40} is no time in nanoseconds")
         source.is_active = gap_ns is not None and not source.is_clock
         if gap_ns is not None:
-            self.machine.at(after + max(1, self.machine.target.cycles(gap_ns)), self._due, (source, after, gap_ns))
+            self.machine.at(after + max(1, self.machine.target.cycles(int(gap_ns))), self._due, (source, after, gap_ns))
 
     def _due(self, argument: tuple[InterruptSource, int, int]) -> None:
         # Two steps, so that the action on the heap at the moment itself is `service` with the source alone.
         source, after, gap_ns = argument
-        self._schedule(source, after + max(1, self.machine.target.cycles(gap_ns)))
+        # What came while the last one was still being served is one interrupt, not many.
+        self._schedule(source, max(after + self.machine.target.cycles(int(gap_ns)), self.machine.now))
         self.machine.at(self.machine.now, self.service, source)
 
     def service(self, source: InterruptSource) -> None:
         """Take one interrupt: on a CPU in user code, or (nested) between two slots of an event."""
         machine = self.machine
         cpu = machine.cpus[source.cpu % len(machine.cpus)]
-        if machine.nesting:
+        if machine.is_polling:
             events = self._take(cpu, source)
             machine.deferred.append((cpu, lambda here: self._follow_up(here, source, events)))
             return
@@ -114,11 +118,17 @@ class Interrupts:
 
     def _take(self, cpu: Cpu, source: InterruptSource) -> list[tuple[Attachment, Sigevent]]:
         """Run the interrupt itself: entry, handlers, exit. Returns the events that the kernel is to deliver."""
-        machine, record = self.machine, self.machine.record
+        machine = self.machine
         if source.is_silent:
             return []
-        if not machine.target.has_handlers:
-            return self._deliver_all(cpu, source)
+        machine.nesting += 1
+        try:
+            return self._run(cpu, source) if machine.target.has_handlers else self._deliver_all(cpu, source)
+        finally:
+            machine.nesting -= 1
+
+    def _run(self, cpu: Cpu, source: InterruptSource) -> list[tuple[Attachment, Sigevent]]:
+        machine, record = self.machine, self.machine.record
         running = cpu.thread
         address = code_address(None, running) + 0x150 * (running.tid if running is not None else 1)
         begin = machine.stamp()
@@ -130,7 +140,7 @@ class Interrupts:
             if event is not None:
                 events.append((attachment, event))
         end = machine.stamp()
-        now_bit = (_NOW_SMP if len(machine.cpus) > 1 else _NOW_UNI) if machine.nesting else 0
+        now_bit = (_NOW_SMP if len(machine.cpus) > 1 else _NOW_UNI) if machine.is_polling else 0
         record.interrupt_exit(cpu.index, end, source.vector, 1 | now_bit)
         machine.truth.interrupts.append(InterruptSpan(cpu.index, source.vector, begin, end, len(source.attachments)))
         return events
@@ -142,7 +152,10 @@ class Interrupts:
         machine.record.handler_enter(cpu.index, machine.stamp(), attachment.process, attachment.vector,
                                      code_address(attachment.handler, attachment.thread))
         machine.spend(attachment.handler_ns)
-        event = attachment.handler()
+        event = machine.guard(attachment.thread, "interrupt handler", attachment.handler)
+        if event is not None and not isinstance(event, Sigevent):
+            machine.fault(attachment.thread, f"interrupt handler returned {event!r:.40}, which is no Sigevent", "")
+            event = None
         machine.record.handler_exit(cpu.index, machine.stamp(), attachment.vector, event)
         return event
 
@@ -170,7 +183,7 @@ class Interrupts:
             self.machine.timers.expire(cpu)
             self.machine.scheduler.tick(cpu)
         for attachment, event in events:
-            messages.deliver(self.machine, cpu, attachment.process, attachment.thread, event, "SPULSE_EXE")
+            pulses.deliver(self.machine, cpu, attachment.process, attachment.thread, event, "SPULSE_EXE")
 
     def attach(self, thread: Thread, vector: int, event: Sigevent | None,
                handler: Callable[[], Sigevent | None] | None, handler_ns: int = 0) -> Attachment:
@@ -247,4 +260,4 @@ def interrupt_unmask(machine: Machine, cpu: Cpu, thread: Thread, call: Interrupt
             if attachment.is_latched and attachment.event is not None:
                 attachment.is_latched = False
                 attachment.is_masked = True
-                messages.deliver(machine, cpu, attachment.process, attachment.thread, attachment.event, "SPULSE_EXE")
+                pulses.deliver(machine, cpu, attachment.process, attachment.thread, attachment.event, "SPULSE_EXE")

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 Action = Callable[[Any], None]
 _JITTER = 4096
 EVENT_NS = (60, 260)      # what one event costs, about that of a 2.5 GHz machine
-SLOT_NS = 25
 _POLL = 0x3FF
+_NESTED_AT_MOST = 16
 
 
 class EventLoop:
@@ -26,7 +26,8 @@ class EventLoop:
     Attributes:
         now: Cycles; the stamp of the last event, or later.
         deferred: Kernel work that interrupts left behind, to be done once the kernel is free.
-        nesting: Above 0 inside an interrupt that came between two slots.
+        nesting: Above 0 inside an interrupt.
+        is_polling: The interrupt came while the kernel was at work.
         service, due: The actions of hardware interrupts, which may come between two slots.
     """
 
@@ -36,6 +37,7 @@ class EventLoop:
         self.now = start_cycles
         self.deferred: deque[tuple[Cpu, Callable[[Cpu], None]]] = deque()
         self.nesting = 0
+        self.is_polling = False
         self.is_stopped = False
         self.service: Action = lambda _source: None
         self.due: Action = lambda _source: None
@@ -44,7 +46,6 @@ class EventLoop:
         self._jitter = [self.random.random() for _ in range(_JITTER)]
         self._jitter_at = 0
         self._event_cost = self.bounds(EVENT_NS)
-        self._slot_cycles = max(1, target.cycles(SLOT_NS))
 
     def bounds(self, ns: tuple[int, int]) -> tuple[int, int]:
         """Return (lowest, spread) in cycles of a range in nanoseconds."""
@@ -57,7 +58,12 @@ class EventLoop:
         return cost[0] + int(cost[1] * self._jitter[at])
 
     def stamp(self) -> int:
-        """Move the clock past one event and return its time; no two are equal."""
+        """Move the clock past one event and return its time; no two are equal.
+
+        Interrupts that are due come first: the kernel lets them in at every event, recorded or not.
+        """
+        if not self.nesting and self._heap and self._heap[0][0] <= self.now:
+            self.poll_nested()
         self.now += self.vary(self._event_cost)
         return self.now
 
@@ -93,23 +99,28 @@ class EventLoop:
                 if progress is not None:
                     progress(self.now)
                 if cancelled is not None and cancelled():
-                    break
-        self.now = max(self.now, until) if not self.is_stopped else self.now
+                    return
+        if not self.is_stopped:
+            self.now = max(self.now, until)
 
     def stop(self) -> None:
         """End `run()` after the current operation."""
         self.is_stopped = True
 
     def poll_nested(self) -> None:
-        """Take hardware interrupts that are due now; called between the slots of a long event, where they may come."""
-        self.now += self._slot_cycles
+        """Take hardware interrupts that are due now: between two slots of a long event, or before the next event.
+
+        Neither costs time by itself, so what is recorded decides where their slots stand, but not when they come.
+        """
         if self.nesting:
             return
         heap = self._heap
-        while heap and heap[0][0] <= self.now and heap[0][2] in (self.service, self.due):
+        for _ in range(_NESTED_AT_MOST):      # a device that never rests must not hold the event for ever
+            if not heap or heap[0][0] > self.now or heap[0][2] not in (self.service, self.due):
+                return
             _, _, action, source = heapq.heappop(heap)
-            self.nesting += 1
+            self.is_polling = True
             try:
                 action(source)
             finally:
-                self.nesting -= 1
+                self.is_polling = False

@@ -18,7 +18,7 @@ from satview.capture.sim.history import History
 from satview.capture.sim.loop import EventLoop
 from satview.capture.sim.scheduler import Scheduler
 from satview.capture.sim.target import Target
-from satview.capture.sim.threads import ANY_CPU, Partition, Policy, Process, Program, Thread
+from satview.capture.sim.threads import Partition, Process, Thread
 from satview.capture.sim.watchdog import Stuck
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ Handler = Callable[["Machine", Cpu, Thread, Any], None]
 SWITCH_NS = (300, 900)
 USER_NS = (150, 900)
 IPI_NS = (900, 2200)
+_LONGEST = 1 << 62
 
 
 class Machine(EventLoop):
@@ -58,6 +59,7 @@ class Machine(EventLoop):
         self.timers: timers.Timers
         self.interrupts: Interrupts
         self.faults: list[WorkloadError] = []
+        self.on_death: list[Callable[[Process], None]] = []
         self.steps = 0
         self._user_cost = self.bounds(USER_NS)
         self._switch_cost = self.bounds(SWITCH_NS)
@@ -141,7 +143,7 @@ class Machine(EventLoop):
         self.steps += 1
         item = self._resume(thread)
         if type(item) is Compute:
-            thread.remaining = self.target.cycles(item.ns)
+            thread.remaining = self._length(thread, item)
             cpu.until = self.now + thread.remaining
             self.at(cpu.until, self._step, (cpu, cpu.token))
             return
@@ -174,6 +176,21 @@ class Machine(EventLoop):
         thread.generator.close()
         return None
 
+    def _length(self, thread: Thread, item: Compute) -> int:
+        try:
+            return min(self.target.cycles(int(item.ns)), _LONGEST)
+        except (TypeError, ValueError, OverflowError):
+            self.fault(thread, f"yielded Compute({item.ns!r:.40}), which is no time", thread.place())
+            return 0
+
+    def guard(self, thread: Thread, what: str, function: Callable[[], Any]) -> Any:
+        """Call a function that a program handed to the kernel; what it raises is that program's fault."""
+        try:
+            return function()
+        except Exception as error:  # noqa: BLE001
+            self.fault(thread, f"{what} raised {type(error).__name__}: {error}", place_of(error))
+            return None
+
     def fault(self, thread: Thread, what: str, place: str) -> None:
         """Note what a program did wrong."""
         self.faults.append(WorkloadError(thread.label, place, what))
@@ -187,7 +204,11 @@ class Machine(EventLoop):
             return
         thread.exit_values = {}
         thread.exit_error = 0
-        handler(self, cpu, thread, call)
+        try:
+            handler(self, cpu, thread, call)
+        except Exception as error:  # noqa: BLE001  -- arguments of the wrong type show wherever they are first used
+            self.fault(thread, f"called {type(call).__name__} with bad arguments: {error}", thread.place())
+            self.fail(thread, Errno.EFAULT)
 
     def enter(self, cpu: Cpu, thread: Thread, call: Call) -> None:
         """Emit the entry of a call; handlers do it, as some calls never reach the kernel."""
@@ -282,32 +303,6 @@ class Machine(EventLoop):
         if cpu.thread is not None:
             self.record.ipi(cpu.index, self.stamp(), cpu.thread)
         self.leave(cpu)
-
-    # Threads and processes
-
-    def add_process(self, name: str, parent: int = 0, bits: int = 0, pid: int = 0,
-                    partition: Partition | None = None) -> Process:
-        """Add a process without threads."""
-        pid = pid or self._new_pid()
-        bits = bits or (64 if self.target.is_64bit else 32)
-        if partition is None and self.partitions:
-            partition = self.partitions[0]
-        process = Process(pid, parent, name, bits, partition)
-        self.processes[pid] = process
-        return process
-
-    def _new_pid(self) -> int:
-        """Return a number as QNX makes them: index in the low bits, a growing count above, so none comes back soon."""
-        index = len(self.processes) + 1
-        return index if index < 4 else index + 4096 * (index + self.random.randrange(1, 30))
-
-    def add_thread(self, process: Process, generator: Program, priority: int, policy: Policy = Policy.RR,
-                   name: str = "", runmask: int = ANY_CPU) -> Thread:
-        """Add a thread to a process; it is nowhere until it is made ready."""
-        thread = Thread(process, process.next_tid, generator, priority, policy, name, runmask)
-        process.next_tid += 1
-        process.threads[thread.tid] = thread
-        return thread
 
     def close(self) -> None:
         """Write down what is still open: who runs now."""

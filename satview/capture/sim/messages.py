@@ -13,14 +13,11 @@ from satview.capture.sim.truth import Message, Pulse
 
 if TYPE_CHECKING:
     from satview.capture.sim.calls import (
-        MsgDeliverEvent,
         MsgError,
         MsgRead,
         MsgReceive,
         MsgReply,
         MsgSend,
-        MsgSendPulse,
-        Sigevent,
     )
     from satview.capture.sim.cpu import Cpu
     from satview.capture.sim.machine import Machine
@@ -70,17 +67,6 @@ class Envelope:
         return (self.server,) if self.server is not None else ()
 
 
-@dataclass(slots=True)
-class PulseInFlight:
-    """A pulse in a channel's queue."""
-
-    scoid: int
-    priority: int
-    code: int
-    value: int
-    truth: Pulse = field(default_factory=lambda: Pulse(0, 0, 0))
-
-
 def find_channel(machine: Machine, thread: Thread, coid: int) -> Connection | None:
     """Return a connection whose server still lives; else let the call fail."""
     connection = thread.process.connections.get(coid)
@@ -92,6 +78,17 @@ def find_channel(machine: Machine, thread: Thread, coid: int) -> Connection | No
         machine.fail(thread, Errno.ESRCH, f"the server of connection {coid:#x} is gone")
         return None
     return connection
+
+
+@dataclass(slots=True)
+class PulseInFlight:
+    """A pulse in a channel's queue."""
+
+    scoid: int
+    priority: int
+    code: int
+    value: int
+    truth: Pulse = field(default_factory=lambda: Pulse(0, 0, 0))
 
 
 # Messages
@@ -120,7 +117,7 @@ def msg_send(machine: Machine, cpu: Cpu, thread: Thread, call: MsgSend) -> None:
         return
     channel.senders.append(envelope)
     machine.block(cpu, thread, "SEND", envelope, tuple(t for t in _busy(channel) if t.serving))
-    _hurry(machine, cpu, channel)
+    hurry(machine, cpu, channel)
 
 
 def _busy(channel: Channel) -> list[Thread]:
@@ -129,7 +126,7 @@ def _busy(channel: Channel) -> list[Thread]:
     return [t for t in threads if t.received_from is channel and t.state not in ("RECEIVE", "DEAD")]
 
 
-def _hurry(machine: Machine, cpu: Cpu, channel: Channel) -> None:
+def hurry(machine: Machine, cpu: Cpu, channel: Channel) -> None:
     """Let the busy servers of a channel inherit the priority of what waits there."""
     if not channel.fixed_priority:
         for server in _busy(channel):
@@ -190,7 +187,7 @@ def msg_receive(machine: Machine, cpu: Cpu, thread: Thread, call: MsgReceive) ->
     if pulse is not None and (envelope is None or pulse.priority >= envelope.client.priority):
         channel.pulses.remove(pulse)
         adopt_priority(machine, cpu, thread, channel, pulse.priority)
-        thread.finish = lambda: _receive_pulse(machine, thread, channel, pulse)
+        thread.finish = lambda: receive_pulse(machine, thread, channel, pulse)
     elif envelope is not None:
         channel.senders.remove(envelope)
         adopt_priority(machine, cpu, thread, channel, envelope.client.priority)
@@ -283,78 +280,10 @@ def msg_read(machine: Machine, cpu: Cpu, thread: Thread, call: MsgRead) -> None:
     machine.complete(thread, data, rbytes=len(data), **message_words(data, "rmsg"))
 
 
-# Pulses
-
-
-def msg_send_pulse(machine: Machine, cpu: Cpu, thread: Thread, call: MsgSendPulse) -> None:
-    """Send a pulse."""
-    machine.enter(cpu, thread, call)
-    connection = find_channel(machine, thread, call.coid)
-    if connection is None:
-        return
-    priority = call.priority if call.priority >= 0 else thread.priority
-    machine.complete(thread)
-    send_pulse(machine, cpu, connection, "SPULSE", priority, call.code, call.value, thread)
-
-
-def send_pulse(machine: Machine, cpu: Cpu, connection: Connection, event: str, priority: int, code: int, value: int,
-               sender: Thread | None = None) -> None:
-    """Put a pulse into a channel, or straight into a waiting thread; `event` tells which kind is emitted."""
-    channel = connection.channel
-    scoid = SIDE_CHANNEL | connection.scoid
-    time = machine.stamp()
-    pulse = PulseInFlight(scoid, priority, code, value, Pulse(scoid, channel.process.pid, time))
-    machine.truth.pulses.append(pulse.truth)
-    tid = sender.tid if sender is not None else 0
-    pid = sender.pid if sender is not None else channel.process.pid
-    machine.record.comm(cpu.index, time, event, (scoid, channel.process.pid), pid, tid)
-    if not channel.receivers:
-        channel.pulses.append(pulse)
-        _hurry(machine, cpu, channel)
-        return
-    server = take_receiver(channel)
-    adopt_priority(machine, cpu, server, channel, priority)
-    server.finish = lambda: _receive_pulse(machine, server, channel, pulse)
-    machine.wake(cpu, server, waker=sender)
-
-
-def _receive_pulse(machine: Machine, server: Thread, channel: Channel, pulse: PulseInFlight) -> None:
+def receive_pulse(machine: Machine, server: Thread, channel: Channel, pulse: PulseInFlight) -> None:
+    """Hand a pulse to the server that runs now."""
     time = machine.stamp()
     pulse.truth.received = time
     machine.record.comm(server.cpu, time, "RPULSE", (pulse.scoid, channel.process.pid), server.pid, server.tid)
     received = Received(0, code=pulse.code, value=pulse.value, scoid=pulse.scoid, priority=pulse.priority)
     machine.complete(server, received, rcvid=0, **{"rmsg[1]": pulse.code & 0xFF, "rmsg[2]": pulse.value})
-
-
-def msg_deliver_event(machine: Machine, cpu: Cpu, thread: Thread, call: MsgDeliverEvent) -> None:
-    """Deliver an event to the client behind a rcvid."""
-    machine.enter(cpu, thread, call)
-    envelope = next((t.serving[call.rcvid] for t in thread.process.threads.values() if call.rcvid in t.serving), None)
-    if envelope is None:
-        machine.fail(thread, Errno.ESRCH)
-        return
-    machine.complete(thread)
-    deliver(machine, cpu, envelope.client.process, envelope.client, call.event, "SPULSE_DIS")
-
-
-def deliver(machine: Machine, cpu: Cpu, process: Process, target: Thread | None, event: Sigevent, pulse: str) -> None:
-    """Carry out a sigevent that a process set up."""
-    if process.is_dead:
-        return
-    if event.kind == "pulse":
-        connection = process.connections.get(event.coid)
-        if connection is not None and not connection.channel.process.is_dead:
-            send_pulse(machine, cpu, connection, pulse, event.priority, event.code, event.value)
-    elif event.kind == "intr" and target is not None:
-        wake_for_interrupt(machine, cpu, target)
-    elif event.kind == "signal":
-        machine.post_signal(cpu, process, target, event.signo, event.code)
-
-
-def wake_for_interrupt(machine: Machine, cpu: Cpu, target: Thread) -> None:
-    """End a thread's InterruptWait, or let its next one return at once."""
-    if target.state == "INTR":
-        machine.complete(target)
-        machine.wake(cpu, target)
-    else:
-        target.unmasked_intr += 1

@@ -202,6 +202,8 @@ class TraceEvent(Call):
     args: tuple[Any, ...] = ()
 
     def __init__(self, mode: int, *args: Any) -> None:
+        if not isinstance(mode, int):
+            raise TypeError(f"TraceEvent: mode {mode!r:.40} is no number")
         self.mode = mode
         self.args = args
 

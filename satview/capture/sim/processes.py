@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from satview.capture.sim import channels, messages
+from satview.capture.sim import channels, messages, pulses
 from satview.capture.sim.calls import (
     SIDE_CHANNEL,
     Call,
@@ -20,15 +20,9 @@ from satview.capture.sim.calls import (
     WaitPid,
 )
 from satview.capture.sim.errors import Errno
-from satview.capture.sim.threads import Channel, Connection, Policy, Process, Program, Thread
+from satview.capture.sim.threads import ANY_CPU, Channel, Connection, Policy, Process, Program, Thread
 
 if TYPE_CHECKING:
-    from satview.capture.sim.calls import (
-        ThreadCreate,
-        ThreadJoin,
-        ThreadName,
-        ThreadRunmask,
-    )
     from satview.capture.sim.cpu import Cpu
     from satview.capture.sim.machine import Machine
 
@@ -55,11 +49,35 @@ class DestroyAll(Call):
     name = "THREAD_DESTROYALL"
 
 
+def add_process(machine: Machine, name: str, parent: int = 0, bits: int = 0, pid: int = 0) -> Process:
+    """Add a process without threads."""
+    pid = pid or _new_pid(machine)
+    bits = bits or (64 if machine.target.is_64bit else 32)
+    process = Process(pid, parent, name, bits, machine.partitions[0] if machine.partitions else None)
+    machine.processes[pid] = process
+    return process
+
+
+def _new_pid(machine: Machine) -> int:
+    """Return a number as QNX makes them: index in the low bits, a growing count above, so none comes back soon."""
+    index = len(machine.processes) + 1
+    return index if index < 4 else index + 4096 * (index + machine.random.randrange(1, 30))
+
+
+def add_thread(process: Process, program: Program, priority: int, policy: Policy = Policy.RR, name: str = "",
+               runmask: int = ANY_CPU) -> Thread:
+    """Add a thread to a process; it is nowhere until it is started."""
+    thread = Thread(process, process.next_tid, program, priority, policy, name, runmask)
+    process.next_tid += 1
+    process.threads[thread.tid] = thread
+    return thread
+
+
 def boot(machine: Machine, name: str) -> Process:
     """Start the process manager: one idle thread per CPU, and a pool of workers at its channel."""
-    manager = machine.add_process(name, pid=1)
+    manager = add_process(machine, name, pid=1)
     for cpu in machine.cpus:
-        idle = machine.add_thread(manager, _idle(), 0, Policy.FIFO, "idle", runmask=1 << cpu.index)
+        idle = add_thread(manager, _idle(), 0, Policy.FIFO, "idle", runmask=1 << cpu.index)
         idle.remaining = None
         idle.state = "RUNNING"
         idle.cpu = idle.last_cpu = cpu.index
@@ -69,7 +87,7 @@ def boot(machine: Machine, name: str) -> Process:
     manager.channels[1] = channel
     manager.next_chid = 2
     for _ in range(MANAGER_WORKERS):
-        start(machine, machine.cpus[0], machine.add_thread(manager, _worker(), MANAGER_PRIORITY), is_boot=True)
+        start(machine, machine.cpus[0], add_thread(manager, _worker(), MANAGER_PRIORITY), is_boot=True)
     return manager
 
 
@@ -124,7 +142,10 @@ def _create(spawn: Spawn, parent: int, machine: Machine, cpu: Cpu) -> int:
     caller = machine.processes[parent]
     inherited = max((t.base_priority for t in caller.threads.values()), default=MANAGER_PRIORITY)
     priority = spawn.priority if spawn.priority > 0 else inherited
-    thread = machine.add_thread(process, spawn.body(*spawn.args), priority)
+    asker = next((t for t in caller.threads.values() if t.state != "DEAD"), None)
+    if asker is not None:
+        machine.record.path(cpu.index, machine.stamp(), asker, spawn.program)
+    thread = add_thread(process, spawn.body(*spawn.args), priority)
     start(machine, cpu, thread)
     machine.record.process_life(cpu.index, machine.stamp(), process, "CREATE_NAME")
     return process.pid
@@ -132,7 +153,7 @@ def _create(spawn: Spawn, parent: int, machine: Machine, cpu: Cpu) -> int:
 
 def new_process(machine: Machine, name: str, parent: int = 1, bits: int = 0) -> Process:
     """Make a process without threads that is connected to the process manager."""
-    process = machine.add_process(name, parent, bits)
+    process = add_process(machine, name, parent, bits)
     manager = machine.processes[1].channels[1]
     manager.process.scoids += 1
     process.connections[SIDE_CHANNEL] = Connection(process, SIDE_CHANNEL, manager, manager.process.scoids)
@@ -151,7 +172,7 @@ def start(machine: Machine, cpu: Cpu, thread: Thread, is_boot: bool = False) -> 
 def ring0(machine: Machine, cpu: Cpu, thread: Thread, call: Ring0) -> None:
     """Run a function of the process manager in the kernel's mode."""
     machine.enter(cpu, thread, call)
-    value = call.function(machine, cpu)
+    value = machine.guard(thread, "Ring0 function", lambda: call.function(machine, cpu))
     machine.complete(thread, value, ret_val=value if isinstance(value, int) else 0)
 
 
@@ -159,39 +180,6 @@ def ask_manager(machine: Machine, cpu: Cpu, thread: Thread, call: Spawn | WaitPi
     """Turn a library function into the message it is."""
     kind = b"\x0e\x00\x00\x00" if isinstance(call, Spawn) else b"\x0f\x00\x00\x00"
     messages.msg_send(machine, cpu, thread, MsgSend(SIDE_CHANNEL, kind.ljust(64, b"\0"), payload=call))
-
-
-# Threads
-
-
-def thread_create(machine: Machine, cpu: Cpu, thread: Thread, call: ThreadCreate) -> None:
-    """Start a thread in the caller's process."""
-    machine.enter(cpu, thread, call)
-    program = call.body(*call.args)
-    if not hasattr(program, "send"):
-        machine.fault(thread, f"{getattr(call.body, '__name__', call.body)} is no generator function", thread.place())
-        machine.fail(thread, Errno.EINVAL)
-        return
-    priority = call.priority if call.priority >= 0 else thread.base_priority
-    new = machine.add_thread(thread.process, program, priority, call.policy, call.thread_name, call.runmask)
-    new.partition = thread.partition
-    start(machine, cpu, new)
-    machine.complete(thread, new.tid, thread_id=new.tid, owner=new.tid << 16 | thread.process.pid & 0xFFFF)
-
-
-def thread_join(machine: Machine, cpu: Cpu, thread: Thread, call: ThreadJoin) -> None:
-    """Wait for another thread's end."""
-    machine.enter(cpu, thread, call)
-    other = thread.process.threads.get(call.tid)
-    if other is None or other is thread:
-        machine.fail(thread, Errno.ESRCH if other is None else Errno.EDEADLK, f"thread {call.tid}")
-        return
-    machine.complete(thread, other.exit_value)
-    if other.state == "DEAD":
-        del thread.process.threads[call.tid]
-        return
-    other.joiner = thread
-    machine.block(cpu, thread, "JOIN", f"end of {other.label}", (other,))
 
 
 def end_of_program(machine: Machine, cpu: Cpu, thread: Thread) -> None:
@@ -237,9 +225,11 @@ def _end_process(machine: Machine, cpu: Cpu, process: Process) -> None:
     for timer in process.timers.values():
         timer.generation += 1
     machine.interrupts.detach_all(process)
+    for tell in machine.on_death:
+        tell(process)
     manager = machine.processes[1]
     link = Connection(process, 0, manager.channels[1], 0)
-    messages.send_pulse(machine, cpu, link, "SPULSE_DEA", MANAGER_PRIORITY, _DEATH, process.pid)
+    pulses.send_pulse(machine, cpu, link, "SPULSE_DEA", MANAGER_PRIORITY, _DEATH, process.pid)
 
 
 def kill(machine: Machine, cpu: Cpu, process: Process, signo: int) -> None:
@@ -263,25 +253,3 @@ def _reap(pid: int, machine: Machine, cpu: Cpu) -> list[tuple[int, Any]]:
     machine.record.process_life(cpu.index, machine.stamp(), process, "DESTROY")
     machine.truth.processes.append((time, "destroyed", pid, process.name))
     return [(rcvid, process.exit_value) for rcvid in process.waiters]
-
-
-def thread_name(machine: Machine, cpu: Cpu, thread: Thread, call: ThreadName) -> None:
-    """Name the caller."""
-    machine.enter(cpu, thread, call)
-    thread.name = call.text[:100]
-    machine.record.thread_name(cpu.index, machine.stamp(), thread)
-    machine.complete(thread)
-
-
-def thread_runmask(machine: Machine, cpu: Cpu, thread: Thread, call: ThreadRunmask) -> None:
-    """Restrict the caller to some CPUs."""
-    machine.enter(cpu, thread, call)
-    mask = call.mask & (1 << len(machine.cpus)) - 1
-    if not mask:
-        machine.fail(thread, Errno.EINVAL, f"runmask {call.mask:#x} names no CPU of this machine")
-        return
-    machine.complete(thread)
-    thread.runmask = call.mask
-    if not mask >> cpu.index & 1:
-        machine.scheduler.release(cpu, thread)
-        machine.scheduler.make_ready(cpu, thread)

@@ -119,7 +119,7 @@ class Scheduler:
         machine.history.ran(cpu, thread, thread.run_since, machine.now)
         used = machine.now - thread.run_since
         if thread.sporadic is not None:
-            self._charge_sporadic(thread, used)
+            self._charge_sporadic(thread, used, is_leaving=True)
         if self.partitions is not None and not thread.is_idle:
             self.partitions.charge(cpu, thread, thread.run_since, machine.now)
 
@@ -200,22 +200,26 @@ class Scheduler:
     def _charge_running(self, cpu: Cpu, thread: Thread) -> None:
         now = self.machine.now
         self.machine.history.ran(cpu, thread, thread.run_since, now)
-        self._charge_sporadic(thread, now - thread.run_since)
+        self._charge_sporadic(thread, now - thread.run_since, is_leaving=False)
         thread.run_since = now
         if thread.sporadic is not None and thread.sporadic.left <= 0 and thread.priority > thread.sporadic.low:
-            thread.base_priority = thread.sporadic.low
             self.set_priority(cpu, thread, thread.sporadic.low)
 
-    def _charge_sporadic(self, thread: Thread, used: int) -> None:
+    def _charge_sporadic(self, thread: Thread, used: int, is_leaving: bool) -> None:
+        """Book time against the budget; what an activation used comes back a period after it began."""
         account = thread.sporadic
         if account is None or thread.priority <= account.low:
             return
         used = min(used, account.left)
         account.left -= used
+        account.used += used
+        if account.left > 0 and not is_leaving:
+            return
         since, account.active_since = account.active_since, None
-        if used > 0 and since is not None and account.pending < account.max_replenishments:
+        if account.used > 0 and since is not None and account.pending < account.max_replenishments:
             account.pending += 1
-            self.machine.at(since + account.period, self._replenish, (thread, used))
+            self.machine.at(since + account.period, self._replenish, (thread, account.used))
+            account.used = 0
         if account.left <= 0:
             thread.base_priority = account.low
 
@@ -226,7 +230,17 @@ class Scheduler:
             return
         account.pending -= 1
         account.left = min(account.budget, account.left + amount)
-        if thread.base_priority < account.high:
-            thread.base_priority = account.high
-            here = self.machine.cpus[max(thread.last_cpu, 0)]
-            self.machine.kernel_entry(here, lambda cpu: self.set_priority(cpu, thread, account.high))
+        if thread.base_priority >= account.high:
+            return
+        thread.base_priority = account.high
+        self.machine.kernel_entry(self.machine.cpus[max(thread.last_cpu, 0)], lambda cpu: self._raise(cpu, thread))
+
+    def _raise(self, cpu: Cpu, thread: Thread) -> None:
+        """Give a thread its high priority back; from now on its time counts again."""
+        account = thread.sporadic
+        if account is None:
+            return
+        if thread.state == "RUNNING":
+            self.machine.history.ran(cpu, thread, thread.run_since, self.machine.now)
+            thread.run_since = account.active_since = self.machine.now
+        self.set_priority(cpu, thread, account.high)

@@ -8,7 +8,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from satview.capture.sim.calls import Call, Sigevent
+    from satview.capture.sim.calls import Call
     from satview.capture.sim.timers import Timer
 
 Program = Generator[Any, Any, Any]
@@ -83,7 +83,8 @@ class Process:
 class Sporadic:
     """Parameters and account of sporadic scheduling, all times in cycles."""
 
-    __slots__ = ("active_since", "budget", "high", "left", "low", "max_replenishments", "pending", "period")
+    __slots__ = ("active_since", "budget", "high", "left", "low", "max_replenishments", "pending", "period",
+                 "used")
 
     def __init__(self, high: int, low: int, budget: int, period: int, max_replenishments: int = 8) -> None:
         self.high = high
@@ -94,6 +95,7 @@ class Sporadic:
         self.left = budget
         self.active_since: int | None = None
         self.pending = 0
+        self.used = 0          # by the present activation
 
 
 class Thread:
@@ -108,12 +110,12 @@ class Thread:
         waiting_on: Kernel object it is blocked on; None unless it is.
     """
 
-    __slots__ = ("base_priority", "blocked_since", "body_args", "call", "cpu", "deadline", "error", "exit_error",
+    __slots__ = ("base_priority", "call", "cpu", "error", "exit_error",
                  "exit_value", "exit_values", "finish", "generator", "held", "is_critical", "joiner", "last_cpu",
                  "name", "partition", "pending_signals",
                  "policy", "priority", "process", "received_from", "remaining", "run_since",
                  "runmask", "serving", "signal_frames", "slice_ticks", "sporadic", "state", "tid", "timeout_ns",
-                 "timeout_states", "timeout_token", "unmasked_intr", "value", "wait_signals", "waiting_on", "wake")
+                 "timeout_states", "timeout_token", "unmasked_intr", "value", "wait_signals", "waiting_on")
 
     def __init__(self, process: Process, tid: int, generator: Program, priority: int, policy: Policy, name: str = "",
                  runmask: int = ANY_CPU) -> None:
@@ -138,7 +140,6 @@ class Thread:
         self.exit_error = 0
         self.finish: Callable[[], None] | None = None
         self.waiting_on: Any = None
-        self.blocked_since = 0
         self.run_since = 0
         self.held: list[Any] = []      # mutexes it owns that others may wait for
         self.serving: dict[int, Any] = {}
@@ -147,7 +148,6 @@ class Thread:
         self.exit_value: Any = None
         self.slice_ticks = 0
         self.sporadic: Sporadic | None = None
-        self.deadline: int | None = None
         self.timeout_ns: int | None = None
         self.timeout_states: frozenset[str] = frozenset()
         self.timeout_token = 0
@@ -155,8 +155,6 @@ class Thread:
         self.wait_signals: frozenset[int] = frozenset()
         self.signal_frames: list[tuple[Program, Any, BaseException | None, int | None]] = []
         self.unmasked_intr = 0
-        self.wake: Sigevent | None = None
-        self.body_args: tuple[Any, ...] = ()
 
     @property
     def pid(self) -> int:

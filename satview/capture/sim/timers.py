@@ -6,7 +6,7 @@ import heapq
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from satview.capture.sim import messages
+from satview.capture.sim import messages, pulses
 from satview.capture.sim.errors import Errno
 from satview.capture.sim.objects import Condvar
 from satview.capture.sim.sync import forget_waiter, retake
@@ -170,7 +170,7 @@ def _start(machine: Machine, timer: Timer, deadline: int) -> None:
         machine.record.timer(cpu.index, machine.stamp(), timer.thread, timer.ident, _FLAGS_PROCESS)
         if timer.interval_ns > 0:
             _start(machine, timer, deadline + machine.target.cycles(timer.interval_ns))
-        messages.deliver(machine, cpu, timer.process, timer.thread, timer.event, "SPULSE_EXE")
+        pulses.deliver(machine, cpu, timer.process, timer.thread, timer.event, "SPULSE_EXE")
 
     machine.timers.start(deadline, fire)
 

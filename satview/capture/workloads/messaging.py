@@ -31,7 +31,7 @@ def setup_client_server(kernel: Kernel) -> None:
     machine = kernel.machine
 
     def serve(received: Received) -> Program:
-        yield Compute(machine.random.randint(2 * MS, 5 * MS))
+        yield Sleep(machine.random.randint(2 * MS, 5 * MS))     # the disk behind it
         yield MsgReply(received.rcvid, 0, b"done")
 
     def pid() -> int:
@@ -40,7 +40,8 @@ def setup_client_server(kernel: Kernel) -> None:
     process = kernel.spawn("usr/sbin/slow_server", lambda: server(address, pid, 1, serve), priority=12,
                            thread_name="only-one")
     for i in range(CLIENTS):
-        kernel.spawn(f"usr/bin/client{i + 1}", _client, address, i, kernel, priority=10 + i, thread_name="client")
+        kernel.spawn(f"usr/bin/client{i + 1}", _client, address, i, kernel, priority=13 if i == 0 else 10,
+                     thread_name="client")
 
 
 def _client(address: Address, number: int, kernel: Kernel) -> Program:
@@ -48,7 +49,7 @@ def _client(address: Address, number: int, kernel: Kernel) -> Program:
     while True:
         yield Compute(kernel.machine.random.randint(100 * US, 900 * US))
         yield MsgSend(coid, b"REQ" + bytes([number]))
-        yield Sleep(kernel.machine.random.randint(MS, 6 * MS))
+        yield Sleep(kernel.machine.random.randint(MS, 2 * MS))
 
 
 class _Queue:

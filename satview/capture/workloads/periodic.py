@@ -15,13 +15,13 @@ _INSERT = mode("INSERTSUSEREVENT")
 
 
 def setup_periodic(kernel: Kernel) -> None:
-    """Three tasks use 72 % of the CPU; in its cycle 12 the middle one works three times as long."""
+    """Three tasks use 72 % of the CPU; in its cycle 12 the middle one works four times as long."""
     machine = kernel.machine
 
     def cycle(number: int, period_ms: int, work_ms: int, count: int) -> Program:
         begin_ns = machine.now * 1_000_000_000 // machine.target.cycles_per_s
         yield TraceEvent(_INSERT, MARK_BEGIN, number, count)
-        extra = 3 if number == 1 and count == OVERLOAD_CYCLE else 1
+        extra = 4 if number == 1 and count == OVERLOAD_CYCLE else 1
         yield Compute(int(work_ms * MS * extra * (0.8 + 0.2 * machine.random.random())))
         yield TraceEvent(_INSERT, MARK_END, number, count)
         if machine.now * 1_000_000_000 // machine.target.cycles_per_s - begin_ns > period_ms * MS:

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from satview.base.errors import UsageError
+from satview.base.errors import SatviewError, UsageError
+from satview.capture.control import line_in
 
 if TYPE_CHECKING:
     from satview.capture.kernel import Kernel
@@ -95,13 +96,7 @@ def _from_file(path: Path) -> Workload:
     except SyntaxError as error:
         raise UsageError(f"{path.name}, line {error.lineno}: {error.msg}") from error
     except Exception as error:
-        line = error.__traceback__.tb_lineno if error.__traceback__ is not None else 0
-        trace = error.__traceback__
-        while trace is not None:
-            if trace.tb_frame.f_code.co_filename == str(path):
-                line = trace.tb_lineno
-            trace = trace.tb_next
-        raise UsageError(f"{path.name}, line {line}: {type(error).__name__}: {error}") from error
+        raise UsageError(f"{path.name}, line {line_in(error, path)}: {type(error).__name__}: {error}") from error
     setup, main = values.get("setup"), values.get("main")
     if not callable(setup):
         if not callable(main):
@@ -111,5 +106,15 @@ def _from_file(path: Path) -> Workload:
         def setup(kernel: Kernel) -> None:
             kernel.spawn(f"usr/bin/{path.stem}", program)
 
-    return Workload(path.stem, (values.get("__doc__") or "").strip().split("\n")[0], setup, int(values.get("CPUS", 1)),
+    def guarded(kernel: Kernel) -> None:
+        try:
+            setup(kernel)
+        except SatviewError:
+            raise
+        except Exception as error:
+            line = line_in(error, path)
+            raise UsageError(f"{path.name}, line {line}: {type(error).__name__}: {error}") from error
+
+    summary = str(values.get("__doc__") or "").strip().split("\n")[0]
+    return Workload(path.stem, summary, guarded, int(values.get("CPUS", 1)),
                     int(values.get("DURATION_MS", 1000)) * MS, int(values.get("LEAD_IN_MS", 0)) * MS)

@@ -14,6 +14,7 @@ from satview.events import wire
 from satview.formats.kev.payloads import SlotPayloads
 from satview.store.tables import EventTable, ProcessTable, ThreadTable
 
+_DUMP_EVENTS = 1 << 17  # no target has so many threads that its dump is longer
 _NAMED = (wire.PROC_CREATE_NAME, wire.PROC_DESTROY_NAME)
 _CREATED = (wire.PROC_CREATE, wire.PROC_CREATE_NAME)
 _DESTROYED = (wire.PROC_DESTROY, wire.PROC_DESTROY_NAME)
@@ -104,25 +105,41 @@ def _in_range(pid: int) -> int:
 def dump_end(events: EventTable, code_is_activity: NDArray[np.bool_]) -> int:
     """Return when the opening state dump ends: just before the first event that is real activity.
 
-    START reports every process and thread that exists, first of all events: creations, names and one state each. The
-    dump ends before the first event of any other kind (a kernel call, an interrupt, a message), or before the second
-    state event of a thread. Source: kernel event trace format 8.5, capture 4.4.
+    START reports every process and thread that exists, first of all events and from the CPU that called it: creations,
+    names and one state each. So the dump ends before that CPU's first event of any other kind (a kernel call, an
+    interrupt, a message), or before it reports a second state of a thread. Other CPUs may be active meanwhile. Source:
+    kernel event trace format 8.5, capture 4.4.
+
+    Returns:
+        Cycles; one before the first event if there is no dump.
     """
-    head = min(len(events), 1 << 17)
-    if not head:
+    code, creations = events.code[:_DUMP_EVENTS], (wire.PROC_CREATE, wire.PROC_CREATE_NAME, wire.THREAD_CREATE)
+    if not len(code):
         return 0
-    code = events.code[:head]
-    active = np.flatnonzero(code_is_activity[code])
-    end = int(active[0]) if len(active) else head
-    states = np.flatnonzero(
-        (code[:end] >> wire.CLASS_SHIFT == wire.WireClass.PR_TH)
-        & (code[:end] & wire.EVENT_MASK < 64)
-        & (code[:end] != wire.THREAD_CREATE)
-    )
-    threads = events.thread[states]
-    _, first = np.unique(threads, return_index=True)
-    again = np.setdiff1d(np.arange(len(states)), first)
-    if len(again):
-        end = min(end, int(states[again[0]]))
-    has_dump = np.isin(code[:end], (wire.PROC_CREATE, wire.PROC_CREATE_NAME, wire.THREAD_CREATE)).any()
-    return int(events.time_cycles[max(0, end - 1)]) if has_dump else int(events.time_cycles[0]) - 1
+    first_creation = int(np.argmax(np.isin(code, creations)))
+    if int(code[first_creation]) not in creations or code_is_activity[code[:first_creation]].any():
+        return int(events.time_cycles[0]) - 1
+    mine = np.flatnonzero(events.cpu[: len(code)] == events.cpu[first_creation])
+    active = code_is_activity[code[mine]]
+    end = int(np.argmax(active)) if active.any() else len(mine)
+    dumped = code[mine[:end]]
+    is_state = (dumped >> wire.CLASS_SHIFT == wire.WireClass.PR_TH) & (dumped & wire.EVENT_MASK < 64)
+    states = np.flatnonzero(is_state & (dumped != wire.THREAD_CREATE))
+    again = _first_repetition(events.thread[mine[states]])
+    last = mine[int(states[again]) - 1] if again is not None else mine[end - 1]
+    return int(events.time_cycles[last])
+
+
+def _first_repetition(values: NDArray[np.unsignedinteger]) -> int | None:
+    """Return the first position whose value stood earlier; looks at twice as many each time, as it comes early."""
+    size = 256
+    while True:
+        part = values[:size]
+        _, first = np.unique(part, return_index=True)
+        if len(first) < len(part):
+            is_first = np.zeros(len(part), np.bool_)
+            is_first[first] = True
+            return int(np.argmin(is_first))
+        if size >= len(values):
+            return None
+        size *= 2

@@ -4,9 +4,9 @@ Source: kernel event trace format, section 3.3. Almost every slot of a combine e
 one comparison with the previous slot is enough. A run of tail slots whose predecessor is another event becomes a
 fragment, and only fragments are matched with the events left open, oldest first.
 
-One reading of the rules is ours: a tail right behind a slot of its own key continues that slot's event, even if an older
-event of the same key is still open. Stamps of a CPU differ, so no kernel writes such a pair less than a full turn apart;
-where one stands, the older event has lost its end, and neighbours belong together.
+One reading of the rules is ours: a tail right behind a slot of its own key continues that slot's event, even if an
+older event of the same key is still open. Stamps of a CPU differ, so no kernel writes such a pair less than a full turn
+apart; where one stands, the older event has lost its end, and neighbours belong together.
 """
 
 from __future__ import annotations

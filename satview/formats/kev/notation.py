@@ -91,7 +91,7 @@ def errno_argument(value: int, first_word: int, catalogue: Catalogue, note: str 
 
 
 def sigevent(words: Sequence[int], raw: bytes, first: int, byte_order: str) -> Argument:
-    """Return the sigevent structure of 6.x: notify, signo or coid or id, value, then code and priority, 16 bits each."""
+    """Return the sigevent structure of 6.x: notify, signo or coid or id, value, code and priority of 16 bits each."""
     data = raw[4 * first:4 * (first + SIGEVENT_WORDS)]
     if not any(data):
         return Argument("sigevent", data, "NONE", first, SIGEVENT_WORDS, "the handler returned no event")

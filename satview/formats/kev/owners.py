@@ -96,6 +96,12 @@ class RunningThreads:
     def __init__(self) -> None:
         self.now = np.zeros(MAX_CPUS, np.uint32)
 
+    def move_on(
+        self, cpus: NDArray[np.uint8], running_rows: NDArray[np.intp], running_threads: NDArray[np.uint32]
+    ) -> None:
+        """Take note of the RUNNING events of a chunk in which nobody asks for owners."""
+        self.now[cpus[running_rows]] = running_threads  # of several for one CPU the last one stays
+
     def owners(
         self, cpus: NDArray[np.uint8], running_rows: NDArray[np.intp], running_threads: NDArray[np.uint32]
     ) -> NDArray[np.uint32]:
@@ -125,7 +131,7 @@ class RunningThreads:
             index = np.cumsum(flags, dtype=np.intp)
             index += np.multiply(cpus, changes + 1, dtype=np.intp)
             owners = np.take(threads.ravel(), index, mode="clip")
-        self.now[cpus[running_rows]] = running_threads  # of several for one CPU the last one stays
+        self.move_on(cpus, running_rows, running_threads)
         return owners
 
     def _owners_sorted(

@@ -7,7 +7,6 @@ order or a second look.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import BinaryIO, Final
@@ -16,17 +15,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.events import wire
+from satview.events.spec import Release
 from satview.events.wire import SLOT_BYTES, Struct
+from satview.formats.kev.buffer_watch import BufferWatch
 from satview.formats.kev.clock import LATEST, ClockRebuilder, held_times
+from satview.formats.kev.open_events import MAX_SLOTS, OpenEvent, OpenEvents
 from satview.formats.kev.owners import RunningThreads, ThreadNumbers
 from satview.store.problems import Problems
 
 CHUNK_SLOTS: Final = 1 << 16
-MAX_OPEN_WORDS: Final = 1 << 22       # payload words of unfinished events that are kept; beyond this a file is rubbish
 _KEY_MASK: Final = np.uint32(0x3FFFFFFF)   # CPU, class and event: all but the structure bits
 _FIRST_TAIL: Final = np.uint32(0x80000000)   # set in middle and last slots
+_END: Final = int(Struct.COMBINE_END)
 _KIND_SHIFT: Final = np.uint32(wire.STRUCT_SHIFT)
-_TAIL_LIMIT: Final = 65_535           # slots of one event
+_FIRST_BYTES: Final = 1 << 14          # one kernel buffer
+_SPELLED_OUT: Final = 100             # problems of one kind in one chunk; the others are counted
 
 
 def group_starts(headers: NDArray[np.uint32], stamps: NDArray[np.uint32]) -> NDArray[np.bool_]:
@@ -87,23 +90,10 @@ class Batch:
 
 
 @dataclass(slots=True)
-class _Open:
-    """An event whose end has not come."""
-
-    header: int
-    stamp: int
-    time: int
-    thread: int
-    words: list[NDArray[np.uint32]]
-    slots: int
-    place: int
-
-
-@dataclass(slots=True)
 class _Done:
     """Events that were completed by a run of tails, in order."""
 
-    events: list[_Open] = field(default_factory=list)
+    events: list[OpenEvent] = field(default_factory=list)
     last: list[int] = field(default_factory=list)
 
 
@@ -114,24 +104,24 @@ class EventStream:
         blocks: Arrays (k, 4) of slots in host order, of any size, in file order.
         problems: Receives what costs data: orphans, unfinished events, empty slots.
         offset: Byte offset of the first slot in the file, for problems.
-        buffers: Whether sequence numbers are counted for the `machine`, `per cpu` (8.0), or to be `ignored`.
+        release: Whose rules for buffers apply; None = the slots come from a listing, where buffers have gaps.
+        times: int64, full time of every slot where the source gives it (listings of 7.1 on); else it is rebuilt.
     """
 
     def __init__(self, blocks: Iterable[NDArray[np.uint32]], problems: Problems, offset: int = 0,
-                 buffers: str = "machine") -> None:
+                 release: Release | None = Release.QNX_7, times: NDArray[np.int64] | None = None) -> None:
         self._blocks = blocks
         self._problems = problems
         self._offset = offset
-        self._buffers = buffers
+        self._watch = BufferWatch(release, problems, offset) if release is not None else None
+        self._times = times
         self._clock = ClockRebuilder()
         self._numbers = ThreadNumbers()
         self._running = RunningThreads()
-        self._open: dict[int, deque[_Open]] = {}
-        self._open_words = 0
+        self._open = OpenEvents(problems, offset)
         self._is_first = True
         self._held, self._held_from = 0, 0
         self._position = 0
-        self._sequence: dict[int, int] = {}
 
     def thread_ids(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return pid and tid of every thread number met so far; -1 for number 0."""
@@ -150,9 +140,9 @@ class EventStream:
                 yield self._batch(np.ascontiguousarray(whole[:usable]))
         if len(carry):
             yield self._batch(np.ascontiguousarray(carry))
-        unfinished = [event for queue in self._open.values() for event in queue]
-        for event in sorted(unfinished, key=lambda event: event.place):
-            self._problems.add("unfinished-events", "the end of this event is missing", self._byte(event.place))
+        if self._watch is not None:
+            self._watch.finish(self._position)
+        self._open.finish()
 
     def _byte(self, slot: int) -> int:
         return self._offset + slot * SLOT_BYTES
@@ -174,7 +164,7 @@ class EventStream:
         is_tail = kinds >= Struct.COMBINE_CONTINUE
         is_empty = heads == 0
         begins = ~(is_tail | is_empty)
-        is_whole = begins & ((kinds == Struct.SIMPLE) | (ends == Struct.COMBINE_END)) & (counts <= _TAIL_LIMIT)
+        is_whole = begins & ((kinds == Struct.SIMPLE) | (ends == Struct.COMBINE_END)) & (counts <= MAX_SLOTS)
         if is_empty.any():
             count = int(np.count_nonzero(is_empty))
             first = self._byte(self._position + int(at[is_empty][0]))
@@ -187,8 +177,8 @@ class EventStream:
         batch = self._whole_events(slots, at[whole], counts[whole], time[kept], thread[kept], stray)
         if done.events:
             batch = _merged(batch, done)
-        if self._buffers != "ignored":
-            self._watch_buffers(batch)
+        if self._watch is not None:
+            self._watch.take(batch)
         self._position += len(slots)
         return batch
 
@@ -204,7 +194,7 @@ class EventStream:
             return contested
         begins = np.flatnonzero(kinds == Struct.COMBINE_BEGIN)
         keys = (slots[at[begins], 0] & _KEY_MASK).astype(np.uint64) << np.uint64(32) | slots[at[begins], 1]
-        open_keys = np.concatenate((keys[is_open[begins]], np.fromiter(self._open, np.uint64, len(self._open))))
+        open_keys = np.concatenate((keys[is_open[begins]], self._open.keys()))
         contested[begins] = np.isin(keys, open_keys)
         return contested
 
@@ -214,6 +204,22 @@ class EventStream:
         """Return time and thread of every event that begins in the chunk."""
         code = heads & np.uint32(wire.CODE_MASK)
         cpu = (heads >> np.uint32(wire.CPU_SHIFT) & np.uint32(wire.CPU_MASK)).astype(np.uint8)
+        known = self._times
+        time = known[self._position + at] if known is not None else self._rebuild(slots, at, code, cpu, stamps)
+        is_thread = (code >> wire.CLASS_SHIFT == wire.WireClass.PR_TH) & (code & wire.EVENT_MASK < 64)
+        subjects = np.flatnonzero(is_thread)
+        keys = np.ascontiguousarray(slots[at[subjects], 2:4]).view(np.uint64)[:, 0]
+        numbers = self._numbers.numbers(keys)
+        running = code[subjects] == wire.THREAD_RUNNING
+        threads = np.asarray(self._running.owners(cpu, subjects[running], numbers[running]), dtype=np.uint32)
+        threads[subjects] = numbers
+        return time, threads
+
+    def _rebuild(
+        self, slots: NDArray[np.uint32], at: NDArray[np.intp], code: NDArray[np.uint32], cpu: NDArray[np.uint8],
+        stamps: NDArray[np.uint32],
+    ) -> NDArray[np.int64]:
+        """Return the 64-bit times of events from their stamps and the TIME events among them."""
         stamps = stamps[at]
         time = np.empty(len(at), np.int64)
         rows = np.flatnonzero(code == wire.CONTROL_TIME)
@@ -225,14 +231,7 @@ class EventStream:
         shared = buffers[stamps[buffers] == stamps[buffers + 1]]
         self._clock.chunk(stamps[held:], cpu[held:], rows[rows >= held] - held, values[rows >= held],
                           shared[shared >= held] - held, self._position + held, time[held:])
-        is_thread = (code >> wire.CLASS_SHIFT == wire.WireClass.PR_TH) & (code & wire.EVENT_MASK < 64)
-        subjects = np.flatnonzero(is_thread)
-        keys = np.ascontiguousarray(slots[at[subjects], 2:4]).view(np.uint64)[:, 0]
-        numbers = self._numbers.numbers(keys)
-        running = code[subjects] == wire.THREAD_RUNNING
-        threads = np.asarray(self._running.owners(cpu, subjects[running], numbers[running]), dtype=np.uint32)
-        threads[subjects] = numbers
-        return time, threads
+        return time
 
     def _hold_back(self, rows: NDArray[np.intp], values: NDArray[np.int64], stamps: NDArray[np.uint32],
                    time: NDArray[np.int64]) -> int:
@@ -253,49 +252,51 @@ class EventStream:
         ends: NDArray[np.uint32],
     ) -> tuple[_Done, NDArray[np.int64]]:
         """Open events, and give runs of tails to the oldest open event of their CPU, stamp, class and number."""
-        done, stray = _Done(), []
-        row_of_group = np.cumsum(begins) - 1
-        for group in np.flatnonzero(is_open | is_tail).tolist():
-            first, end = int(at[group]), int(at[group] + counts[group])
-            header, stamp = int(slots[first, 0]), int(slots[first, 1])
-            key = (header & int(_KEY_MASK)) << 32 | stamp
-            if is_open[group]:
-                row = int(row_of_group[group])
-                words, place = slots[first, 2:4].copy(), self._position + first
-                self._keep(key, _Open(header, stamp, int(time[row]), int(thread[row]), [words], 1, place))
-                first += 1
-            if first == end:
+        groups = np.flatnonzero(is_open | is_tail)
+        if not len(groups):
+            return _Done(), np.empty(0, np.int64)
+        heads = slots[at[groups]]
+        keys = (heads[:, 0] & _KEY_MASK).astype(np.uint64) << np.uint64(32) | heads[:, 1]
+        opens = is_open[groups]
+        has_event = opens | np.isin(keys, np.concatenate((keys[opens], self._open.keys())))
+        done = _Done()
+        strays = [np.arange(first, first + n) for first, n in
+                  zip(at[groups][~has_event].tolist(), counts[groups][~has_event].tolist(), strict=True)]
+        rows = (np.cumsum(begins) - 1)[groups]
+        payload = np.ascontiguousarray(slots[:, 2:4]).ravel()
+        columns = (keys, rows, at[groups], at[groups] + counts[groups], heads[:, 0], heads[:, 1], opens,
+                   ends[groups] == _END)
+        # Loose slots are rare in real traces; this is the one loop over them.
+        for key, row, first, end, header, stamp, is_head, closes in zip(
+                *(column[has_event].tolist() for column in columns), strict=True):
+            start = first
+            if is_head:
+                words = payload[2 * first:2 * first + 2].copy()
+                place = self._position + first
+                self._open.add(key, OpenEvent(header, stamp, int(time[row]), int(thread[row]), place, [words]))
+                start += 1
+            if start == end:
                 continue
-            queue = self._open.get(key)
-            if not queue:
-                stray.append(np.arange(first, end))
-                self._problems.add("orphan-slots", f"{end - first} slots of an event whose beginning is missing",
-                                   self._byte(self._position + first), end - first)
+            try:
+                event = self._open.append(key, payload[2 * start:2 * end].copy(), end - start, closes=closes)
+            except KeyError:      # its beginning comes later, or was given up
+                strays.append(np.arange(start, end))
                 continue
-            event = queue[0]
-            event.words.append(slots[first:end, 2:4].ravel())
-            event.slots += end - first
-            self._open_words += 2 * (end - first)
-            if ends[group] == Struct.COMBINE_END or event.slots > _TAIL_LIMIT:
-                self._close(key, queue)
+            if event is not None:
                 done.events.append(event)
                 done.last.append(end - 1)
-        return done, np.concatenate(stray) if stray else np.empty(0, np.int64)
+        return done, self._report_strays(strays)
 
-    def _keep(self, key: int, event: _Open) -> None:
-        self._open.setdefault(key, deque()).append(event)
-        self._open_words += len(event.words[0])
-        while self._open_words > MAX_OPEN_WORDS:      # only rubbish leaves that much open: give up the oldest
-            oldest_key = next(iter(self._open))
-            oldest = self._open[oldest_key][0]
-            self._close(oldest_key, self._open[oldest_key])
-            self._problems.add("unfinished-events", "the end of this event is missing", self._byte(oldest.place))
-
-    def _close(self, key: int, queue: deque[_Open]) -> None:
-        event = queue.popleft()
-        self._open_words -= sum(len(words) for words in event.words)
-        if not queue:
-            del self._open[key]
+    def _report_strays(self, strays: list[NDArray[np.int64]]) -> NDArray[np.int64]:
+        """List runs of tails without event, the first of a chunk one by one; return their slots, ascending."""
+        strays.sort(key=lambda slots: int(slots[0]))
+        for slots in strays[:_SPELLED_OUT]:
+            self._problems.add("orphan-slots", f"{len(slots)} slots of an event whose beginning is missing",
+                               self._byte(self._position + int(slots[0])), len(slots))
+        rest = sum(len(slots) for slots in strays[_SPELLED_OUT:])
+        if rest:
+            self._problems.add("orphan-slots", "and more of the same", None, rest)
+        return np.concatenate(strays) if strays else np.empty(0, np.int64)
 
     def _whole_events(
         self, slots: NDArray[np.uint32], at: NDArray[np.intp], counts: NDArray[np.intp], time: NDArray[np.int64],
@@ -310,18 +311,6 @@ class EventStream:
             words = slots[offsets, 2:4].ravel()
         return Batch(self._position, slots, slots[at, 0], slots[at, 1], time, thread, start, words, at + counts - 1,
                      stray)
-
-    def _watch_buffers(self, batch: Batch) -> None:
-        """Report gaps in the sequence of buffers; 8.0 counts them per CPU."""
-        for row in np.flatnonzero(batch.header & np.uint32(wire.CODE_MASK) == wire.CONTROL_BUFFER).tolist():
-            sequence = int(batch.words[batch.start[row]])
-            source = int(batch.header[row]) >> wire.CPU_SHIFT & wire.CPU_MASK if self._buffers == "per cpu" else 0
-            before = self._sequence.get(source)
-            lost = 0 if before is None else sequence - before - 1
-            if lost > 0:
-                where = self._byte(self._position + int(batch.last_slot[row]))
-                self._problems.add("lost-buffers", f"{lost} buffers are missing before number {sequence}", where, lost)
-            self._sequence[source] = sequence
 
 
 def _merged(batch: Batch, done: _Done) -> Batch:
@@ -363,6 +352,9 @@ def blocks_of_file(file: BinaryIO, rest: bytes, byte_order: str, problems: Probl
     dtype = np.dtype("<u4" if byte_order == "little" else ">u4")
     read = getattr(file, "read1", file.read)     # what a pipe has now, not a whole chunk
     done = 0
+    # The first TIME event places what comes before it, so the beginning is read in one piece.
+    while len(rest) < _FIRST_BYTES and (more := file.read(_FIRST_BYTES - len(rest))):
+        rest += more
     while True:
         whole = len(rest) - len(rest) % SLOT_BYTES
         if whole:

@@ -16,6 +16,7 @@ from satview.events.constants import flag_names
 from satview.events.rows import lists
 from satview.events.spec import EventSpec, Field, Release
 from satview.events.wire import WireClass
+from satview.formats.kev.layouts import choose
 from satview.formats.listing.patterns import ListPattern, Words, compile_list, number64, text_words
 
 FAILED = re.compile(r"\s*ret_val:-1, errno:(-?\d{1,10})")
@@ -37,6 +38,7 @@ _INTERRUPT = re.compile(r"0x([0-9a-f]{8,16}) \(-?\d+\)\s+(?:inkernel[=:]|IP:)0x(
 _HANDLER_ENTER = re.compile(
     r"0x([0-9a-f]{8}) \(-?\d+\)\s+PID:(-?\d+) IP:0x([0-9a-f]{8,16}) AREA:0x([0-9a-f]{8,16})\s*")
 _HANDLER_EXIT = re.compile(r"0x([0-9a-f]{8}) \(-?\d+\) SIGEVENT:(.*)", re.DOTALL)
+_RAW_STRUCTURE = re.compile(r"0x[0-9a-f]{8}(?: 0x[0-9a-f]{8})*")
 _DELIVER = re.compile(r"INT_DELIVER\s+intr_id:0x([0-9a-f]{1,8})\(-?\d+\)\s*")
 _INTERRUPTED = re.compile(r"(?:KER_)(\w+)/(\d{1,3})\s*")
 _PROFILE = re.compile(r"\s+ip = 0x([0-9a-f]{1,16}), tid = 0x([0-9a-f]{1,8}), pid = 0x([0-9a-f]{1,8})\s*")
@@ -58,7 +60,8 @@ class EventParser:
         self.release = release
         self.byte_order = byte_order
         self._names: Catalogue = catalogue(release)
-        self._patterns: dict[tuple[str, str], tuple[ListPattern, ...]] = {}
+        self._patterns: dict[tuple[str, str, bool], tuple[ListPattern, ...]] = {}
+        self._is_new = False
         self._specials = {
             "CONTROL": self._control, "USREVENT": self._user, "INT_CALL": self._interrupted_call,
             "INT_ENTR": self._interrupt, "INT_EXIT": self._interrupt, "INT_HANDLER_ENTR": self._handler_enter,
@@ -71,6 +74,7 @@ class EventParser:
         if head is None:
             return None
         class_name, body = head[1], text[head.end():]
+        self._is_new = head.end(1) < 16 and text[15:17] == " :"    # the class column of 7.1 on
         special = self._specials.get(class_name)
         if special is not None and (event := special(class_name, body)) is not None:
             return event
@@ -91,7 +95,7 @@ class EventParser:
         return self._by_pattern(class_name, label, rest) or self._raw_words(class_name, label, rest)
 
     def _by_pattern(self, class_name: str, label: str, rest: str) -> Event | None:
-        key = class_name, label
+        key = class_name, label, self._is_new
         patterns = self._patterns.get(key)
         if patterns is None:
             patterns = self._patterns[key] = tuple(self._compile(class_name, label))
@@ -122,7 +126,7 @@ class EventParser:
                         if fields and fields[0].words and key not in seen:
                             seen.add(key)
                             yield compile_list(fields, spec.code, is_whole=is_whole,
-                                               has_short_hex=self.release == Release.QNX_6)
+                                               has_short_hex=not self._is_new)
 
     def _spec(self, class_name: str, label: str, code: int) -> EventSpec:
         """Return the row of a code; a number that the release does not know counts with the lists of the name."""
@@ -172,10 +176,12 @@ class EventParser:
     def _raw_words(self, class_name: str, label: str, rest: str) -> Event | None:
         """Read the form of events whose list is not known: `word 0:0x0000000a word 1:...`."""
         words = [int(word, 16) for word in _RAW_WORD.findall(rest)]
-        codes = self._codes(class_name, label)
+        codes = (*self._codes(class_name, label), *self._by_label(class_name, label))
         if not words or not codes or _RAW_WORD.sub("", rest).strip():
             return None
-        return codes[0], words
+        # It was printed so because no list fits: of several codes of that name it is the one of which this is true.
+        unlisted = (code for code in codes if choose(self._names.spec(code), words, self._names)[0] == "raw")
+        return next(unlisted, codes[0]), words
 
     def _control(self, _class_name: str, body: str) -> Event | None:
         label = _LABEL.match(body)
@@ -227,13 +233,14 @@ class EventParser:
         found = _HANDLER_EXIT.fullmatch(body)
         if found is None:
             return None
+        code, number = wire.code(WireClass.INT, 4), int(found[1], 16)
+        if raw := _RAW_STRUCTURE.fullmatch(found[2].strip()):
+            return code, [number, *(int(word, 16) for word in raw[0].split())]
         structure = self._sigevent(found[2].strip())
-        return None if structure is None else (wire.code(WireClass.INT, 4), [int(found[1], 16), *structure, 0])
+        return None if structure is None else (code, [number, *structure, 0])
 
     def _sigevent(self, text: str) -> Words | None:
         """Return the four words of a sigevent of 6.x from its text; None if it is none."""
-        if raw := re.fullmatch(r"0x[0-9a-f]{8}(?: 0x[0-9a-f]{8})*", text):
-            return [int(word, 16) for word in raw[0].split()]
         critical = 0x100 if text.endswith(" CRITICAL") else 0
         kind, _, rest = text.removesuffix(" CRITICAL").partition(" ")
         if unknown := re.fullmatch(r"UNKNOWN\((?:0x)?([0-9a-f]{1,8})\)", kind):

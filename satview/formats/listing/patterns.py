@@ -98,7 +98,9 @@ def _number(field: Field, has_short_hex: bool) -> tuple[str, Reader]:
     if field.show == Show.DEC:
         return r"(-?\d{1,20})", number64 if wide else number32
     digits = 8 * field.words
-    count = f"{{1,{digits}}}" if has_short_hex else f"{{{digits}}}"
+    # 6.x prints %p and 0x%llx, which leave out zeros, but 0x%08x for all other words.
+    is_short = has_short_hex and (wide or field.show == Show.POINTER)
+    count = f"{{1,{digits}}}" if is_short else f"{{{digits}}}"
     prefix = "(?:0x)?" if field.show == Show.POINTER else "0x"
     return rf"({prefix}[0-9a-f]{count})", hex64 if wide else hex32
 

@@ -92,6 +92,10 @@ class Listing:
         """Return the slots, shape (n, 4), host order."""
         return self.slots.slots()
 
+    def full_times(self) -> NDArray[np.int64] | None:
+        """Return the time of every slot where the listing gives all 64 bits, shape (n,); else None."""
+        return self.slots.times() if self.slots.has_full_times and not self.census.raw_slot else None
+
 
 def read_listing(
     file: BinaryIO, problems: Problems, progress: Callable[[int], None] | None = None,
@@ -279,6 +283,7 @@ class _Reader:
         if wall := _WALL.fullmatch(text):
             us = int(wall[1]) * 1_000_000 + int(wall[2]) * 1_000 + int(wall[3])
             rate = self.listing.header.number("CYCLES_PER_SEC") or 1_000_000_000
+            self.listing.slots.has_full_times = True
             return min(us * rate // 1_000_000, _MAX_CYCLES)
         digits = text.removeprefix("0x")
         last = self._last_time.get(self._open_cpu, -1)

@@ -44,6 +44,7 @@ class SwimlaneArea(QWidget):
         self.legend = Legend(opened, theme, self)
         self.hover = HoverCard(self)
         self._mouse = SwimlaneMouse(self.view, opened, settings, self.hover)
+        self._mouse.take_wheel_of(self.ruler)
         self._bar = QScrollBar(Qt.Orientation.Vertical, self)
         self._lay_out()
         self._connect()

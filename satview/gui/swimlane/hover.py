@@ -28,10 +28,6 @@ class HoverCard(QLabel):
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.setTextFormat(Qt.TextFormat.RichText)
         self.setObjectName("hoverCard")
-        self.setStyleSheet(
-            "#hoverCard { background: palette(tool-tip-base); color: palette(tool-tip-text);"
-            " border: 1px solid palette(mid); border-radius: 6px; padding: 7px 10px; }"
-        )
         self.hide()
 
     def show_at(self, place: QPoint, text: str) -> None:

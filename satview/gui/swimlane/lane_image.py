@@ -12,8 +12,10 @@ Every lane is a stack of pixel rows of a few kinds, so its picture is made of fe
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -67,6 +69,21 @@ def bands(height: int, unit: float = 1.0) -> Bands:
     return Bands(one, ticks_end, bar_top, bar_top + thin, bar_end - thin, bar_end - lower, bar_end)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Ticks:
+    """Marks of events in colours of their own.
+
+    Attributes:
+        place: int64, (n,), place of the lane among those drawn.
+        column: (n,), pixel.
+        colour: uint32, (n,), opaque colours.
+    """
+
+    place: NDArray[np.int64]
+    column: NDArray[np.intp]
+    colour: NDArray[np.uint32]
+
+
 class LanePalette:
     """The colour of every lane value with its flags, for every kind of pixel row: uint32, shape (6, 256).
 
@@ -82,7 +99,7 @@ class LanePalette:
             found = None if value in hidden_values else value_colour(value, theme.is_dark)
             if key == SEEN_INTERRUPT:
                 interrupt = value_colour(states.INTERRUPT, theme.is_dark) or 0
-                table[Kind.INNER, key] = table[Kind.FOOT, key] = mixed(interrupt, theme.base, 0.35) | OPAQUE
+                table[Kind.INNER, key] = table[Kind.FOOT, key] = mixed(interrupt, theme.base, 0.5) | OPAQUE
             if key & states.SEEN_EVENT:
                 table[Kind.TICKS, key] = tick | OPAQUE
             if found is None:
@@ -106,6 +123,7 @@ def compose(
     height_px: int,
     ratio: float,
     edges: dict[int, NDArray[np.int64]] | None = None,
+    ticks: Sequence[Ticks] = (),
 ) -> QImage:
     """Return the picture of the lanes.
 
@@ -117,6 +135,7 @@ def compose(
         height_px: Height of the picture, logical pixels.
         ratio: Device pixels per logical pixel.
         edges: Place in `rows` to the columns where an interval begins, to be drawn with a fine edge.
+        ticks: Marks of events in colours of their own.
     """
     count, width = values.shape
     strips = np.empty((len(Kind) * count + 3, width), np.uint32)
@@ -124,7 +143,11 @@ def compose(
     strips[-3], strips[-2], strips[-1] = palette.background, palette.gap, palette.line
     for place, columns in (edges or {}).items():
         _draw_edges(strips, count, place, columns, int(palette.background))
-    source = _row_sources(rows, count, scroll_px, height_px, ratio)
+    for tick in ticks:
+        for step in range(max(1, round(2 * ratio))):
+            columns = np.minimum(tick.column + step, width - 1)
+            strips[Kind.TICKS * count + tick.place, columns] = tick.colour
+    source = _row_sources(rows, scroll_px, height_px, ratio)
     pixels = strips.take(source, axis=0)
     image = QImage(pixels.data, width, len(source), width * 4, QImage.Format.Format_RGB32)
     image.setDevicePixelRatio(ratio)
@@ -141,10 +164,10 @@ def _draw_edges(strips: Pixels, count: int, place: int, columns: NDArray[np.int6
         strip[columns] = np.where(colours == background, colours, darker)
 
 
-def _row_sources(
-    rows: tuple[LaneRow, ...], count: int, scroll_px: int, height_px: int, ratio: float
-) -> NDArray[np.intp]:
+@lru_cache(maxsize=8)
+def _row_sources(rows: tuple[LaneRow, ...], scroll_px: int, height_px: int, ratio: float) -> NDArray[np.intp]:
     """Return for every device pixel row the strip it shows."""
+    count = len(rows)
     blank, gap, line = len(Kind) * count, len(Kind) * count + 1, len(Kind) * count + 2
     height = max(1, round(height_px * ratio))
     source = np.full(height, blank, np.intp)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,8 @@ from satview.timeline.spans import pixel_edges
 
 Values = NDArray[np.uint8]
 _REST_MS = 120
-_LANES_PER_STEP = 8
+_EVENTS_PER_BLOCK = 1_000_000
+_ROWS_PER_STEP = 1 << 20
 _MARKS_PER_FRAME = 1_000_000
 
 
@@ -130,10 +132,11 @@ def with_filter(
     values = values & np.uint8(~SEEN_EVENT & 0xFF)
     events, part = timeline.trace.events, timeline.trace.rows_between(request.window)
     if part.stop - part.start <= limit:
-        rows = (np.flatnonzero(shown.codes.take(events.code[part])) + part.start).astype(np.uint32)
-        values[marks(timeline, request.lanes, rows, pixel_edges(request.window, request.width_px))] |= np.uint8(
-            SEEN_EVENT
-        )
+        edges = pixel_edges(request.window, request.width_px)
+        for start in range(part.start, part.stop, _ROWS_PER_STEP):
+            codes = events.code[start : min(part.stop, start + _ROWS_PER_STEP)]
+            rows = (np.flatnonzero(shown.codes.take(codes)) + start).astype(np.uint32)
+            values[marks(timeline, request.lanes, rows, edges)] |= np.uint8(SEEN_EVENT)
     return values
 
 
@@ -148,10 +151,25 @@ class _RefineWork:
     def __call__(self, is_cancelled: IsCancelled, _report: Report) -> object:
         request = self._request
         self._timeline.build(request.lanes, is_cancelled)
-        parts = []
-        for first in range(0, len(request.lanes), _LANES_PER_STEP):
+        values = np.zeros((len(request.lanes), request.width_px), np.uint8)
+        for columns, window in column_blocks(request, self._event_count()):
             if is_cancelled():
                 return None
-            lanes = request.lanes[first : first + _LANES_PER_STEP]
-            parts.append(self._timeline.raster(lanes, request.window, request.width_px, exact=True))
-        return (request, with_filter(self._timeline, np.concatenate(parts), request, self._shown)) if parts else None
+            width_px = columns.stop - columns.start
+            values[:, columns] = self._timeline.raster(request.lanes, window, width_px, exact=True)
+        return request, with_filter(self._timeline, values, request, self._shown)
+
+    def _event_count(self) -> int:
+        part = self._timeline.trace.rows_between(self._request.window)
+        return part.stop - part.start
+
+
+def column_blocks(request: Request, event_count: int) -> list[tuple[slice, TimeWindow]]:
+    """Return blocks of pixels with the windows they show, few events in each.
+
+    numpy holds the interpreter for some steps of an exact raster; in small bites the window stays alive meanwhile.
+    """
+    count = max(1, min(event_count // _EVENTS_PER_BLOCK, request.width_px // 8))
+    edges = pixel_edges(request.window, request.width_px)
+    places = [i * request.width_px // count for i in range(count + 1)]
+    return [(slice(first, last), TimeWindow(int(edges[first]), int(edges[last]))) for first, last in pairwise(places)]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 import numpy as np
@@ -13,9 +15,11 @@ from satview.gui.colours import THICK, is_light, value_colour
 from satview.gui.swimlane.scale import TimeScale
 from satview.session.lane_list import LaneRow
 from satview.timeline.lane_tree import Timeline
-from satview.timeline.spans import Span
+from satview.timeline.spans import LaneSpans, Span
 
-NARROWEST_PX: Final = 34
+NARROWEST_PX: Final = 42
+DARK_INK: Final = 0x14181F
+LIGHT_INK: Final = 0xFFFFFF
 _SILENT: Final = frozenset({states.ABSENT, states.UNKNOWN, states.IDLE, states.WAITING})
 
 
@@ -51,16 +55,13 @@ def interval_texts(
     cost follows the pixels and not the events.
     """
     found = []
+    runs = _wide_runs(values & np.uint8(states.VALUE_MASK), scale.width_px)
     for place, row in enumerate(rows):
         if row.height_px < 14 or not timeline.is_ready(row.index):
             continue
-        for span in _wide_spans(timeline, row.index, values[place], scale):
-            if span.value in _SILENT or span.value in hidden_values:
-                continue
-            left, right = max(0.0, scale.x(span.start_cycles)), min(float(scale.width_px), scale.x(span.end_cycles))
-            if right - left >= NARROWEST_PX:
-                text = timeline.label(span)
-                found.append(IntervalText(row, left, right, text, _ink(span.value, is_dark)))
+        for left, right, span in _wide_spans(timeline.lane(row.index).spans, runs.get(place, ()), scale):
+            if span.value not in _SILENT and span.value not in hidden_values:
+                found.append(IntervalText(row, left, right, timeline.label(span), _ink(span.value, is_dark)))
     return found
 
 
@@ -75,29 +76,55 @@ def interval_starts(timeline: Timeline, lane: int, scale: TimeScale, width_px: i
     return (starts[first:last] - scale.window.start) * width_px // scale.window.length
 
 
-def _wide_spans(timeline: Timeline, index: int, pixels: NDArray[np.uint8], scale: TimeScale) -> list[Span]:
-    lane = timeline.lane(index)
-    starts = lane.spans.start_cycles
-    first, last = np.searchsorted(starts, (scale.window.start, scale.window.end))
-    first = max(0, int(first) - 1)
-    if last - first <= scale.width_px // NARROWEST_PX * 2:
-        moments = [max(int(start), scale.window.start) for start in starts[first:last]]
+def _wide_spans(spans: LaneSpans, middles: Sequence[float], scale: TimeScale) -> Iterator[tuple[float, float, Span]]:
+    """Yield (left, right, interval) of the intervals that show wide enough for a name."""
+    window = scale.window
+    seen = spans.visible(window)
+    if seen.stop - seen.start <= scale.width_px // NARROWEST_PX * 2:
+        places = np.arange(seen.start, seen.stop)
+    elif middles:
+        moments = [window.start + int(share * window.length) for share in middles]
+        places = np.unique(np.searchsorted(spans.start_cycles, moments, side="right") - 1)
+        places = places[places >= 0]
     else:
-        moments = _middles_of_runs(pixels & np.uint8(states.VALUE_MASK), scale)
-    return [span for span in map(lane.at, moments) if span is not None]
+        return
+    starts, ends = spans.start_cycles[places], _ends(spans, places)
+    px_per_cycle = scale.width_px / window.length
+    left = (np.maximum(starts, window.start) - window.start) * px_per_cycle
+    right = (np.minimum(ends, window.end) - window.start) * px_per_cycle
+    for i in np.flatnonzero(right - left >= NARROWEST_PX).tolist():
+        place = places[i]
+        thread = int(spans.thread[place]) if spans.thread is not None else 0
+        span = Span(int(starts[i]), int(ends[i]), int(spans.value[place]), int(spans.event[place]), thread)
+        yield float(left[i]), float(right[i]), span
 
 
-def _middles_of_runs(pixels: NDArray[np.uint8], scale: TimeScale) -> list[int]:
-    ratio = len(pixels) / max(1, scale.width_px)
-    edges = np.concatenate(([0], np.flatnonzero(np.diff(pixels)) + 1, [len(pixels)]))
-    wide = np.flatnonzero(np.diff(edges) >= NARROWEST_PX * ratio)
-    return [scale.cycles((edges[i] + edges[i + 1]) / 2 / ratio) for i in wide]
+def _ends(spans: LaneSpans, places: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Return where intervals end: where the next one begins."""
+    last = len(spans) - 1
+    return np.where(places < last, spans.start_cycles[np.minimum(places + 1, last)], spans.end_cycles)
 
 
+def _wide_runs(values: NDArray[np.uint8], width_px: int) -> dict[int, list[float]]:
+    """Return for every row the middles, as shares of the width, of its runs of equal pixels that a name may fit in."""
+    count, width = values.shape
+    is_edge = np.ones((count, width), np.bool_)
+    is_edge[:, 1:] = values[:, 1:] != values[:, :-1]
+    edges = np.append(np.flatnonzero(is_edge), count * width)
+    wide = np.flatnonzero(np.diff(edges) * width_px >= NARROWEST_PX * width)
+    middles = (edges[wide] + edges[wide + 1]) / 2
+    found: dict[int, list[float]] = {}
+    for middle in middles.tolist():
+        row, x = divmod(middle, width)
+        found.setdefault(int(row), []).append(x / width)
+    return found
+
+
+@cache
 def _ink(value: int, is_dark: bool) -> int | None:
     colour = value_colour(value, is_dark)
     if colour is None:
         return None
     if value in THICK or not is_dark:
-        return 0x14181F if is_light(colour) else 0xFFFFFF
+        return DARK_INK if is_light(colour) else LIGHT_INK
     return None

@@ -7,6 +7,7 @@ from typing import Final
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QMouseEvent, QWheelEvent
+from PySide6.QtWidgets import QWidget
 
 from satview.base.time import TimeWindow
 from satview.gui.swimlane.hover import HoverCard, hover_text
@@ -59,9 +60,19 @@ class SwimlaneMouse(QObject):
         self._is_space_down = False
         view.installEventFilter(self)
 
-    def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
+    def take_wheel_of(self, widget: QWidget) -> None:
+        """Let the wheel work over a widget that lies in the same column as the view."""
+        widget.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Take the events of the view."""
         kind = event.type()
+        if watched is not self._view:
+            if kind != QEvent.Type.Wheel or not isinstance(event, QWheelEvent):
+                return False
+            self._wheel(event)
+            self._leave()
+            return True
         if kind == QEvent.Type.MouseMove and isinstance(event, QMouseEvent):
             self._move(event)
         elif kind == QEvent.Type.MouseButtonPress and isinstance(event, QMouseEvent):

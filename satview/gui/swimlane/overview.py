@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QLineF, QRectF, Qt, Slot
-from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent, QPen, QPixmap
+from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent, QPen, QPixmap, QWheelEvent
 from PySide6.QtWidgets import QWidget
 
 from satview.base.time import TimeWindow
@@ -106,6 +106,11 @@ class OverviewStrip(QWidget):
         """Answer a double click."""
         self._opened.viewport.show_all()
 
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        """Zoom around what shows."""
+        window = self._opened.viewport.window
+        self._opened.viewport.zoom(1.25 ** (-event.angleDelta().y() / 120), window.start + window.length // 2)
+
     def resizeEvent(self, _event: object) -> None:
         """Follow the size."""
         self._forget()
@@ -168,7 +173,8 @@ class OverviewStrip(QWidget):
         picture.setDevicePixelRatio(ratio)
         picture.fill(colour(theme.base))
         painter = QPainter(picture)
-        counts = density(self._shown_times(), self._opened.viewport.limits, width)
+        times, limits = self._opened.trace.events.time_cycles, self._opened.viewport.limits
+        counts = density(times, self._opened.filters.rows, limits, width)
         base, room = HEIGHT_PX - 4.0, HEIGHT_PX - 12.0
         # The square root keeps quiet stretches visible beside a burst.
         heights = np.sqrt(counts / max(1, counts.max(initial=1))) * room
@@ -176,9 +182,7 @@ class OverviewStrip(QWidget):
         painter.drawLines(
             [QLineF(x / ratio, base, x / ratio, base - max(1.0, heights[x])) for x in np.flatnonzero(counts).tolist()]
         )
-        hits = density(
-            self._opened.trace.events.time_cycles[self._opened.search.hits], self._opened.viewport.limits, width
-        )
+        hits = density(times, self._opened.search.hits, limits, width)
         painter.setPen(QPen(colour(theme.hit), max(1.0, 1 / ratio)))
         painter.drawLines([QLineF(x / ratio, 1, x / ratio, 7) for x in np.flatnonzero(hits).tolist()])
         draw_lost(painter, lost_stretches(self._opened.timeline.lost_marks, self._scale), HEIGHT_PX, theme)
@@ -187,12 +191,19 @@ class OverviewStrip(QWidget):
         painter.end()
         return picture
 
-    def _shown_times(self) -> NDArray[np.int64]:
-        times, rows = self._opened.trace.events.time_cycles, self._opened.filters.rows
-        return times if rows is None else times[rows]
 
+def density(
+    times: NDArray[np.int64], rows: NDArray[np.uint32] | None, window: TimeWindow, width_px: int
+) -> NDArray[np.int64]:
+    """Return the number of events per pixel, int64, shape (width_px,); cost follows the pixels, not the events.
 
-def density(times: NDArray[np.int64], window: TimeWindow, width_px: int) -> NDArray[np.int64]:
-    """Return the number of events per pixel, int64, shape (width_px,)."""
-    edges = pixel_edges(window, width_px)
-    return np.diff(np.searchsorted(times, edges)).astype(np.int64)
+    Args:
+        times: Time of every event, ascending.
+        rows: The events that count, ascending; None = all.
+        window: What the pixels cover.
+        width_px: How many pixels.
+    """
+    places = np.searchsorted(times, pixel_edges(window, width_px))
+    if rows is not None:
+        places = np.searchsorted(rows, places)
+    return np.diff(places).astype(np.int64)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from PySide6.QtCore import QLineF, QPointF, QRectF, Qt, Signal, Slot
-from PySide6.QtGui import QFont, QFontMetricsF, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import QEvent, QLineF, QPointF, QRectF, Qt, Signal, Slot
+from PySide6.QtGui import QFont, QFontMetricsF, QHelpEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
+from PySide6.QtWidgets import QToolTip, QWidget
 
 from satview.base.time import TimeWindow, format_duration, format_time
 from satview.gui.swimlane.overlays import draw_lost, lost_stretches
@@ -63,6 +63,13 @@ class Ruler(QWidget):
     def show_all(self) -> None:
         """Show the whole trace."""
         self._opened.viewport.show_all()
+
+    def event(self, event: QEvent) -> bool:
+        """Show the tip of the mark under the mouse."""
+        if isinstance(event, QHelpEvent):
+            QToolTip.showText(event.globalPos(), self._tip_at(QPointF(event.pos())), self)
+            return True
+        return super().event(event)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         """Begin a click or a drag."""
@@ -184,7 +191,7 @@ class Ruler(QWidget):
         near = [mark for mark in self._opened.marks if -3 <= place.x() - self._scale.x(mark.start_cycles) <= 12]
         return near[-1] if near else None
 
-    def tip_at(self, place: QPointF) -> str:
+    def _tip_at(self, place: QPointF) -> str:
         """Return what a mark under the mouse says."""
         mark = self._mark_at(place)
         if mark is None:

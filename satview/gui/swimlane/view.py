@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import Final
 
-from PySide6.QtCore import QLineF, QRectF, Qt, Signal, Slot
-from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtCore import QLineF, QPointF, QRectF, Qt, Signal, Slot
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPaintEvent, QPen, QResizeEvent, QStaticText
 from PySide6.QtWidgets import QWidget
 
 from satview.base.debug import timed
 from satview.events.states import SEEN_EVENT, STATES
 from satview.gui.swimlane.lane_image import SEEN_INTERRUPT, LanePalette, compose
 from satview.gui.swimlane.lane_source import LaneSource, Request, Values
-from satview.gui.swimlane.lane_text import IntervalText, interval_starts, interval_texts
+from satview.gui.swimlane.lane_text import DARK_INK, LIGHT_INK, IntervalText, interval_starts, interval_texts
 from satview.gui.swimlane.overlays import draw_cursors, draw_lost, draw_marks, draw_range, lost_stretches
 from satview.gui.swimlane.scale import TimeScale
+from satview.gui.swimlane.tick_source import TickSource
 from satview.gui.theme import Theme, colour
 from satview.session.lane_list import LaneRow
 from satview.session.open_trace import OpenTrace
@@ -53,8 +54,11 @@ class SwimlaneView(QWidget):
         self.source.refined.connect(self.update)
         self._font = QFont(self.font())
         self._font.setPixelSize(10)
-        self._widths: dict[str, float] = {}
+        self._metrics = QFontMetricsF(self._font)
+        self._fits: dict[tuple[str, int], QStaticText | None] = {}
+        self._inks = _inks(theme)
         self._palette = LanePalette(theme)
+        self._ticks = TickSource(opened, theme)
         self._hidden: frozenset[int] = frozenset()
         opened.viewport.window_changed.connect(self.update)
         for signal in (
@@ -75,6 +79,8 @@ class SwimlaneView(QWidget):
     def set_theme(self, theme: Theme) -> None:
         """Draw in other colours."""
         self._theme = theme
+        self._inks = _inks(theme)
+        self._ticks.set_theme(theme)
         self._on_filter()
 
     def scroll_to(self, scroll_px: int) -> None:
@@ -142,8 +148,8 @@ class SwimlaneView(QWidget):
             return
         ratio = self.devicePixelRatioF()
         width_px = max(1, round(self.width() * ratio))
-        values = self.source.values(Request(tuple(row.index for row in rows), scale.window, width_px))
-        self._draw_lanes(painter, rows, values, scale, ratio)
+        request = Request(tuple(row.index for row in rows), scale.window, width_px)
+        self._draw_lanes(painter, rows, request, scale)
         if scale.px_per_cycle >= _CYCLE_PX:
             self._draw_cycles(painter, scale)
         height = float(self.height())
@@ -156,9 +162,8 @@ class SwimlaneView(QWidget):
             left, right = sorted(self.rubber)
             painter.fillRect(QRectF(left, 0, right - left, height), colour(theme.accent, 60))
 
-    def _draw_lanes(
-        self, painter: QPainter, rows: tuple[LaneRow, ...], values: Values, scale: TimeScale, ratio: float
-    ) -> None:
+    def _draw_lanes(self, painter: QPainter, rows: tuple[LaneRow, ...], request: Request, scale: TimeScale) -> None:
+        values, ratio = self.source.values(request), self.devicePixelRatioF()
         timeline = self._opened.timeline
         edges = {}
         for place, row in enumerate(rows):
@@ -166,33 +171,32 @@ class SwimlaneView(QWidget):
             if columns is not None:
                 edges[place] = columns
         show_short_interrupts(timeline, rows, values)
-        image = compose(values, rows, self._palette, self.scroll_px, self.height(), ratio, edges)
+        image = compose(
+            values, rows, self._palette, self.scroll_px, self.height(), ratio, edges, self._ticks.ticks(request)
+        )
         painter.drawImage(0, 0, image)
         painter.setFont(self._font)
         for text in interval_texts(timeline, rows, values, scale, self._theme.is_dark, self._hidden):
             self._draw_text(painter, text)
 
     def _draw_text(self, painter: QPainter, text: IntervalText) -> None:
-        room = text.right_px - text.left_px - 8
-        words = text.text
-        if self._width(words) > room:
-            words = QFontMetricsF(self._font).elidedText(words, Qt.TextElideMode.ElideRight, room)
-            if len(words) < 4:
-                return
+        words = self._fitting(text.text, text.right_px - text.left_px - 8)
+        if words is None:
+            return
         # The bar begins under the marks of events, so its middle lies a little below that of the lane.
-        top = text.row.y_px - self.scroll_px + text.row.height_px * 0.07
-        area = QRectF(text.left_px + 5, top, room + 4, text.row.height_px)
-        painter.setPen(colour(self._theme.text if text.ink is None else text.ink))
-        painter.drawText(
-            area, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft | Qt.TextFlag.TextSingleLine, words
-        )
+        middle = text.row.y_px - self.scroll_px + text.row.height_px * 0.555
+        painter.setPen(self._inks[text.ink])
+        painter.drawStaticText(QPointF(text.left_px + 5, middle - self._metrics.height() / 2), words)
 
-    def _width(self, text: str) -> float:
-        if text not in self._widths:
-            if len(self._widths) > 5000:
-                self._widths.clear()
-            self._widths[text] = QFontMetricsF(self._font).horizontalAdvance(text)
-        return self._widths[text]
+    def _fitting(self, text: str, room: float) -> QStaticText | None:
+        """Return what of a text fits, laid out; None if it is not worth it. Kept: eliding and layout are slow."""
+        key = (text, min(int(room), 400) // 3)
+        if key not in self._fits:
+            if len(self._fits) > 5000:
+                self._fits.clear()
+            words = self._metrics.elidedText(text, Qt.TextElideMode.ElideRight, key[1] * 3)
+            self._fits[key] = _laid_out(words, self._font) if len(words) >= min(4, len(text)) else None
+        return self._fits[key]
 
     def _draw_cycles(self, painter: QPainter, scale: TimeScale) -> None:
         painter.setPen(QPen(colour(self._theme.dim, 45), 1))
@@ -242,3 +246,15 @@ def show_short_interrupts(timeline: Timeline, rows: tuple[LaneRow, ...], values:
     for place, row in enumerate(rows):
         if timeline.infos[row.index].kind is LaneKind.INTERRUPTS:
             values[place, values[place] == SEEN_EVENT] = SEEN_INTERRUPT
+
+
+def _laid_out(words: str, font: QFont) -> QStaticText:
+    text = QStaticText(words)
+    text.setTextFormat(Qt.TextFormat.PlainText)
+    text.prepare(font=font)
+    return text
+
+
+def _inks(theme: Theme) -> dict[int | None, QColor]:
+    """Return the colours of names inside intervals; None is the usual one."""
+    return {None: colour(theme.text), DARK_INK: colour(DARK_INK), LIGHT_INK: colour(LIGHT_INK)}

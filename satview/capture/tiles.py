@@ -1,0 +1,145 @@
+"""Very long traces in bounded memory: one turn of the 32-bit stamp is simulated, then laid out again and again.
+
+A tile is exactly 2^32 cycles long, so its stamps stay as they are; only the upper halves in TIME events and the
+sequence numbers of the buffers differ from tile to tile, and those are columns. At the end of a tile state events bring
+every thread back to where the tile began, so that the seams are consistent for whoever follows states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.base.errors import Cancelled, UsageError
+from satview.capture.files import KevFile
+from satview.capture.kernel import Kernel
+from satview.capture.sim.target import Target, target
+from satview.capture.sim.threads import Thread
+from satview.capture.sinks import MemorySink
+from satview.capture.trace_event import mode
+from satview.capture.workloads.registry import find
+from satview.events import wire
+from satview.events.spec import Release
+
+TURN = 1 << 32
+MAX_EVENTS = 2_000_000_000
+_MARGIN_NS = 400_000          # left free at the end of a tile for what is under way, and for the seam
+_STATE_ORDER = ("RUNNING",)   # entered last at a seam: its CPU must be free first
+_MAX_TILE_NS = 6_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """What repeats.
+
+    Attributes:
+        head: Slots of the state dump, shape (h, 4).
+        slots: Slots of one turn, shape (n, 4), uint32.
+        events: Events in them; `head_events` in the head.
+        buffers: Buffers in `slots`.
+        started_cycles: When the capture starts.
+    """
+
+    target: Target
+    head: NDArray[np.uint32]
+    slots: NDArray[np.uint32]
+    events: int
+    head_events: int
+    buffers: int
+    started_cycles: int
+
+
+def count_events(slots: NDArray[np.uint32]) -> int:
+    """Return how many events slots hold: every slot but continuations."""
+    return int(np.count_nonzero(slots[:, 0] >> wire.STRUCT_SHIFT < wire.Struct.COMBINE_CONTINUE))
+
+
+def make_tile(workload: str = "automotive", seed: int = 1, cpus: int = 0, release: Release = Release.QNX_7,
+              is_wide: bool = False) -> Tile:
+    """Simulate one turn of the stamp.
+
+    Raises:
+        UsageError: No such workload, or a clock so slow that a turn takes too long to simulate.
+    """
+    chosen = find(workload)
+    kernel = Kernel(target(release, cpus or chosen.cpus), seed)
+    machine, call, sink = kernel.machine, kernel.trace_event, MemorySink()
+    if TURN * 1_000_000_000 // machine.target.cycles_per_s > _MAX_TILE_NS:
+        raise UsageError("the clock of this target is too slow for tiles")
+    chosen.setup(kernel)
+    call(mode("ALLOCBUFFER"), 64, [])
+    kernel.control.hook = sink
+    call(mode("ADDALLCLASSES"))
+    call(mode("SETALLCLASSESWIDE" if is_wide else "SETALLCLASSESFAST"))
+    machine.run(machine.now + machine.target.cycles(chosen.lead_in_ns))
+    started = machine.now
+    call(mode("START"))
+    call(mode("FLUSHBUFFER"))
+    head, first_buffer = len(sink.slots()), sink.buffers
+    before = _states(kernel)
+    machine.run(machine.now + TURN - machine.target.cycles(_MARGIN_NS))
+    _seam(kernel, before)
+    call(mode("FLUSHBUFFER"))
+    slots = sink.slots()
+    return Tile(machine.target, slots[:head], slots[head:], count_events(slots[head:]), count_events(slots[:head]),
+                sink.buffers - first_buffer, started)
+
+
+def _states(kernel: Kernel) -> dict[Thread, tuple[str, int]]:
+    return {thread: (thread.state, thread.cpu) for process in kernel.machine.processes.values()
+            for thread in process.threads.values()}
+
+
+def _seam(kernel: Kernel, before: dict[Thread, tuple[str, int]]) -> None:
+    """Emit the state in which the next tile finds each thread, those that run last."""
+    changed = [(thread, *state) for thread, state in before.items() if (thread.state, thread.cpu) != state]
+    for thread, state, cpu in sorted(changed, key=lambda entry: entry[1] in _STATE_ORDER):
+        thread.state = state
+        kernel.emitter.thread_state(max(cpu, 0), kernel.machine.stamp(), thread)
+
+
+def write_tiles(path: Path | str, events: int, tile: Tile, progress: Callable[[float], None] | None = None,
+                cancelled: Callable[[], bool] | None = None) -> int:
+    """Write a file of at least so many events, up to the end of a buffer; return how many it has.
+
+    Memory does not grow with the number of events: one tile is kept, and one copy of it.
+
+    Raises:
+        UsageError: More than 2 * 10^9 events, or fewer than 1.
+        CaptureError: The file cannot be written.
+        Cancelled: `cancelled()` said so; what is written can be opened.
+    """
+    if not 1 <= events <= MAX_EVENTS:
+        raise UsageError(f"{events} events: 1 to {MAX_EVENTS}")
+    kinds = tile.slots[:, 0] & wire.CODE_MASK
+    times, begins = np.flatnonzero(kinds == wire.CONTROL_TIME), np.flatnonzero(kinds == wire.CONTROL_BUFFER)
+    scratch = tile.slots.copy()
+    needed = max(0, events - tile.head_events)
+    tiles = -(-needed // tile.events)
+    written = tile.head_events
+    with KevFile(Path(path), tile.target, tile.started_cycles) as file:
+        file.write(tile.head)
+        for number in range(tiles):
+            if cancelled is not None and cancelled():
+                raise Cancelled("stopped")
+            scratch[times, 2] = tile.slots[times, 2] + np.uint32(number)
+            scratch[begins, 2] = tile.slots[begins, 2] + np.uint32(number * tile.buffers & 0xFFFFFFFF)
+            left = needed - number * tile.events
+            part = scratch if left >= tile.events else scratch[: _end_of_buffer(tile.slots, begins, left)]
+            file.write(part)
+            written += tile.events if part is scratch else count_events(part)
+            if progress is not None:
+                progress((number + 1) / tiles)
+    return written
+
+
+def _end_of_buffer(slots: NDArray[np.uint32], begins: NDArray[np.intp], events: int) -> int:
+    """Return the slots up to the end of the buffer in which event number `events` lies."""
+    starts = np.flatnonzero(slots[:, 0] >> wire.STRUCT_SHIFT < wire.Struct.COMBINE_CONTINUE)
+    slot = int(starts[events - 1])
+    after = int(np.searchsorted(begins, slot, side="right"))
+    return int(begins[after]) if after < len(begins) else len(slots)

@@ -1,0 +1,125 @@
+"""`satview locks FILE`: what threads waited for, per lock, from a trace of a threads library."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+from satview.analysis.locks import KINDS, LockTable, Waits, lock_table
+from satview.base.errors import SatviewError
+from satview.base.time import format_duration
+from satview.formats.registry import open_trace
+from satview.formats.unixware.payloads import address_text
+from satview.formats.unixware.reader import open_thread_trace
+from satview.store.trace import Trace
+
+FINE, COST_DATA, BAD_USE = 0, 1, 2
+_NUMBERS: Final = ("calls", "waits", "failed", "wait_ns", "longest_wait_ns", "holds", "hold_ns", "longest_hold_ns",
+                   "threads")
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to the command line."""
+    parser = subparsers.add_parser("locks", help="list locks by the time threads waited for them")
+    parser.add_argument("files", nargs="+", metavar="FILE", help="a thread trace file (its set is found), a directory "
+                        "of them, or several")
+    parser.add_argument("--categories", metavar="NAMES", help="read these categories only, such as mutex:cond:sema")
+    parser.add_argument("--waits", type=int, default=0, metavar="N", help="list the N longest waits too")
+    parser.add_argument("--all", action="store_true", help="list locks that nobody waited for too")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the table; return 0, 1 if problems cost data, 2 if the files are no thread trace."""
+    try:
+        trace = _open(args.files, args.categories)
+        table, waits = lock_table(trace)
+    except (SatviewError, OSError) as error:
+        print(f"satview: {error}", file=sys.stderr)
+        return BAD_USE
+    rows = [i for i in range(len(table)) if args.all or args.json or table.waits[i]]
+    if args.json:
+        told = {"file": str(trace.path), "locks": [_fact(trace, table, i) for i in rows],
+                "waits": [_wait_fact(trace, table, waits, i) for i in _longest(waits, args.waits)]}
+        print(json.dumps(told, indent=2))
+    else:
+        _print_table(trace, table, rows)
+        _print_waits(trace, table, waits, args.waits)
+    for problem in list(trace.problems)[:20]:
+        place = f"{problem.file}, " if problem.file else ""
+        place += f"line {problem.line}: " if problem.line else ""
+        print(f"satview: {place}{problem.detail}", file=sys.stderr)
+    return COST_DATA if trace.problems.cost_data else FINE
+
+
+def _open(files: list[str], categories: str | None) -> Trace:
+    # A single file may be of any format: the answer then is what this command needs.
+    if len(files) == 1 and categories is None:
+        return open_trace(files[0])
+    return open_thread_trace([Path(file) for file in files], categories=categories)
+
+
+def _name(trace: Trace, table: LockTable, row: int) -> str:
+    address = address_text(int(table.address[row]))
+    name = f"{table.names[row]}  {address}" if table.names[row] else address
+    several = len(trace.processes) > 2
+    return f"{name}, {trace.process_name(int(table.process[row]))}" if several else name
+
+
+def _fact(trace: Trace, table: LockTable, row: int) -> dict[str, Any]:
+    return {
+        "name": table.names[row], "address": address_text(int(table.address[row])),
+        "kind": KINDS[int(table.kind[row])], "pid": int(trace.processes.pid[int(table.process[row])]),
+        **{name: int(getattr(table, name)[row]) for name in _NUMBERS},
+    }
+
+
+def _longest(waits: Waits, count: int) -> list[int]:
+    return list((-waits.length_ns).argsort(kind="stable")[: max(0, count)].tolist())
+
+
+def _wait_fact(trace: Trace, table: LockTable, waits: Waits, row: int) -> dict[str, Any]:
+    lock, event = int(waits.lock[row]), int(waits.event[row])
+    return {
+        "event": event + 1, "call": trace.spec(event).calls[0], "thread": trace.thread_name(int(waits.thread[row])),
+        "lock": _name(trace, table, lock) if lock >= 0 else "", "start_ns": int(waits.start_ns[row]),
+        "length_ns": int(waits.length_ns[row]),
+    }
+
+
+def _print_table(trace: Trace, table: LockTable, rows: list[int]) -> None:
+    # Brought in here: `--json` and error paths need no table.
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    width = None if sys.stdout.isatty() else 200  # into a file or a pipe: one line per lock
+    console = Console(highlight=False, soft_wrap=True, width=width)
+    if not rows:
+        console.print(f"Nobody waited for any of the {len(table)} locks." if len(table) else "The trace names no lock.")
+        return
+    shown = Table("Waited", "Waits", "Longest", "Calls", "Failed", "Held", "Longest", "Threads", "Kind", "Lock",
+                  box=None, pad_edge=False, header_style="bold")
+    for column in shown.columns:
+        column.no_wrap = True
+    for column in shown.columns[:8]:
+        column.justify = "right"
+    for i in rows:
+        shown.add_row(
+            format_duration(int(table.wait_ns[i])), f"{table.waits[i]:,}",
+            format_duration(int(table.longest_wait_ns[i])), f"{table.calls[i]:,}", f"{table.failed[i]:,}",
+            format_duration(int(table.hold_ns[i])) if table.holds[i] else "",
+            format_duration(int(table.longest_hold_ns[i])) if table.holds[i] else "", f"{table.threads[i]:,}",
+            KINDS[int(table.kind[i])], escape(_name(trace, table, i)))
+    console.print(shown)
+
+
+def _print_waits(trace: Trace, table: LockTable, waits: Waits, count: int) -> None:
+    for i in _longest(waits, count):
+        fact = _wait_fact(trace, table, waits, i)
+        print(f"{format_duration(fact['length_ns']):>12}  event {fact['event']:,}: {fact['thread']} in {fact['call']}"
+              f"{' of ' + fact['lock'] if fact['lock'] else ''}")

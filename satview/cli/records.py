@@ -1,0 +1,85 @@
+"""`satview records FILE`: the records of a thread trace, one per line, with their arguments."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from satview.base.errors import SatviewError
+from satview.base.time import format_time
+from satview.formats.unixware.reader import open_thread_trace
+from satview.store.trace import Trace
+
+FINE, COST_DATA, BAD_USE = 0, 1, 2
+_COLUMNS: Final = ("time_ns", "lwp", "pid", "tid", "name", "category", "record", "arguments")
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to the command line."""
+    parser = subparsers.add_parser("records", help="print the records of a thread trace")
+    parser.add_argument("files", nargs="+", metavar="FILE", help="a thread trace file (its set is found), a directory "
+                        "of them, or several")
+    parser.add_argument("--categories", metavar="NAMES", help="these categories only, such as mutex:cond:sema")
+    parser.add_argument("--tid", type=int, action="append", metavar="N", help="this thread only; may be repeated")
+    parser.add_argument("--format", choices=("text", "csv", "jsonl"), default="text", help="default: %(default)s")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the records; return 0, 1 if problems cost data, 2 if the files are no thread trace."""
+    try:
+        trace = open_thread_trace([Path(file) for file in args.files] if len(args.files) > 1 else args.files[0],
+                                  categories=args.categories)
+    except (SatviewError, OSError) as error:
+        print(f"satview: {error}", file=sys.stderr)
+        return BAD_USE
+    {"text": _print_text, "csv": _print_csv, "jsonl": _print_jsonl}[args.format](_facts(trace, args.tid))
+    for problem in list(trace.problems)[:20]:
+        place = f"{problem.file}, " if problem.file else ""
+        place += f"line {problem.line}: " if problem.line else ""
+        print(f"satview: {place}{problem.detail}", file=sys.stderr)
+    return COST_DATA if trace.problems.cost_data else FINE
+
+
+def _facts(trace: Trace, tids: list[int] | None) -> Iterator[dict[str, Any]]:
+    events, threads = trace.events, trace.threads
+    for event in range(len(events)):
+        thread = int(events.thread[event])
+        if tids and int(threads.tid[thread]) not in tids:
+            continue
+        spec = trace.spec(event)
+        arguments = trace.payloads.decode(event).arguments
+        yield {
+            "time_ns": trace.clock.ns(int(events.time_cycles[event])), "lwp": trace.cpu_title(int(events.cpu[event])),
+            "pid": int(threads.pid[thread]), "tid": int(threads.tid[thread]), "name": threads.names[thread],
+            "category": spec.class_name, "record": spec.name,
+            "arguments": {a.name: f"{a.text} ({a.note})" if a.note else a.text for a in arguments},
+        }
+
+
+def _text_of(arguments: dict[str, str]) -> str:
+    return "  ".join(f"{name}={text}" for name, text in arguments.items())
+
+
+def _print_text(facts: Iterator[dict[str, Any]]) -> None:
+    for fact in facts:
+        who = f"{fact['pid']}:{fact['tid']} {fact['name']}".rstrip()
+        print(f"{format_time(fact['time_ns']):>20}  {fact['lwp']:<8} {who:<24} {fact['record']:<18} "
+              f"{_text_of(fact['arguments'])}".rstrip())
+
+
+def _print_csv(facts: Iterator[dict[str, Any]]) -> None:
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(_COLUMNS)
+    for fact in facts:
+        writer.writerow([*(fact[name] for name in _COLUMNS[:-1]), _text_of(fact["arguments"])])
+
+
+def _print_jsonl(facts: Iterator[dict[str, Any]]) -> None:
+    for fact in facts:
+        print(json.dumps(fact))

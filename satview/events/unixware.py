@@ -1,0 +1,167 @@
+"""Events of UnixWare thread_trace files: how a record's three numbers become a code, and what that code means.
+
+A code has the layout of kernel events, class and event in 15 bits, so every table over codes works. Class 16 +
+category; event = interface, `which`, and a `Turn` that the reader adds: what the record does to its thread cannot be
+told from its numbers alone (a lock may or may not have blocked). Two records share codes with the kernel events that
+mean the same, so views need not know the format: a successful thr_create is a thread's creation, thr_exit its end.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from functools import cache
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.events import rows, states, wire
+from satview.events.naming import Name
+from satview.events.spec import ClassSpec, EventSpec, Field
+
+FIRST_CLASS: Final = 16     # category 0 does not exist: class 16 holds what fits no other code
+INTERFACE_MASK: Final = 0x1F
+WHICH_SHIFT: Final = 5
+TURN_SHIFT: Final = 7
+ARGUMENTS: Final = 5
+OTHER: Final = wire.code(FIRST_CLASS, 0)
+_FILE: Final = "unixware"
+
+
+class Turn(IntEnum):
+    """What a record does to a thread's state."""
+
+    RUNS = 0     # its thread runs, before and after
+    BLOCKS = 1   # first record of a call in which its thread waits
+    ENDS = 2     # the last that is heard of its thread
+    OTHER = 3    # it changes the state of the thread it names, not of its own
+
+
+_TURNED_STATE: Final = {"thr_suspend 2": "SUSPENDED", "thr_continue 0": "READY"}
+
+
+@cache
+def categories() -> dict[str, int]:
+    """Return the words of THR_TRACE_EVENTS and their numbers (event1)."""
+    return {row[1]: int(row[0]) for row in rows.columns(_FILE, "categories")}
+
+
+@cache
+def interfaces() -> dict[str, tuple[int, int]]:
+    """Return every interface with its category and number: `mutex_lock` is (2, 2)."""
+    return {name: (int(category), int(number)) for category, number, name in rows.columns(_FILE, "interfaces")}
+
+
+@cache
+def argument_lists() -> dict[str, tuple[Field, ...]]:
+    """Return the arguments of every record, by interface and `which`: `mutex_lock 2`."""
+    return {key: found[0] or () for key, found in rows.lists(_FILE, "lists").items()}
+
+
+@cache
+def waiting_states() -> dict[str, int]:
+    """Return the lane value of threads that wait in an interface."""
+    return {name: states.STATE_BY_NAME[state].value for name, state in rows.columns(_FILE, "states")}
+
+
+def record_code(interface: str, which: int = 0, turn: int = Turn.RUNS) -> int:
+    """Return the code of a record: `record_code("mutex_lock", 1, Turn.BLOCKS)`."""
+    category, number = interfaces()[interface]
+    return wire.code(FIRST_CLASS + category, number | which << WHICH_SHIFT | turn << TURN_SHIFT)
+
+
+def plain(codes: NDArray[np.uint16]) -> NDArray[np.uint16]:
+    """Return codes without their turn, the two shared ones as records: equal for equal interface and `which`."""
+    out = codes & np.uint16(wire.CODE_MASK ^ 3 << TURN_SHIFT)
+    out[codes == wire.THREAD_CREATE] = record_code("thr_create", 2)
+    out[codes == wire.THREAD_DESTROY] = record_code("thr_exit", 0)
+    return out
+
+
+@cache
+def classes() -> tuple[ClassSpec, ...]:
+    """Return the categories as classes, and `other` for records of unknown kind."""
+    known = []
+    for line in rows.lines(_FILE, "categories"):
+        number, name, title = line.split(None, 2)
+        known.append(ClassSpec(name, title, None, FIRST_CLASS + int(number)))
+    return (*known, ClassSpec("other", "Records of unknown kind", None, FIRST_CLASS))
+
+
+@cache
+def names() -> dict[int, Name]:
+    """Return the name of every code that the tables know."""
+    of_category = {number: word for word, number in categories().items()}
+    found = {}
+    for key in argument_lists():
+        interface, _, which = key.rpartition(" ")
+        category = of_category[interfaces()[interface][0]]
+        shown = interface if which == "0" else key
+        name = Name(category, shown, interface, _FILE, key)
+        for code in _codes(interface, int(which)):
+            found[code] = name
+    return found
+
+
+def _codes(interface: str, which: int) -> list[int]:
+    if (interface, which) == ("thr_exit", 0):
+        return [wire.THREAD_DESTROY]
+    turns = [Turn.RUNS, Turn.ENDS]
+    if which == 1 and interface in waiting_states():
+        turns.append(Turn.BLOCKS)
+    if f"{interface} {which}" in _TURNED_STATE:
+        turns.append(Turn.OTHER)
+    codes = [record_code(interface, which, turn) for turn in turns]
+    return [*codes, wire.THREAD_CREATE] if (interface, which) == ("thr_create", 2) else codes
+
+
+def class_indices() -> NDArray[np.uint8]:
+    """Return the row in `classes()` of every code, shape (32768,), uint8."""
+    last = len(classes()) - 1
+    table = np.full(wire.CODE_COUNT, last, np.uint8)
+    for row, spec in enumerate(classes()[:last]):
+        table[wire.code(spec.internal, 0):wire.code(spec.internal, wire.EVENT_MASK) + 1] = row
+    table[[wire.THREAD_CREATE, wire.THREAD_DESTROY]] = 0
+    return table
+
+
+def state_values() -> NDArray[np.uint8]:
+    """Return the state into which every code puts a thread, shape (32768,), uint8: a record tells that it runs."""
+    codes = np.arange(wire.CODE_COUNT)
+    table = np.full(wire.CODE_COUNT, states.NOT_A_STATE, np.uint8)
+    is_record = codes >= OTHER
+    table[is_record] = states.RUNNING
+    table[is_record & (codes >> TURN_SHIFT & 3 == Turn.ENDS)] = states.ABSENT
+    for interface, value in waiting_states().items():
+        table[record_code(interface, 1, Turn.BLOCKS)] = value
+    for key, state in _TURNED_STATE.items():
+        interface, which = key.split()
+        table[record_code(interface, int(which), Turn.OTHER)] = states.STATE_BY_NAME[state].value
+    table[wire.THREAD_CREATE] = states.READY
+    table[wire.THREAD_DESTROY] = states.ABSENT
+    return table
+
+
+def unnamed(code: int) -> str:
+    """Return the name shown for a code that no table knows: `EVENT 25`, `mutex_lock (0)`."""
+    event = wire.event_of(code)
+    number, which = event & INTERFACE_MASK, event >> WHICH_SHIFT & 3
+    place = (wire.class_of(code) - FIRST_CLASS, number)
+    for interface, known in interfaces().items():
+        if known == place:
+            return f"{interface} ({which})"
+    return f"EVENT {number}"
+
+
+def spec(code: int, class_name: str) -> EventSpec:
+    """Return what is known of a code."""
+    known = names().get(code)
+    if known is None:
+        return EventSpec(code, class_name, unnamed(code), is_known=False)
+    fields = argument_lists()[known.key]
+    which = known.key.rpartition(" ")[2]
+    when = {"0": "", "1": "First of two records: the call begins", "2": "Second of two records: the call ends"}[which]
+    is_shared = code in (wire.THREAD_CREATE, wire.THREAD_DESTROY)
+    turn = Turn.RUNS if is_shared else Turn(wire.event_of(code) >> TURN_SHIFT & 3)
+    notes = {Turn.BLOCKS: ("The caller has to wait.",), Turn.ENDS: ("The last record of its thread.",)}.get(turn, ())
+    return EventSpec(code, known.class_name, known.name, "", fields, fields, (known.symbol,), when, notes=notes)

@@ -1,0 +1,104 @@
+"""Combine events whose end has not come yet, for a reader that passes once over the slots.
+
+Source: kernel event trace format, section 3.3. Per CPU, stamp, class and number there is a queue, oldest first. A file
+of rubbish opens events without end, so their number is bounded: beyond it the oldest is given up. Like the vendor's
+library, and unlike `reader`, this does not give up an event because its stamp came round again.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.events.wire import SLOT_BYTES
+from satview.store.problems import Problems
+
+MAX_OPEN: Final = 1 << 16       # events; a real trace has a handful, of which each may have a few slots
+MAX_WORDS: Final = 1 << 22      # payload words of all of them
+MAX_SLOTS: Final = 65_535       # of one event
+
+
+@dataclass(slots=True)
+class OpenEvent:
+    """An event whose end has not come: what its first slot told, and its payload so far."""
+
+    header: int
+    stamp: int
+    time: int
+    thread: int
+    place: int
+    words: list[NDArray[np.uint32]]
+    slots: int = 1
+
+
+class OpenEvents:
+    """The queues.
+
+    Args:
+        problems: Receives events that are given up.
+        offset: Byte offset of the first slot in the file.
+    """
+
+    def __init__(self, problems: Problems, offset: int) -> None:
+        self._problems = problems
+        self._offset = offset
+        self._queues: OrderedDict[int, deque[OpenEvent]] = OrderedDict()
+        self._count = 0
+        self._words = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def keys(self) -> NDArray[np.uint64]:
+        """Return the keys that have an open event."""
+        return np.fromiter(self._queues, np.uint64, len(self._queues))
+
+    def add(self, key: int, event: OpenEvent) -> None:
+        """Open an event."""
+        self._queues.setdefault(key, deque()).append(event)
+        self._count += 1
+        self._words += len(event.words[0])
+        while self._count > MAX_OPEN or self._words > MAX_WORDS:
+            self._give_up_oldest()
+
+    def append(self, key: int, words: NDArray[np.uint32], slots: int, *, closes: bool) -> OpenEvent | None:
+        """Continue the oldest open event of a key; return it if that ends it.
+
+        Raises:
+            KeyError: None is open.
+        """
+        queue = self._queues[key]
+        event = queue[0]
+        event.words.append(words)
+        event.slots += slots
+        self._words += len(words)
+        if not closes and event.slots <= MAX_SLOTS:
+            return None
+        self._remove(key, queue)
+        return event
+
+    def finish(self) -> None:
+        """Report everything still open, at the end of the file."""
+        left = [event for queue in self._queues.values() for event in queue]
+        for event in sorted(left, key=lambda event: event.place):
+            self._report(event)
+
+    def _give_up_oldest(self) -> None:
+        key, queue = next(iter(self._queues.items()))
+        self._report(self._remove(key, queue))
+
+    def _remove(self, key: int, queue: deque[OpenEvent]) -> OpenEvent:
+        event = queue.popleft()
+        self._count -= 1
+        self._words -= sum(len(words) for words in event.words)
+        if not queue:
+            del self._queues[key]
+        return event
+
+    def _report(self, event: OpenEvent) -> None:
+        self._problems.add("unfinished-events", "the end of this event is missing",
+                           self._offset + event.place * SLOT_BYTES)

@@ -1,0 +1,234 @@
+"""Which records belong together, in which calls a thread had to wait, and what follows for its states."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.events import wire
+from satview.events.unixware import (
+    OTHER,
+    WHICH_SHIFT,
+    Turn,
+    plain,
+    record_code,
+    waiting_states,
+)
+
+NOBODY: Final = 2**32 - 1
+WAIT_NS: Final = 100_000  # a call that tells no better is taken to have waited when it lasts that long
+Rows = NDArray[np.intp]
+Bools = NDArray[np.bool_]
+
+
+@dataclass(slots=True)
+class Calls:
+    """Records in time order, and how they are paired.
+
+    Attributes:
+        time_ns: int64, (n,).
+        code: uint16, (n,), without turns (`events.unixware.plain`).
+        thread: (n,), row of the thread table.
+        arguments: a1 to a5, (n,) each.
+        by_thread: Rows, thread after thread, each in time order.
+        partner: uint32, (n,), row of the other record of the call; `NOBODY` for single and unfinished ones.
+    """
+
+    time_ns: NDArray[np.int64]
+    code: NDArray[np.uint16]
+    thread: NDArray[np.unsignedinteger]
+    arguments: tuple[NDArray[np.signedinteger], ...]
+    by_thread: Rows
+    partner: NDArray[np.uint32]
+
+    def first_records(self, interface: str) -> Rows:
+        """Return the first records of the calls of an interface, in time order."""
+        return np.flatnonzero(self.code == record_code(interface, 1))
+
+
+def which_of(code: NDArray[np.uint16]) -> NDArray[np.uint16]:
+    """Return `which` of every code."""
+    return code >> np.uint16(WHICH_SHIFT) & np.uint16(3)
+
+
+def pair_records(
+    time_ns: NDArray[np.int64], code: NDArray[np.uint16], thread: NDArray[np.unsignedinteger],
+    arguments: tuple[NDArray[np.signedinteger], ...],
+) -> Calls:
+    """Pair first records with second ones: the next record of the thread must be the second of the same interface."""
+    by_thread = np.argsort(thread, kind="stable")
+    first, second = by_thread[:-1], by_thread[1:]
+    key = plain(code)
+    step = np.uint16(1 << WHICH_SHIFT)
+    fits = (which_of(key[first]) == 1) & (key[first] + step == key[second]) & (thread[first] == thread[second])
+    fits &= key[first] >> wire.CLASS_SHIFT != wire.class_of(OTHER)
+    partner = np.full(len(time_ns), NOBODY, np.uint32)
+    partner[first[fits]] = second[fits]
+    partner[second[fits]] = first[fits]
+    return Calls(time_ns, key, thread, arguments, by_thread, partner)
+
+
+def last_of_thread(calls: Calls) -> Bools:
+    """Tell of every record whether it is the last of its thread."""
+    by_thread, is_last = calls.by_thread, np.zeros(len(calls.code), np.bool_)
+    thread = calls.thread[by_thread]
+    is_last[by_thread[np.append(thread[1:] != thread[:-1], True)[:len(by_thread)]]] = True
+    return is_last
+
+
+def waits(calls: Calls, thread_of_id: dict[tuple[int, int], int], process: NDArray[np.int32]) -> Bools:
+    """Tell of every first record whether its thread had to wait in the call.
+
+    A call whose end was never recorded counts as waiting if nothing else is heard of its thread: it waits still.
+
+    Args:
+        calls: The records.
+        thread_of_id: Row in the thread table by (process row, tid).
+        process: Process row of every thread.
+    """
+    out = np.zeros(len(calls.code), np.bool_)
+    is_last = last_of_thread(calls)
+    for interface in waiting_states():
+        rows = calls.first_records(interface)
+        open_rows = rows[calls.partner[rows] == NOBODY]
+        out[open_rows] = is_last[open_rows]
+        rows = rows[calls.partner[rows] != NOBODY]
+        if len(rows):
+            out[rows] = _RULES[interface](calls, rows, thread_of_id, process)
+    return out
+
+
+def _seconds(calls: Calls, rows: Rows) -> Rows:
+    return calls.partner[rows].astype(np.intp)
+
+
+def _lasted(calls: Calls, rows: Rows) -> Bools:
+    return np.asarray(calls.time_ns[_seconds(calls, rows)] - calls.time_ns[rows] >= WAIT_NS)
+
+
+def _told(calls: Calls, rows: Rows, *_: object) -> Bools:
+    """`block?` stands in the second record."""
+    return np.asarray(calls.arguments[1][_seconds(calls, rows)] != 0)
+
+
+def _always(_calls: Calls, rows: Rows, *_: object) -> Bools:
+    return np.ones(len(rows), np.bool_)
+
+
+def _by_count(calls: Calls, rows: Rows, *_: object) -> Bools:
+    """The semaphore's count was used up, or it took long."""
+    return np.asarray(calls.arguments[1][rows] <= 0) | _lasted(calls, rows)
+
+
+def _unless_last(calls: Calls, rows: Rows, *_: object) -> Bools:
+    """All but the last that reach a barrier in a round wait; nobody leaves it before the last one is there."""
+    out = np.ones(len(rows), np.bool_)
+    order = np.lexsort((rows, calls.arguments[0][rows]))
+    barrier, arrived, left = calls.arguments[0][rows][order], rows[order], _seconds(calls, rows)[order]
+    edges = np.flatnonzero(np.concatenate(([True], barrier[1:] != barrier[:-1], [True])))
+    for first, end in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
+        # Who arrives after somebody left belongs to the next round.
+        first_to_leave = np.minimum.accumulate(left[first:end][::-1])[::-1]
+        next_round = np.searchsorted(arrived[first:end], first_to_leave).tolist()
+        at = 0
+        while at < end - first:
+            at = max(at + 1, next_round[at])
+            out[order[first + at - 1]] = False
+    return out
+
+
+def _joined(
+    calls: Calls, rows: Rows, thread_of_id: dict[tuple[int, int], int], process: NDArray[np.int32]
+) -> Bools:
+    """The thread waited for ended during the call; where its end is not known, the time tells."""
+    out = _lasted(calls, rows)
+    ends = np.flatnonzero(calls.code == record_code("thr_exit"))
+    end_of = dict(zip(calls.thread[ends].tolist(), ends.tolist(), strict=True))
+    for i, row in enumerate(rows.tolist()):
+        target = thread_of_id.get((int(process[calls.thread[row]]), int(calls.arguments[0][row])))
+        if target in end_of:
+            out[i] = row < end_of[target] < int(calls.partner[row])
+    return out
+
+
+def _itself(
+    calls: Calls, rows: Rows, thread_of_id: dict[tuple[int, int], int], process: NDArray[np.int32]
+) -> Bools:
+    """A thread that suspends itself returns after it was continued."""
+    found = [
+        thread_of_id.get((int(process[calls.thread[row]]), int(calls.arguments[0][row]))) == int(calls.thread[row])
+        for row in rows.tolist()
+    ]
+    return np.array(found, np.bool_)
+
+
+_RULES: Final[dict[str, Callable[..., Bools]]] = {
+    "mutex_lock": _told,
+    "rmutex_lock": _told,
+    "rw_rdlock": _told,
+    "rw_wrlock": _told,
+    "cond_wait": _always,
+    "cond_timedwait": _always,
+    "sema_wait": _by_count,
+    "barrier_wait": _unless_last,
+    "thr_join": _joined,
+    "thr_suspend": _itself,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """Records that change the state of another thread: row of the record and of that thread, in time order."""
+
+    event: Rows
+    thread: Rows
+
+
+def effects(
+    calls: Calls, thread_of_id: dict[tuple[int, int], int], process: NDArray[np.int32], needed: Bools
+) -> Effects:
+    """Return which records create, suspend or continue another thread.
+
+    Args:
+        calls: The records.
+        thread_of_id: Row in the thread table by (process row, tid).
+        process: Process row of every thread.
+        needed: Records that stand for a change of their own thread and cannot stand for another's too.
+    """
+    events, threads = [], []
+    a1, a2 = calls.arguments[0], calls.arguments[1]
+    created = np.flatnonzero((calls.code == record_code("thr_create", 2)) & (a1 == 0) & (a2 > 0))
+    suspended = np.flatnonzero((calls.code == record_code("thr_suspend", 2)) & (a1 == 0) & (calls.partner != NOBODY))
+    continued = np.flatnonzero((calls.code == record_code("thr_continue")) & (a2 == 0))
+    parts = (
+        (created, a2[created]),
+        (suspended, a1[_seconds(calls, suspended)]),
+        (continued, a1[continued]),
+    )
+    for rows, targets in parts:
+        for row, tid in zip(rows.tolist(), targets.tolist(), strict=True):
+            own = int(calls.thread[row])
+            target = thread_of_id.get((int(process[own]), tid))
+            if target is not None and target != own and not needed[row]:
+                events.append(row)
+                threads.append(target)
+    order = np.argsort(np.array(events, np.intp), kind="stable")
+    return Effects(np.array(events, np.intp)[order], np.array(threads, np.intp)[order])
+
+
+def turned(calls: Calls, waiting: Bools, other: Effects) -> NDArray[np.uint16]:
+    """Return the codes with their turns, and the shared codes for creations and ends."""
+    is_last = last_of_thread(calls)
+    turn = np.zeros(len(calls.code), np.uint16)
+    turn[is_last] = Turn.ENDS
+    turn[waiting] = Turn.BLOCKS
+    turn[other.event] = Turn.OTHER
+    code = calls.code | turn << np.uint16(7)
+    code[calls.code == record_code("thr_exit")] = wire.THREAD_DESTROY
+    created = other.event[calls.code[other.event] == record_code("thr_create", 2)]
+    code[created] = wire.THREAD_CREATE
+    return code

@@ -1,0 +1,175 @@
+"""Reads the files of a set block by block into columns; what cannot be read becomes a problem with file and line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.base.errors import Cancelled
+from satview.base.time import NS_PER_S
+from satview.events.unixware import ARGUMENTS
+from satview.formats.unixware.lines import LONGEST_LINE, Records, parse_block
+from satview.store.problems import Problems
+
+_BLOCK_BYTES: Final = 1 << 20
+_MANY: Final = 200  # damaged lines per block that are listed one by one
+_SMALL_TYPES: Final = (np.int8, np.int16, np.int32)
+Column = NDArray[np.signedinteger]
+
+
+@dataclass(slots=True)
+class Columns:
+    """The records of all files, file after file, as lists of parts to be joined.
+
+    Attributes:
+        time_ns: Nanoseconds, not decreasing within a file.
+        ids: LWP, process and thread id.
+        kind: event1, event2 and which.
+        arguments: a1 to a5.
+    """
+
+    time_ns: list[NDArray[np.int64]] = field(default_factory=list)
+    ids: tuple[list[Column], ...] = field(default_factory=lambda: tuple([] for _ in range(3)))
+    kind: tuple[list[Column], ...] = field(default_factory=lambda: tuple([] for _ in range(3)))
+    arguments: tuple[list[Column], ...] = field(default_factory=lambda: tuple([] for _ in range(ARGUMENTS)))
+
+    def add(self, time_ns: NDArray[np.int64], values: NDArray[np.int64]) -> None:
+        """Append records, every column in the narrowest type that holds it."""
+        self.time_ns.append(time_ns)
+        for first, parts in ((2, self.ids), (5, self.kind), (8, self.arguments)):
+            for i, part in enumerate(parts):
+                part.append(_narrow(values[:, first + i]))
+
+
+def joined(parts: list[Column]) -> Column:
+    """Return the parts of a column as one, and empty the list."""
+    whole = np.concatenate(parts) if parts else np.empty(0, np.int8)
+    parts.clear()
+    return whole
+
+
+def _narrow(column: NDArray[np.int64]) -> Column:
+    if not len(column):
+        return column.astype(np.int8)
+    low, high = int(column.min()), int(column.max())
+    for small in _SMALL_TYPES:
+        if np.iinfo(small).min <= low and high <= np.iinfo(small).max:
+            return column.astype(small)
+    return column.copy()
+
+
+class SetReader:
+    """Reads files one after the other.
+
+    Args:
+        categories: Numbers of the categories that are kept; None = all.
+        problems: Receives what is found wrong.
+        progress: Called with the bytes read so far.
+        cancelled: Asked between blocks.
+    """
+
+    def __init__(
+        self, categories: Sequence[int] | None, problems: Problems, progress: Callable[[int], None] | None,
+        cancelled: Callable[[], bool] | None,
+    ) -> None:
+        self.columns = Columns()
+        self.bytes_read = 0
+        self._categories = categories
+        self._problems = problems
+        self._progress = progress
+        self._cancelled = cancelled
+
+    def read(self, path: Path) -> bool:
+        """Read one file; tell whether that was possible.
+
+        Raises:
+            Cancelled: `cancelled()` returned True.
+        """
+        try:
+            with path.open("rb") as file:
+                _FileReader(self, path.name, self._problems).read(file)
+        except OSError as error:
+            self._problems.add("missing-file", f"it cannot be read: {error.strerror or error}", file=path.name)
+            return False
+        return True
+
+    def advance(self, byte_count: int) -> None:
+        """Note that bytes were read; tell the caller, and stop if it wants so."""
+        self.bytes_read += byte_count
+        if self._progress is not None:
+            self._progress(self.bytes_read)
+        if self._cancelled is not None and self._cancelled():
+            raise Cancelled("reading was stopped")
+
+    def keep(self, time_ns: NDArray[np.int64], values: NDArray[np.int64]) -> None:
+        """Take over records whose category is wanted."""
+        if self._categories is not None:
+            wanted = np.isin(values[:, 5], self._categories)
+            time_ns, values = time_ns[wanted], values[wanted]
+        self.columns.add(time_ns, values)
+
+
+class _FileReader:
+    """Cuts one file into blocks of whole lines and keeps its times in order."""
+
+    def __init__(self, owner: SetReader, name: str, problems: Problems) -> None:
+        self._owner, self._name, self._problems = owner, name, problems
+        self._line, self._latest_ns = 0, 0
+        self._is_skipping = False  # inside a line that is too long to be one
+
+    def read(self, file: BinaryIO) -> None:
+        rest = b""
+        while data := file.read(_BLOCK_BYTES):
+            self._owner.advance(len(data))
+            if self._is_skipping:
+                _, newline, data = data.partition(b"\n")
+                if not newline:
+                    continue
+                self._is_skipping = False
+            data = rest + data
+            end = data.rfind(b"\n") + 1
+            if end:
+                self._take(data[:end])
+            rest = data[end:]
+            if len(rest) > LONGEST_LINE:
+                self._bad(self._line + 1, f"it is longer than {LONGEST_LINE} bytes")
+                self._line += 1
+                self._is_skipping, rest = True, b""
+        if rest:
+            self._take(rest, is_last=True)
+        elif not self._line and not self._is_skipping:
+            self._problems.add("missing-file", "it is empty: its LWP recorded nothing, or was killed before it wrote",
+                               file=self._name)
+
+    def _take(self, data: bytes, is_last: bool = False) -> None:
+        records = parse_block(data)
+        first = self._line + 1
+        self._line += records.line_count
+        for line, what in records.damaged[:_MANY]:
+            self._bad(first + line, "the file ends inside this line" if is_last else what)
+        if len(records.damaged) > _MANY:
+            line, what = records.damaged[_MANY]
+            self._bad(first + line, f"{what}; and more such lines after it", len(records.damaged) - _MANY)
+        if len(records.values):
+            self._owner.keep(self._times(records, first), records.values)
+
+    def _times(self, records: Records, first_line: int) -> NDArray[np.int64]:
+        """Return the times of a block; where the clock was set back, the time before that until it is reached again."""
+        time = records.values[:, 0] * NS_PER_S + records.values[:, 1]
+        kept = np.maximum(np.maximum.accumulate(time), self._latest_ns)
+        back = np.flatnonzero(time < np.concatenate(([self._latest_ns], time[:-1])))
+        for i in back[:_MANY].tolist():
+            self._problems.add("clock-set-back", "it is older than the record before it; the order of the file counts",
+                               None, 1, int(kept[i]), first_line + int(records.line[i]), self._name)
+        if len(back) > _MANY:
+            self._problems.add("clock-set-back", "and more of the same", count=len(back) - _MANY, file=self._name)
+        self._latest_ns = int(kept[-1])
+        return kept
+
+    def _bad(self, line: int, what: str, count: int = 1) -> None:
+        self._problems.add("bad-line", what, count=count, line=line, file=self._name)

@@ -1,0 +1,76 @@
+"""Which files make a set: `tr.xxxxxxx.yyy`, the digits of process id and LWP id, and the names beside them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from satview.base.errors import TraceFormatError
+
+_MEMBER = re.compile(r"tr\.([0-9a-fA-F]{1,7})\.([0-9a-fA-F]{1,3})")
+NAMES_SUFFIX = "names"
+
+
+def is_member_name(name: str) -> bool:
+    """Tell whether a file name is that of a thread trace."""
+    return _MEMBER.fullmatch(name) is not None
+
+
+def is_set(path: Path) -> bool:
+    """Tell whether a path is a directory that holds thread traces."""
+    return path.is_dir() and any(is_member_name(entry.name) for entry in path.iterdir())
+
+
+def _members(directory: Path, process: str | None) -> list[Path]:
+    found = []
+    for entry in directory.iterdir():
+        match = _MEMBER.fullmatch(entry.name)
+        if match and (process is None or int(match[1], 16) == int(process, 16)) and entry.is_file():
+            found.append(entry)
+    return found
+
+
+def files_of(paths: Iterable[Path]) -> list[Path]:
+    """Return the files of a set, ordered by process and LWP as their names tell.
+
+    A directory stands for all thread traces in it. A single file stands for all files of its process beside it; of
+    several files exactly those are meant. Files that do not exist are returned too: the reader says so.
+
+    Raises:
+        TraceFormatError: A directory holds no thread trace.
+        OSError: A directory cannot be read.
+    """
+    given = list(paths)
+    found: dict[Path, None] = {}
+    for path in given:
+        if path.is_dir():
+            inside = _members(path, None)
+            if not inside:
+                raise TraceFormatError(path, None, "the directory holds no thread trace",
+                                       "name one with files tr.xxxxxxx.yyy, or a trace file in it")
+            found.update(dict.fromkeys(inside))
+        else:
+            match = _MEMBER.fullmatch(path.name)
+            found[path] = None
+            if match and len(given) == 1 and path.parent.is_dir():
+                found.update(dict.fromkeys(_members(path.parent, match[1])))
+    return sorted(found, key=_order)
+
+
+def _order(path: Path) -> tuple[str, int, int, str]:
+    match = _MEMBER.fullmatch(path.name)
+    numbers = (int(match[1], 16), int(match[2], 16)) if match else (1 << 28, 0)
+    return (str(path.parent), *numbers, path.name)
+
+
+def names_files(files: Iterable[Path]) -> list[Path]:
+    """Return the files with names that lie beside the members of a set."""
+    found: dict[Path, None] = {}
+    for path in files:
+        match = _MEMBER.fullmatch(path.name)
+        if match:
+            beside = path.with_name(f"tr.{match[1]}.{NAMES_SUFFIX}")
+            if beside.is_file():
+                found[beside] = None
+    return list(found)

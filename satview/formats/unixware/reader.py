@@ -1,0 +1,96 @@
+"""Opens sets of thread_trace files as one trace."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from satview.base.debug import timed
+from satview.base.errors import TraceFormatError, UsageError
+from satview.events.unixware import categories as known_categories
+from satview.formats.unixware.assemble import trace_from_columns
+from satview.formats.unixware.columns import SetReader
+from satview.formats.unixware.lines import parse_line
+from satview.formats.unixware.members import files_of, is_member_name, names_files
+from satview.formats.unixware.names import Names, read_names
+from satview.store.problems import Problems
+from satview.store.trace import Trace
+
+_LINES_LOOKED_AT = 5
+
+
+def score(first_bytes: bytes, path: Path) -> int:
+    """Return how sure we are that a file is a thread trace: by its first lines, and by its name."""
+    lines = first_bytes.splitlines(keepends=True)[:_LINES_LOOKED_AT]
+    whole = [line.rstrip() for line in lines if line.endswith(b"\n") and line.strip()]
+    good = sum(isinstance(parse_line(line), tuple) for line in whole)
+    named = is_member_name(path.name)
+    if good:
+        return 95 if named else 80
+    return 65 if named and b"\0" not in first_bytes and first_bytes[:1].isdigit() else 0
+
+
+def chosen_categories(text: str | Iterable[str] | None) -> list[int] | None:
+    """Return the numbers of categories given as THR_TRACE_EVENTS has them: `mutex:cond:sema`; None = all.
+
+    Raises:
+        UsageError: One of them is no category; names the nearest.
+    """
+    if text is None:
+        return None
+    words = text.split(":") if isinstance(text, str) else list(text)
+    known, numbers = known_categories(), []
+    for word in (word.strip() for word in words):
+        if word in known:
+            numbers.append(known[word])
+        elif word:
+            near = difflib.get_close_matches(word, known, 1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise UsageError(f"{word!r} is no category of thread traces ({':'.join(known)}){hint}")
+    return numbers
+
+
+def open_thread_trace(
+    path: Path | str | Iterable[Path | str], progress: Callable[[float], None] | None = None,
+    cancelled: Callable[[], bool] | None = None, *, categories: str | Iterable[str] | None = None,
+) -> Trace:
+    """Open a set of thread_trace files as one trace.
+
+    Args:
+        path: A file of the set (the other files of its process beside it belong to it), a directory (all files in
+            it), or several of these, which stand for exactly themselves.
+        progress: Called with 0 to 1.
+        cancelled: Asked between blocks.
+        categories: Categories to keep, as for THR_TRACE_EVENTS: `mutex:cond:sema`; None = all.
+
+    Returns:
+        The trace. Its clock counts nanoseconds since 1970, as the files do. CPU lanes are LWPs. `Trace.pairs` tells
+        the two records of a call.
+
+    Raises:
+        TraceFormatError: No file can be read, or none holds a record.
+        UsageError: A category does not exist.
+        Cancelled: `cancelled()` returned True.
+    """
+    given = [Path(path)] if isinstance(path, (str, Path)) else [Path(one) for one in path]
+    if not given:
+        raise UsageError("no thread trace was named")
+    wanted = chosen_categories(categories)
+    files = files_of(given)
+    total = max(1, sum(file.stat().st_size for file in files if file.is_file()))
+    tell = None if progress is None else lambda done: progress(min(0.9, 0.9 * done / total))
+    problems = Problems()
+    reader = SetReader(wanted, problems, tell, cancelled)
+    with timed("read thread traces"):
+        readable = [file for file in files if reader.read(file)]
+    if not readable:
+        raise TraceFormatError(given[0], None, "cannot be read", "check the name and the permissions")
+    if not any(len(part) for part in reader.columns.time_ns) and wanted is None:
+        raise TraceFormatError(given[0], 0, "no line of it is a record of thread_trace(4)",
+                               "open a file tr.xxxxxxx.yyy, or the directory that holds such files")
+    names = Names()
+    for beside in names_files(readable):
+        read_names(beside, names)
+    with timed("assemble thread trace"):
+        return trace_from_columns(given[0], readable, reader.columns, names, problems)

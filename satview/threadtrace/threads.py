@@ -1,0 +1,157 @@
+"""Traced threads: creation, begin, end, join and names, for `threading.Thread` and for `_thread` directly."""
+
+from __future__ import annotations
+
+import _thread
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from satview.threadtrace import codes, state
+from satview.threadtrace.log import now
+from satview.threadtrace.waiting import Patch, quietly
+
+_TID = "_trace_tid"
+_DAEMON_FLAG = 0x100  # THR_DAEMON; the page gives no numbers, so this one only tells daemons apart
+
+
+def begin_thread(tid: int, begun_ns: list[int]) -> None:
+    """Make the first record of the calling thread; its time goes into the list."""
+    log = state.begin(tid)
+    begun_ns.append(now())
+    log.note(begun_ns[0], codes.THREAD, codes.THR_SELF, codes.SINGLE)
+
+
+def end_thread() -> None:
+    """Make the last record of the calling thread."""
+    log = state.current()
+    if not log.busy:
+        log.note(now(), codes.THREAD, codes.THR_EXIT, codes.SINGLE)
+    state.recorder().end_log(log)
+
+
+def _run_in_log(tid: int, begun_ns: list[int], run: Callable[..., Any], *args: Any, **named: Any) -> None:
+    begin_thread(tid, begun_ns)
+    try:
+        run(*args, **named)
+    finally:
+        end_thread()
+
+
+def _routine(target: Any, name: str) -> int:
+    function = getattr(target, "__func__", target)
+    return state.routine(getattr(function, "__code__", None), getattr(function, "__qualname__", name))
+
+
+def _create(log: Any, routine: int, flags: int, tid: int, begun_ns: list[int], start: Callable[[], Any]) -> Any:
+    """Start a thread between the two records of its creation.
+
+    The new thread often runs before its creator does again. The second record then gets a time before the first record
+    of the new thread, as nobody can run before it is created.
+    """
+    start_ns = now()
+    log.note(start_ns, codes.THREAD, codes.THR_CREATE, codes.FIRST, 0, threading.stack_size(), routine, 0, flags)
+    result, new_tid = codes.EAGAIN, 0
+    try:
+        value = quietly(log, start)
+        result, new_tid = codes.OK, tid
+    finally:
+        end_ns = max(start_ns, begun_ns[0] - 1) if begun_ns else now()
+        log.note(end_ns, codes.THREAD, codes.THR_CREATE, codes.SECOND, result, new_tid)
+    return value
+
+
+def _thread_patches() -> list[Patch]:
+    thread = threading.Thread
+    init_original, start_original, join_original = thread.__init__, thread.start, thread.join
+    name_original: Any = thread.name
+
+    def __init__(self: threading.Thread, *args: Any, **named: Any) -> None:  # noqa: N807
+        quietly(state.current(), init_original, self, *args, **named)
+
+    def start(self: threading.Thread) -> None:
+        log, here = state.current(), self.__dict__
+        if log.busy or not here.get("_initialized") or self.ident is not None or _TID in here:
+            start_original(self)  # raises as it should
+            return
+        tid = here[_TID] = next(state.recorder().tids)
+        state.recorder().name("thread", tid, self.name)
+        run, own_run = self.run, here.get("run")
+        begun_ns: list[int] = []
+
+        def traced_run() -> None:
+            # Gone before the program's own code runs: it must not meet our attribute.
+            if own_run is None:
+                here.pop("run", None)
+            else:
+                here["run"] = own_run
+            _run_in_log(tid, begun_ns, run)
+
+        here["run"] = traced_run
+        routine = _routine(here.get("_target") or type(self).run, type(self).__name__)
+        try:
+            _create(log, routine, _DAEMON_FLAG if self.daemon else 0, tid, begun_ns, lambda: start_original(self))
+        except BaseException:
+            here.pop(_TID, None)
+            here.pop("run", None)
+            raise
+
+    def join(self: threading.Thread, timeout: float | None = None) -> None:
+        tid = self.__dict__.get(_TID, 0)
+        log = state.current() if tid else None
+        if log is None or log.busy:
+            join_original(self, timeout)
+            return
+        log.note(now(), codes.THREAD, codes.THR_JOIN, codes.FIRST, tid)
+        result, departed = codes.EINTR, 0
+        try:
+            quietly(log, join_original, self, timeout)
+            result, departed = (codes.ETIME, 0) if self.is_alive() else (codes.OK, tid)
+        except RuntimeError:
+            result = codes.EDEADLK
+            raise
+        finally:
+            log.note(now(), codes.THREAD, codes.THR_JOIN, codes.SECOND, departed, 0, result)
+
+    def set_name(self: threading.Thread, name: str) -> None:
+        name_original.fset(self, name)
+        if tid := self.__dict__.get(_TID):
+            state.recorder().name("thread", tid, str(name))
+
+    name = property(name_original.fget, set_name, doc=name_original.__doc__)
+    return [(thread, "__init__", __init__), (thread, "start", start), (thread, "join", join), (thread, "name", name)]
+
+
+def _low_level_patches() -> list[tuple[Any, str, Any]]:
+    """Return the traced form of starting a thread without a Thread object."""
+    original = _thread.start_new_thread
+
+    def start_new_thread(function: Any, args: Any, kwargs: Any = None, /) -> int:
+        log = state.current()
+        if log.busy or not callable(function) or not isinstance(args, tuple):
+            return original(function, args) if kwargs is None else original(function, args, kwargs)
+        tid = next(state.recorder().tids)
+        named, begun_ns = kwargs or {}, list[int]()
+        return int(_create(log, _routine(function, "function"), 0, tid, begun_ns,
+                           lambda: original(_run_in_log, (tid, begun_ns, function, *args), named)))
+
+    return [(_thread, "start_new_thread", start_new_thread), (_thread, "start_new", start_new_thread)]
+
+
+def patches() -> list[tuple[Any, str, Any]]:
+    """Return owner, name and replacement of what starts and joins threads."""
+    return [*_thread_patches(), *_low_level_patches()]
+
+
+def adopt_main_thread() -> None:
+    """Give the calling thread, the first one, number 1 and its name."""
+    here = threading.current_thread()
+    tid = here.__dict__[_TID] = next(state.recorder().tids)
+    state.recorder().name("thread", tid, here.name)
+    begin_thread(tid, [])
+
+
+def release_main_thread() -> None:
+    """Take the number back, when tracing ends before the program does."""
+    for thread in threading.enumerate():
+        thread.__dict__.pop(_TID, None)

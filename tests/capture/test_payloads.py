@@ -1,0 +1,88 @@
+"""Payloads have the words that the catalogue's lists ask for, in every release, mode and width."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from satview.capture.payloads import call_payloads, encode, text_words
+from satview.capture.workloads import registry
+from satview.events.spec import Release
+from satview.formats.kev.reader import open_kev
+from satview.store.trace import Trace
+from tests.capture.made import traced
+
+SAMPLE = Path(__file__).parents[2] / "sample_traces" / "dense-4cpu.kev"
+WIDE = (("ADDALLCLASSES",), ("SETALLCLASSESWIDE",))
+EXCEPTIONS = {
+    "INT_DELIVER": {"raw"}, "SYNC_BARRIER_WAIT": {"raw"}, "SYNC_RWLOCK": {"raw"},     # no list in any source
+    "IPI_64": {"wide"},               # has one list only
+    "SYNC_MUTEX_UNLOCK": {"wide"},    # 64-bit: three fast words, padded, look like the four wide ones
+    "THCREATE": {"fast"}, "THDESTROY": {"fast"},     # 6.x: two words in either mode
+}
+FAST = (("ADDALLCLASSES",), ("SETALLCLASSESFAST",))
+
+
+def forms(trace: Trace) -> dict[tuple[str, str], set[str]]:
+    """Return (class, event) to the forms the decoder found it in."""
+    found: dict[tuple[str, str], set[str]] = {}
+    for row, code in enumerate(trace.events.code):
+        spec = trace.catalogue.spec(int(code))
+        found.setdefault((spec.class_name, spec.name), set()).add(trace.payloads.decode(row).form)
+    return found
+
+
+@pytest.mark.parametrize("release", [Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8], ids=str)
+@pytest.mark.parametrize(("modes", "allowed"), [(WIDE, {"wide", "same", "failed"}), (FAST, {"fast", "same", "failed"})],
+                         ids=["wide", "fast"])
+def test_every_payload_fits_its_list(modes: tuple[tuple[str, ...], ...], allowed: set[str], release: Release,
+                                     tmp_path: Path) -> None:
+    found: dict[tuple[str, str], set[str]] = {}
+    for name in ("signals", "fork-storm", "automotive", "meeting-points", "partitions"):
+        workload = registry.find(name)
+        made = traced(workload.setup, 60 if name == "automotive" else 200, tmp_path, release, workload.cpus, 3, modes)
+        for key, kinds in forms(made.trace).items():
+            found.setdefault(key, set()).update(kinds)
+    wrong = {key: kinds for key, kinds in found.items()
+             if not kinds <= allowed | EXCEPTIONS.get(key[1], set()) and key[0] not in ("USREVENT", "INT_CALL")}
+    assert not wrong
+    assert len(found) > 60
+
+
+def test_64_bit_processes_set_the_flag_and_32_bit_ones_do_not() -> None:
+    payloads = call_payloads(Release.QNX_7)
+    assert payloads.form(11, wide=True, is_64bit=True)[0] == 2 << 10 | 11 | 0x200
+    assert payloads.form(11, wide=True, is_64bit=False)[0] == 2 << 10 | 11
+    code, plan = payloads.form(15, wide=False, is_64bit=True)
+    assert (code, [name for name, _ in plan]) == (2 << 10 | 15, ["rcvid", "status"]), "without the flag"
+    assert call_payloads(Release.QNX_6).form(11, wide=True, is_64bit=True)[0] == 2 << 10 | 11
+
+
+def test_encoding_by_hand() -> None:
+    plan = (("coid", 1), ("sparts", 2), ("msg[0]", 1))
+    values = {"coid": -1, "sparts": 0x1_0000_0002, "msg[0]": 7}
+    assert encode(plan, values) == [0xFFFFFFFF, 2, 1, 7]
+    assert encode(plan, values, big_endian=True) == [0xFFFFFFFF, 1, 2, 7]
+    assert text_words("abc", "little") == [0x00636261]
+    assert text_words("abcd", "big") == [0x61626364, 0]
+    assert len(text_words("x" * 500, "little")) == 32, "names are cut to 126 bytes"
+
+
+def test_timer_timeout_has_two_fast_words() -> None:
+    _, plan = call_payloads(Release.QNX_7).form(75, wide=False, is_64bit=False)
+    assert [name for name, _ in plan] == ["timeout_flags", "ntime_sec"]
+
+
+def test_the_dense_sample_is_what_its_script_makes() -> None:
+    trace = open_kev(SAMPLE)
+    assert SAMPLE.stat().st_size < 5_000_000
+    assert 190_000 < len(trace.events) < 210_000
+    assert trace.cpu_count == 4
+    assert not trace.problems.counts()
+    assert trace.duration_ns == pytest.approx(7.05e9, rel=0.01)
+    assert trace.header.get("SYS_RELEASE") == "7.1.0"
+    labels = {trace.process_name(row) for row in range(len(trace.processes))}
+    assert labels >= {"procnto-smp-instr", "io-pkt-v6-hc", "devb-ahci", "sensor_fusion", "planner", "logger", "hmi"}
+    gone = [row for row in range(len(trace.processes)) if trace.processes.destroyed_cycles[row] >= 0]
+    assert {trace.process_name(row) for row in gone} == {"dtc_dump"}, "created and gone again in the middle"

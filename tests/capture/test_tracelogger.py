@@ -1,0 +1,256 @@
+"""The command: options, modes, messages, faults; files that other tools would find as tracelogger left them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from satview.__main__ import main
+from satview.capture.run import Capture, run
+from satview.capture.sinks import MemorySink
+from satview.capture.tiles import count_events, make_tile, write_tiles
+from satview.formats.kev.reader import open_kev
+from satview.formats.kev.writer import slots_as_bytes
+from tests.capture.made import events, names
+
+CONTROL = """
+from satview.capture import nto
+from satview.capture.sim.calls import Sleep, TraceEvent
+
+def main():
+    yield TraceEvent(nto._NTO_TRACE_DELALLCLASSES)
+    yield TraceEvent(nto._NTO_TRACE_ADDCLASS, nto._NTO_TRACE_COMM)
+    yield Sleep(20_000_000)
+    yield TraceEvent(nto._NTO_TRACE_START)
+    yield Sleep(100_000_000)
+    yield TraceEvent(nto._NTO_TRACE_FLUSHBUFFER)
+    yield TraceEvent(nto._NTO_TRACE_STOP)
+"""
+
+
+def tracelogger(folder: Path, *options: str) -> int:
+    return main(["tracelogger", "-f", str(folder / "t.kev"), "--workload", "client-server", *options])
+
+
+def test_default_is_32_buffers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tracelogger", "-f", str(tmp_path / "t.kev"), "--cpus", "2"]) == 0
+    trace = open_kev(tmp_path / "t.kev")
+    assert len(trace.buffers) == 32
+    assert 32 * 708 <= trace.slot_count < 32 * 713, "a mark reached inside an interrupt waits for its end"
+    assert set(trace.problems.counts()) <= {"unfinished-events"}, "an event may go on in buffer 33"
+    assert capsys.readouterr().out == "", "silent without -v"
+
+
+def test_options_of_the_file(tmp_path: Path) -> None:
+    assert tracelogger(tmp_path, "-n", "2", "-A", "Build=7", "-A", "ID=x=y", "-w", "--release", "6.x") == 0
+    trace = open_kev(tmp_path / "t.kev")
+    assert trace.header.pairs[-3:] == (
+        ("ID", "x=y"), ("Build", "7"), ("TRACELOGGER_ARGS", "tracelogger -w -n 2 -f t.kev"))
+    assert trace.header.get("SYS_RELEASE") == "6.4.1"
+    assert trace.header.get("CYCLES_PER_SEC") == "736629000"
+    assert len(trace.buffers) == 2
+    state = next(words for _, name, words in events(trace) if name == "THREPLY")
+    assert len(state) == 4, "-w: priority and policy too"
+
+
+def test_filters_leave_classes_out(tmp_path: Path) -> None:
+    assert tracelogger(tmp_path, "-F", "1", "-F", "2", "-F", "6", "-c") == 0
+    counts = open_kev(tmp_path / "t.kev").class_counts()
+    assert "THREAD" in counts
+    assert not {"KER_CALL", "KER_EXIT", "INT_ENTR", "INT_EXIT", "COMM"} & counts.keys()
+
+
+def test_rule_files_decide_what_is_logged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rules = tmp_path / "r.satrules"
+    rules.write_text("ADDCLASS COMM\nADDEVENT KERCALLENTER MSG_SENDV\nSETCLASSPID KERCALL client1\n"
+                     'ADDCLASSEVHANDLER COMM WHERE event == "SND_MESSAGE"\n', encoding="utf-8")
+    assert tracelogger(tmp_path, "-c", "--rules", str(rules)) == 0, capsys.readouterr().err
+    trace = open_kev(tmp_path / "t.kev")
+    assert set(names(trace)) == {"BUFFER", "SND_MESSAGE", "MSG_SENDV"}
+    assert names(trace).count("SND_MESSAGE") > names(trace).count("MSG_SENDV") > 10, "calls of one client only"
+    rules.write_text("ADDCLASS NONSENSE\n", encoding="utf-8")
+    assert tracelogger(tmp_path, "-c", "--rules", str(rules)) == 2
+    assert "NONSENSE" in capsys.readouterr().err
+    rules.write_text("WHERE time > 1s\n", encoding="utf-8")
+    assert tracelogger(tmp_path, "-c", "--rules", str(rules)) == 2
+    assert "for views" in capsys.readouterr().err
+    rules.write_text('ADDCLASSEVHANDLER COMM WHERE event == "SND_MESSAGE"\n', encoding="utf-8")
+    assert tracelogger(tmp_path, "-c", "--rules", str(rules), "--release", "8.0") == 2
+    assert "no event handlers" in capsys.readouterr().err
+
+
+def test_timed_and_ring(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert tracelogger(tmp_path, "-s", "0.1", "-v") == 0
+    assert open_kev(tmp_path / "t.kev").duration_ns == pytest.approx(1e8, rel=0.05)
+    out = capsys.readouterr().out
+    for text in ("creating t.kev", "32 kernel buffers", "events enabled", "timer set: 0.1 s",
+                 "bytes of events logged in", "own buffers in use", "events disabled"):
+        assert text in out, text
+    assert tracelogger(tmp_path, "-r", "-k", "2") == 0
+    assert len(open_kev(tmp_path / "t.kev").buffers) == 2
+
+
+def test_daemon_mode_waits_for_its_control_program(tmp_path: Path) -> None:
+    (tmp_path / "control.py").write_text(CONTROL, encoding="utf-8")
+    assert tracelogger(tmp_path, "-d1", "-c", "--control", str(tmp_path / "control.py")) == 0
+    trace = open_kev(tmp_path / "t.kev")
+    assert set(trace.class_counts()) <= {"COMM", "CONTROL"}
+    assert names(trace).count("SND_MESSAGE") > 10
+    assert tracelogger(tmp_path, "-d1", "-c") == 0
+    assert len(open_kev(tmp_path / "t.kev").events) == 0, "nobody started the trace"
+
+
+def test_extended_daemon_mode_sets_the_filters(tmp_path: Path) -> None:
+    program = CONTROL.replace("    yield TraceEvent(nto._NTO_TRACE_DELALLCLASSES)\n", "").replace(
+        "    yield TraceEvent(nto._NTO_TRACE_ADDCLASS, nto._NTO_TRACE_COMM)\n", "")
+    (tmp_path / "control.py").write_text(program, encoding="utf-8")
+    assert tracelogger(tmp_path, "-d1", "-E", "-c", "-F", "2", "--control", str(tmp_path / "control.py")) == 0
+    counts = open_kev(tmp_path / "t.kev").class_counts()
+    assert "KER_CALL" in counts
+    assert "INT_ENTR" not in counts
+
+
+def test_size_limit_cuts_at_the_byte(tmp_path: Path) -> None:
+    assert tracelogger(tmp_path, "-c", "-S", "20k") == 0
+    assert (tmp_path / "t.kev").stat().st_size == 20 * 1024
+    trace = open_kev(tmp_path / "t.kev")
+    assert len(trace.events) > 500
+    assert set(trace.problems.counts()) <= {"partial-slot", "buffer-length", "unfinished-events"}
+
+
+def test_no_flush_leaves_the_end_in_the_kernel(tmp_path: Path) -> None:
+    tracelogger(tmp_path, "-c")
+    with_end = open_kev(tmp_path / "t.kev").slot_count
+    tracelogger(tmp_path, "-c", "--no-flush")
+    without = open_kev(tmp_path / "t.kev").slot_count
+    assert all(count >= 708 for count in open_kev(tmp_path / "t.kev").buffers.slots)
+    assert 0 < with_end - without < 800
+
+
+def test_a_slow_disk_drops_buffers_and_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tracelogger", "-f", str(tmp_path / "t.kev"), "-c", "-b", "2", "--disk", "60",
+                 "--duration", "0.6"]) == 0
+    assert "dropped because -b is too small" in capsys.readouterr().err
+    assert open_kev(tmp_path / "t.kev").problems.counts()["lost-buffers"] > 3
+
+
+def test_standard_output_is_the_same_file(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "satview", "tracelogger", "--workload", "polite", "-v", "-f"]
+    piped = subprocess.run([*command, "-"], capture_output=True, check=True)
+    assert piped.stdout.startswith(b"TRACE_HEADER_BEGIN::")
+    assert b"events disabled" in piped.stderr
+    (tmp_path / "t.kev").write_bytes(piped.stdout)
+    assert not open_kev(tmp_path / "t.kev").problems.counts()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends a POSIX signal")
+def test_a_signal_stops_it_cleanly(tmp_path: Path) -> None:
+    path = tmp_path / "t.kev"
+    command = [sys.executable, "-m", "satview", "tracelogger", "-c", "--duration", "3000", "-f", str(path)]
+    with subprocess.Popen(command) as process:
+        try:
+            while not path.exists() or path.stat().st_size < 100_000:
+                assert process.poll() is None
+                time.sleep(0.01)
+            process.send_signal(signal.SIGINT)
+            assert process.wait(20) == 0
+        finally:
+            process.kill()
+    assert not open_kev(path).problems.counts()
+
+
+def test_what_cannot_be_honoured_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert tracelogger(tmp_path, "-P", "-R", "-p", "0x1000", "-M", "-S", "1m", "-E", "-a", "--release", "6.x") == 0
+    err = capsys.readouterr().err
+    for option in ("-P:", "-R:", "-p:", "-M:", "-E:", "-a:"):
+        assert option in err
+
+
+@pytest.mark.parametrize(("options", "text"), [
+    (("-A", "novalue"), "name=value"), (("-A", "a::b=1"), "name=value"), (("-F", "12"), "-F 12"),
+    (("-S", "12x"), "-S 12x"), (("-S", "0"), "-S 0"), (("-M",), "-M needs -S"), (("-d", "2"), "-d1"),
+    (("-k", "0"), "-k 0"), (("-n", "-3"), "-n -3"),
+    (("--workload", "nonsense"), "no workload"), (("--cpus", "99"), "1 to 64"), (("-s", "-1"), "negative"),
+    (("--control", "nowhere.py"), "nowhere.py"), (("--events", "99999999999"), "events"),
+])
+def test_bad_use_is_one_sentence_and_exit_code_2(options: tuple[str, ...], text: str, tmp_path: Path,
+                                                 capsys: pytest.CaptureFixture[str]) -> None:
+    assert tracelogger(tmp_path, *options) == 2
+    err = capsys.readouterr().err
+    assert text in err
+    assert "Traceback" not in err
+
+
+def test_an_unwritable_path_is_a_clear_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tracelogger", "-f", str(tmp_path / "no" / "such.kev"), "--workload", "polite"]) == 1
+    assert "such.kev: cannot be written: No such file or directory" in capsys.readouterr().err
+    assert main(["tracelogger", "-f", str(tmp_path), "--workload", "polite"]) == 1
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a full device")
+def test_a_full_disk_is_a_clear_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tracelogger", "-f", "/dev/full", "--workload", "client-server", "-c"]) == 1
+    err = capsys.readouterr().err
+    assert "full:" in err
+    assert "Traceback" not in err
+
+
+def test_a_faulty_workload_gives_exit_code_1_and_a_readable_trace(tmp_path: Path,
+                                                                  capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tracelogger", "-f", str(tmp_path / "t.kev"), "--workload", "deadlock"]) == 1
+    assert "deadlock: " in capsys.readouterr().err
+    assert len(open_kev(tmp_path / "t.kev").events) > 100
+
+
+def test_list_of_workloads(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tracelogger", "--list-workloads"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 16
+    assert any(line.startswith("inversion ") for line in lines)
+
+
+def test_cancelling_keeps_what_there_is(tmp_path: Path) -> None:
+    seen: list[float] = []
+    result = run(Capture("automotive", cpus=2), tmp_path / "t.kev", seen.append, lambda: len(seen) > 3)
+    assert result.was_cancelled
+    assert not open_kev(tmp_path / "t.kev").problems.counts()
+    assert seen == sorted(seen)
+    assert seen[-1] == 1.0
+
+
+def test_round_trip_of_slots(tmp_path: Path) -> None:
+    tracelogger(tmp_path, "-c", "-w")
+    raw = (tmp_path / "t.kev").read_bytes()
+    trace = open_kev(tmp_path / "t.kev")
+    region = raw[len(raw) - trace.slot_count * 16 :]
+    slots = np.frombuffer(region, "<u4").reshape(-1, 4)
+    assert slots_as_bytes(slots, "little") == region
+    assert count_events(slots) == len(trace.events)
+
+
+def test_tiles_repeat_without_a_seam_that_shows(tmp_path: Path) -> None:
+    tile = make_tile("client-server", is_wide=True)
+    written = write_tiles(tmp_path / "tiles.kev", tile.events * 3, tile)
+    trace = open_kev(tmp_path / "tiles.kev")
+    assert len(trace.events) == written >= 3 * tile.events
+    assert not trace.problems.counts()
+    assert np.all(np.diff(trace.buffers.sequence.astype(np.int64)) == 1)
+    assert trace.duration_ns > 2 * (1 << 32) * 10**9 // 2_592_000_000
+    running: dict[int, tuple[int, ...]] = {}
+    for _, name, words in events(trace):
+        if name == "THRUNNING":
+            assert running.get(0, words[:2]) == words[:2]
+            running[0] = words[:2]
+        elif name.startswith("TH") and not name.startswith(("THREAD_", "THCREATE")) and len(words) == 4:
+            running = {cpu: thread for cpu, thread in running.items() if thread != words[:2]}
+
+
+def test_memory_sinks_count_buffers() -> None:
+    assert MemorySink().slots().shape == (0, 4)

@@ -1,0 +1,139 @@
+"""`satview filter` as a user runs it."""
+
+import numpy as np
+import pytest
+
+from satview.__main__ import main
+from satview.export.subset import write_subset
+from satview.formats.kev.reader import open_kev
+from satview.formats.kev.writer import write_kev
+from tests.filters.made import Maker, random_trace
+
+
+@pytest.fixture
+def trace_file(tmp_path):
+    trace = random_trace(5, 800)
+    path = tmp_path / "in.kev"
+    write_subset(trace, path, np.ones(len(trace.events), np.bool_))
+    return path
+
+
+def test_rules_and_expression_write_a_smaller_file(tmp_path, trace_file, capsys):
+    rules = tmp_path / "mine.satrules"
+    rules.write_text("DELALLCLASSES\nADDCLASS COMM\nADDCLASS KERCALL\nSETCLASSPID KERCALL devb-eide\n")
+    out = tmp_path / "out.kev"
+    arguments = ["-r", str(rules), "-e", "cpu == 0", "-o", str(out), "--from", "300ms", "--to", "6s"]
+    assert main(["filter", str(trace_file), *arguments]) == 0
+    printed = capsys.readouterr().out
+    small, large = open_kev(out), open_kev(trace_file)
+    assert f"of {len(large.events):,} events" in printed
+    assert "more so that threads, names and states stay right" in printed
+    is_call = small.events.code >> 10 == 2
+    is_comm = small.events.code >> 10 == 7
+    assert is_call.any()
+    assert is_comm.any()
+    assert (small.events.cpu[is_comm] == 0).all()
+    assert set(small.threads.pid[small.events.thread[is_call]]) == {7}
+    relative = small.events.time_cycles - large.events.time_cycles[0]
+    assert relative[is_comm].min() >= 300_000
+    assert relative.max() < 6_000_000
+    assert "devb-eide" in " ".join(small.processes.names)
+
+
+def test_without_output_events_are_counted(trace_file, capsys):
+    assert main(["filter", str(trace_file), "-e", "event == MSG_SENDV"]) == 0
+    large = open_kev(trace_file)
+    count = sum(large.spec(row).name == "MSG_SENDV" for row in range(len(large.events)))
+    assert capsys.readouterr().out == f"{count:,} of {len(large.events):,} events fit\n"
+
+
+def test_faults_are_shown_with_their_place(tmp_path, trace_file, capsys):
+    rules = tmp_path / "bad.satrules"
+    rules.write_text("ADDCLASS COMN\nADDEVENT THREAD THRUNING\n")
+    assert main(["filter", str(trace_file), "-r", str(rules)]) == 2
+    errors = capsys.readouterr().err
+    assert "bad.satrules:1:10: there is no class 'COMN'; did you mean COMM?" in errors
+    assert "bad.satrules:2:17: THREAD has no event 'THRUNING'; did you mean THRUNNING" in errors
+    assert main(["filter", str(trace_file), "-e", "pid == 7 an tid == 1"]) == 2
+    errors = capsys.readouterr().err
+    assert "-e, column 10: 'an' does not fit" in errors
+    assert "\n  pid == 7 an tid == 1\n           ^^\n" in errors
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--from", "soon"], "'soon' is no time"),
+        (["--from", "3s", "--to", "2s"], "no time lies from 3s to 2s"),
+        (["-r", "missing.satrules"], "No such file"),
+    ],
+)
+def test_bad_use(trace_file, capsys, arguments, message):
+    assert main(["filter", str(trace_file), *arguments]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_code_runs_only_when_allowed(tmp_path, trace_file, capsys):
+    (tmp_path / "h.py").write_text("def f(event):\n    return event.cpu == 1\n")
+    rules = tmp_path / "code.satrules"
+    rules.write_text("ADDALLCLASSES\nADDCLASSEVHANDLER COMM CALL h.py:f\n")
+    assert main(["filter", str(trace_file), "-r", str(rules)]) == 2
+    assert "h.py is code and was not allowed to run" in capsys.readouterr().err
+    assert main(["filter", str(trace_file), "-r", str(rules), "-e", "class == COMM", "--allow-code"]) == 0
+    large = open_kev(trace_file)
+    count = int(((large.events.code >> 10 == 7) & (large.events.cpu == 1)).sum())
+    assert capsys.readouterr().out.startswith(f"{count:,} of ")
+
+
+def test_back_to_capture(tmp_path, trace_file, capsys):
+    rules = tmp_path / "mine.satrules"
+    rules.write_text("ADDALLCLASSES\nDELCLASS THREAD\nSETALLCLASSESFAST\n")
+    program = tmp_path / "out.c"
+    assert (
+        main(
+            [
+                "filter",
+                str(trace_file),
+                "-r",
+                str(rules),
+                "--tracelogger",
+                "--c-program",
+                str(program),
+                "--would-keep",
+                "--explain",
+            ]
+        )
+        == 0
+    )
+    printed = capsys.readouterr().out
+    assert "tracelogger -F4 -f " in printed
+    assert "thread state" not in printed
+    assert "Thread lanes: " in printed
+    assert "slots   " in printed
+    assert "SET(_NTO_TRACE_ADDCLASS, _NTO_TRACE_KERCALL);" in program.read_text()
+
+
+def test_rules_behind_a_capture(tmp_path, capsys):
+    maker = Maker()
+    maker.start()
+    pairs = (
+        ("LITTLE_ENDIAN", "TRUE"),
+        ("CYCLES_PER_SEC", "1000000"),
+        ("SYS_RELEASE", "6.4.1"),
+        ("SYSPAGE_LEN", "0"),
+        ("TRACELOGGER_ARGS", "tracelogger -F1 -w -n 3"),
+    )
+    path = tmp_path / "args.kev"
+    write_kev(path, pairs, b"", maker.slots(), "little")
+    assert main(["filter", str(path), "--from-args"]) == 0
+    printed = capsys.readouterr().out
+    assert "ADDALLCLASSES\nDELCLASS KERCALL\nSETALLCLASSESWIDE\n" in printed
+    write_kev(path, pairs[:-1], b"", maker.slots(), "little")
+    assert main(["filter", str(path), "--from-args"]) == 2
+
+
+def test_a_damaged_trace_is_filtered_and_said_to_be_damaged(tmp_path, trace_file):
+    cut = tmp_path / "cut.kev"
+    cut.write_bytes(trace_file.read_bytes() + b"\x01" * 7)
+    assert main(["filter", str(cut), "-o", str(tmp_path / "out.kev")]) == 1
+    assert not open_kev(tmp_path / "out.kev").problems.cost_data

@@ -1,0 +1,56 @@
+"""`satview locks` as users call it."""
+
+import json
+
+from satview.__main__ import main
+from tests.helpers.thread_trace import write_set
+
+TEXT = """
+  0 lwp1 t1 mutex_lock 1 16
+  1 lwp1 t1 mutex_lock 2 0 0
+  5 lwp2 t2 mutex_lock 1 16
+ 10 lwp1 t1 mutex_unlock 0 16 0 1
+ 12 lwp2 t2 mutex_lock 2 0 1
+ 20 lwp2 t2 mutex_unlock 0 16 0 0
+ 21 lwp2 t2 sema_wait 1 48 5
+ 22 lwp2 t2 sema_wait 2 0
+"""
+
+
+def test_table(tmp_path, capsys):
+    assert main(["locks", str(write_set(tmp_path, TEXT)), "--waits", "1"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["Waited", "Waits", "Longest", "Calls", "Failed", "Held", "Longest", "Threads", "Kind",
+                                "Lock"]
+    assert lines[1].split() == ["7.000", "µs", "1", "7.000", "µs", "2", "0", "17.00", "µs", "9.000", "µs", "2", "mutex",
+                                "0x10"]
+    assert lines[2].split() == ["7.000", "µs", "event", "3:", "pid", "4321", "2", "in", "mutex_lock", "of", "0x10"]
+    assert len(lines) == 3
+
+
+def test_all_shows_locks_nobody_waited_for(tmp_path, capsys):
+    assert main(["locks", str(write_set(tmp_path, TEXT)), "--all"]) == 0
+    assert "0x30" in capsys.readouterr().out
+
+
+def test_json_and_categories(tmp_path, capsys):
+    assert main(["locks", str(write_set(tmp_path, TEXT)), "--json", "--categories", "sema"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [(lock["kind"], lock["address"], lock["calls"], lock["waits"]) for lock in told["locks"]] == [
+        ("sema", "0x30", 1, 0)]
+
+
+def test_several_files_and_damage(tmp_path, capsys):
+    write_set(tmp_path, TEXT)
+    with (tmp_path / "tr.00010e1.002").open("a") as file:
+        file.write("rubbish\n")
+    assert main(["locks", str(tmp_path / "tr.00010e1.001"), str(tmp_path / "tr.00010e1.002")]) == 1
+    assert "tr.00010e1.002, line 6: it has not 13 fields" in capsys.readouterr().err
+
+
+def test_refusals(tmp_path, capsys):
+    assert main(["locks", str(tmp_path / "none")]) == 2
+    assert main(["locks", str(write_set(tmp_path, TEXT)), "--categories", "mutx"]) == 2
+    errors = capsys.readouterr().err.splitlines()
+    assert len(errors) == 2
+    assert "did you mean mutex" in errors[1]

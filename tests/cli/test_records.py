@@ -1,0 +1,45 @@
+"""`satview records` as users call it."""
+
+import csv
+import io
+import json
+
+from satview.__main__ import main
+from tests.helpers.thread_trace import write_set
+
+TEXT = """
+  0 lwp1 t1 mutex_lock 1 16
+  1 lwp1 t1 mutex_lock 2 0 0
+  5 lwp2 t2 sema_wait 1 48 5
+"""
+
+
+def test_text(tmp_path, capsys):
+    assert main(["records", str(write_set(tmp_path, TEXT))]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 3
+    assert lines[1].split() == ["0.000", "001", "000", "s", "LWP", "1", "4321:1", "mutex_lock", "2",
+                                "rval=0", "blocked=0", "(got", "it", "at", "once)", "mutex=0x10", "(from", "the",
+                                "first", "record)"]
+
+
+def test_csv_of_one_category(tmp_path, capsys):
+    assert main(["records", str(write_set(tmp_path, TEXT)), "--categories", "sema", "--format", "csv"]) == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert [(row["lwp"], row["tid"], row["record"], row["arguments"]) for row in rows] == [
+        ("LWP 2", "2", "sema_wait 1", "sema=0x30  s_count=5")]
+
+
+def test_jsonl_of_one_thread(tmp_path, capsys):
+    assert main(["records", str(write_set(tmp_path, TEXT)), "--tid", "2", "--format", "jsonl"]) == 0
+    told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [(fact["time_ns"], fact["arguments"]) for fact in told] == [(5000, {"sema": "0x30", "s_count": "5"})]
+
+
+def test_refusals_and_damage(tmp_path, capsys):
+    assert main(["records", str(tmp_path / "none")]) == 2
+    write_set(tmp_path, TEXT)
+    with (tmp_path / "tr.00010e1.001").open("a") as file:
+        file.write("oops\n")
+    assert main(["records", str(tmp_path)]) == 1
+    assert "tr.00010e1.001, line 3: it has not 13 fields" in capsys.readouterr().err

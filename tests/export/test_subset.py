@@ -1,0 +1,252 @@
+"""Smaller .kev files: what was chosen is in them, at its time, with its thread and its words; nothing looks damaged."""
+
+import numpy as np
+import pytest
+
+from satview.base.errors import Cancelled, UsageError
+from satview.base.time import TimeWindow
+from satview.events.spec import Release
+from satview.events.wire import (
+    CONTROL_BUFFER,
+    CONTROL_BUFFER_END,
+    CONTROL_TIME,
+    PROC_CREATE_NAME,
+    THREAD_CREATE,
+    WireClass,
+    code,
+)
+from satview.export.subset import write_subset
+from satview.export.subset_opening import opening_state
+from satview.filters.expression import Expression
+from satview.formats.kev.reader import open_kev
+from satview.formats.kev.writer import write_kev
+from tests.filters.made import (
+    MSG_SENDV,
+    MSG_SENDV_EXIT,
+    READY,
+    RELEASES,
+    RUNNING,
+    START_CYCLES,
+    THREADS,
+    Maker,
+    make_trace,
+    random_trace,
+)
+from tests.helpers.shared import shared_path
+
+CONTROL = WireClass.CONTROL
+
+
+def no_control(trace):
+    return trace.events.code >> 10 != CONTROL
+
+
+def seen(trace, rows):
+    """Events as plain values: time, code, CPU, pid, tid, words."""
+    events, threads = trace.events, trace.threads
+    return [
+        (
+            int(events.time_cycles[r]),
+            int(events.code[r]),
+            int(events.cpu[r]),
+            int(threads.pid[events.thread[r]]),
+            int(threads.tid[events.thread[r]]),
+            tuple(trace.payloads.words(r).tolist()),
+        )
+        for r in rows
+    ]
+
+
+def contains(trace, wanted):
+    """Whether a trace has some events, each as often, in the same order."""
+    at = iter(seen(trace, np.flatnonzero(no_control(trace))))
+    return all(any(event == found for found in at) for event in wanted)
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("byte_order", ["little", "big"])
+def test_everything_is_written_as_it_was(tmp_path, release, byte_order):
+    trace = random_trace(3, 300, release, byte_order)
+    report = write_subset(trace, tmp_path / "all.kev", np.ones(len(trace.events), np.bool_))
+    again = open_kev(tmp_path / "all.kev")
+    assert seen(again, np.flatnonzero(no_control(again))) == seen(trace, np.flatnonzero(no_control(trace)))
+    assert again.byte_order == byte_order
+    assert again.release == release
+    assert set(again.problems.counts()) <= {"unknown-events"}
+    assert report.chosen == len(trace.events)
+    assert report.context == 0
+    assert report.slots == again.slot_count
+    assert again.header.get("SATVIEW") == "subset"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "event == MSG_SENDV",
+        "pid == 7 and class != THREAD",
+        "cpu == 1",
+        "class == USREVENT",
+        "time > 3s and class == COMM",
+        "failed",
+    ],
+)
+def test_what_is_chosen_keeps_its_time_its_thread_and_its_words(tmp_path, text):
+    for seed in range(4):
+        trace = random_trace(seed, 400)
+        chosen = Expression(text, trace.release).mask(trace) & no_control(trace)
+        write_subset(trace, tmp_path / "some.kev", chosen)
+        again = open_kev(tmp_path / "some.kev")
+        assert contains(again, seen(trace, np.flatnonzero(chosen)))
+        assert len(again.events) < len(trace.events) + 30
+        assert not again.problems.cost_data
+        for pid in set(trace.threads.pid[trace.events.thread[chosen]].tolist()) - {-1}:
+            old, new = trace.processes.row(pid), again.processes.row(pid)
+            assert again.processes.names[new] == trace.processes.names[old]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_window_begins_with_the_state_of_that_moment(tmp_path, seed):
+    trace = random_trace(seed, 400)
+    cut = len(trace.events) // 2
+    window = TimeWindow(int(trace.events.time_cycles[cut]), trace.window.end)
+    rows = trace.rows_between(window)
+    report = write_subset(trace, tmp_path / "late.kev", np.ones(len(trace.events), np.bool_), window)
+    again = open_kev(tmp_path / "late.kev")
+    inside = np.arange(rows.start, rows.stop)
+    kept = inside[no_control(trace)[inside]]
+    assert seen(again, np.flatnonzero(no_control(again)))[-len(kept) :] == seen(trace, kept)
+    assert report.opening > 10
+    assert not again.problems.cost_data
+    # Each thread that had a state before the cut has the same one just before it in the new file.
+    for thread in range(1, len(trace.threads)):
+        before = [int(r) for r in trace.states.of(thread) if r < rows.start and trace.events.code[r] & 1023 < 24]
+        row = again.threads.row(int(trace.threads.pid[thread]), int(trace.threads.tid[thread]))
+        if before and trace.events.code[before[-1]] & 1023 != 0:
+            assert row is not None
+            states = [int(r) for r in again.states.of(row) if again.events.time_cycles[r] < window.start]
+            assert again.events.code[states[-1]] == trace.events.code[before[-1]]
+            assert again.threads.names[row] == trace.threads.names[thread]
+
+
+def test_the_opening_is_a_dump_like_that_of_start():
+    maker = Maker()
+    begin = maker.start()
+    maker.at(begin + 10, 1, RUNNING, 12, 1, 30, 2)
+    maker.at(begin + 20, 0, READY, 7, 2)
+    maker.text_at(begin + 30, 0, code(WireClass.PR_TH, 320), (7, 2), b"worker")
+    maker.at(begin + 40, 0, MSG_SENDV, 1, 2)
+    trace = make_trace(maker)
+    opening = opening_state(trace, len(trace.events) - 1)
+    codes = opening.code.tolist()
+    assert codes.count(THREAD_CREATE) == len(THREADS)
+    assert codes.count(RUNNING) == 1
+    assert codes[:3] == [PROC_CREATE_NAME, THREAD_CREATE, READY]
+    running = codes.index(RUNNING)
+    assert opening.cpu[running] == 1
+    assert opening.cpu.sum() == 1
+    assert (np.diff(opening.time_cycles) == 1).all()
+    assert opening.time_cycles[-1] == trace.events.time_cycles[-1] - 1
+
+
+def turns(release=Release.QNX_6, buffers=True):
+    """Two CPUs, one silent for several turns of the 32-bit stamp; in buffers, one of which is lost."""
+    maker = Maker()
+    time, turn = START_CYCLES, 1 << 32
+    for n, (number, step) in enumerate([(5, 0), (6, turn // 3), (8, 3 * turn + 77)]):
+        time += step
+        body = Maker()
+        for cpu in (0, 1):
+            body.event(CONTROL_TIME, cpu, time, (time >> 32, time & 0xFFFFFFFF))
+        for i in range(900):
+            body.event(
+                RUNNING if i % 3 == 0 else MSG_SENDV, 0, time + 10 + i, (7 + i % 2, 1) if i % 3 == 0 else (i, 1, 2, 3)
+            )
+        body.event(MSG_SENDV_EXIT, 1, time + 2000, (n, 0))
+        if buffers:
+            maker.event(CONTROL_BUFFER, 0, time, (number, len(body) + 1 + (release is Release.QNX_8)))
+        for slot in body.slots().tolist():
+            maker.append(tuple(slot))
+        if buffers and release is Release.QNX_8:
+            maker.event(CONTROL_BUFFER_END, 0, time + 1000, (0xE6E6E6E6, 0xE6E6E6E6))
+    return make_trace(maker, release)
+
+
+@pytest.mark.parametrize("release", [Release.QNX_6, Release.QNX_7, Release.QNX_8])
+def test_buffers_are_made_anew_and_gaps_stay(tmp_path, release):
+    trace = turns(release)
+    assert trace.problems.counts() == {"lost-buffers": 1}
+    chosen = Expression("event == MSG_SENDV and word[0] % 2 == 0", release).mask(trace)
+    write_subset(trace, tmp_path / "part.kev", chosen)
+    again = open_kev(tmp_path / "part.kev")
+    kept = np.flatnonzero(chosen)
+    assert contains(again, seen(trace, kept))
+    assert again.problems.counts() == {"lost-buffers": 1}
+    assert (again.buffers.slots <= 714).all()
+    assert int(again.buffers.slots.sum()) == again.slot_count
+    gap = int(np.flatnonzero(again.buffers.lost_before)[0])
+    last = trace.buffers.time_cycles[2]
+    assert again.buffers.time_cycles[gap - 1] < last <= again.buffers.time_cycles[gap]
+
+
+def test_a_cpu_that_is_silent_for_turns_keeps_its_time(tmp_path):
+    trace = turns(buffers=False)
+    chosen = trace.events.code == MSG_SENDV_EXIT
+    write_subset(trace, tmp_path / "part.kev", chosen, with_context=False)
+    again = open_kev(tmp_path / "part.kev")
+    exits = again.events.time_cycles[again.events.code == MSG_SENDV_EXIT].tolist()
+    assert exits == trace.events.time_cycles[trace.events.code == MSG_SENDV_EXIT].tolist()
+    assert len(again.buffers) == 0, "a trace without BUFFER events gets none"
+
+
+def test_without_context_there_is_nothing_else(tmp_path):
+    trace = random_trace(2, 200)
+    chosen = trace.events.code == MSG_SENDV
+    report = write_subset(trace, tmp_path / "part.kev", chosen, with_context=False)
+    again = open_kev(tmp_path / "part.kev")
+    assert set(again.events.code.tolist()) <= {MSG_SENDV, CONTROL_TIME}
+    assert (report.context, report.opening) == (0, 0)
+
+
+def test_nothing_chosen_gives_a_file_that_opens(tmp_path):
+    trace = random_trace(2, 50)
+    write_subset(trace, tmp_path / "none.kev", np.zeros(len(trace.events), np.bool_), with_context=False)
+    assert len(open_kev(tmp_path / "none.kev").events) == 0
+
+
+def test_an_event_cut_short_stays_cut_short(tmp_path):
+    maker = Maker()
+    begin = maker.start()
+    for slot in maker.slots_of(MSG_SENDV, 0, START_CYCLES + begin + 10, range(6))[:2]:
+        maker.append(slot)
+    maker.at(begin + 20, 0, MSG_SENDV_EXIT, 0, 0)
+    trace = make_trace(maker)
+    assert len(trace.truncated) == 1
+    write_subset(trace, tmp_path / "cut.kev", np.ones(len(trace.events), np.bool_))
+    again = open_kev(tmp_path / "cut.kev")
+    assert again.problems.counts() == trace.problems.counts() == {"unfinished-events": 1}
+
+
+def test_refusals_leave_nothing_behind(tmp_path):
+    trace = random_trace(2, 50)
+    everything = np.ones(len(trace.events), np.bool_)
+    with pytest.raises(Cancelled):
+        write_subset(trace, tmp_path / "a.kev", everything, cancelled=lambda: True)
+    with pytest.raises(UsageError, match="No such file"):
+        write_subset(trace, tmp_path / "none" / "a.kev", everything)
+    assert list(tmp_path.iterdir()) == []
+    write_kev(tmp_path / "own.kev", trace.header.pairs, b"", np.zeros((0, 4), np.uint32), "little")
+    own = open_kev(tmp_path / "own.kev")
+    with pytest.raises(UsageError, match="cannot be replaced by a part of itself"):
+        write_subset(own, tmp_path / "own.kev", np.zeros(0, np.bool_))
+
+
+@pytest.mark.parametrize("name", ["threads", "threads_be", "ker_fast", "process", "int", "user"])
+def test_vendor_files_survive(tmp_path, name):
+    trace = open_kev(shared_path(f"golden/vendor-6.x/{name}.kev"))
+    write_subset(trace, tmp_path / "same.kev", np.ones(len(trace.events), np.bool_))
+    again = open_kev(tmp_path / "same.kev")
+    assert seen(again, np.flatnonzero(no_control(again))) == seen(trace, np.flatnonzero(no_control(trace)))
+    assert again.system == trace.system
+    pairs = [pair for pair in again.header.pairs if pair[0] != "SATVIEW"]
+    assert pairs == list(trace.header.pairs)
+    assert all(len(f"TRACE_{key}::{value}") < 80 for key, value in again.header.pairs), "the old library's window"

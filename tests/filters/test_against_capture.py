@@ -1,0 +1,124 @@
+"""The rule engine against the simulated kernel's own filter: what one lets pass in a view, the other logs.
+
+Every workload runs twice with the same seed: once with everything on, once with rules set in the kernel. The rules over
+the first trace have to give the events of the second.
+"""
+
+import itertools
+import random
+
+import numpy as np
+import pytest
+
+from satview.capture.settings import EventData
+from satview.capture.workloads import registry
+from satview.events.spec import Release
+from satview.events.wire import WireClass
+from satview.filters.building import build
+from satview.filters.external import ExternalClass
+from satview.filters.handlers import Handlers
+from satview.filters.rules import RuleSet
+from satview.filters.text import parse_rules
+from tests.capture.made import as_trace, finish, kernel, mode, run
+
+C = ExternalClass
+RULES = {
+    "classes": [("ADDALLCLASSES",), ("DELCLASS", C.THREAD), ("DELCLASS", C.KERCALLEXIT)],
+    "events": [
+        ("DELALLCLASSES",),
+        ("ADDEVENT", C.KERCALL, 11),
+        ("ADDEVENT", C.KERCALLEXIT, 14),
+        ("ADDEVENT", C.COMM, 10),
+        ("ADDEVENT", C.COMM, 0),
+        ("ADDCLASS", C.PROCESS),
+        ("ADDCLASS", C.INT),
+        ("ADDCLASS", C.CONTROL),
+    ],
+    "pids": [
+        ("ADDALLCLASSES",),
+        ("SETCLASSPID", C.KERCALL, "pid"),
+        ("SETCLASSPID", C.COMM, "pid"),
+        ("SETCLASSPID", C.SYSTEM, "pid"),
+    ],
+    "tids": [("ADDALLCLASSES",), ("SETCLASSTID", C.KERCALL, "pid", 1), ("CLREVENTTID", C.KERCALLENTER, 11)],
+}
+
+
+def logged(name, release, modes, folder, ms=30):
+    """Return the trace of a workload under some modes."""
+    workload = registry.find(name)
+    # One CPU: with two, a microsecond more or less of logging decides which comes first.
+    made, sink = kernel(release, 1, 3, 64, tuple(modes))
+    made.trace_event(mode("START"))
+    workload.setup(made)
+    run(made, ms)
+    return as_trace(made, finish(made, sink), folder)
+
+
+def plain(trace, rows):
+    """Events by class as code and words: logging takes the kernel time, so stamps, and with them which instruction an
+    interrupt meets, depend on the rules."""
+    found = {}
+    for row in rows:
+        code, words = int(trace.events.code[row]), tuple(trace.payloads.words(row).tolist())
+        if code >> 10 != WireClass.CONTROL:
+            found.setdefault(code >> 10, []).append((code, words[:1] if code >> 10 == WireClass.INT else words))
+    return found
+
+
+@pytest.mark.parametrize("name", [name for name, _ in registry.names()])
+@pytest.mark.parametrize("chosen", list(RULES))
+def test_view_and_capture_agree_on_every_workload(name, chosen, tmp_path):
+    release = random.Random(name + chosen).choice([Release.QNX_6, Release.QNX_7])
+    everything = logged(name, release, [("ADDALLCLASSES",)], tmp_path)
+    pids = [int(pid) for pid in everything.processes.pid if pid > 1]
+    modes = [tuple(pids[0] if part == "pid" else part for part in line) for line in RULES[chosen]]
+    rules = RuleSet(release)
+    for line in modes:
+        assert rules.apply(*line) == 0
+    # Fast or wide changes the words, not what passes.
+    rules.set_all_classes_fast()
+    passed = plain(everything, np.flatnonzero(rules.mask(everything)))
+    small = logged(name, release, [*modes, ("SETALLCLASSESFAST",)], tmp_path)
+    assert plain(small, range(len(small.events))) == passed
+    assert passed
+
+
+def test_the_guides_two_handlers_give_the_same_events_in_capture_and_view(tmp_path):
+    (tmp_path / "two.py").write_text(
+        "turn = 0\n\ndef running(event):\n    global turn\n    was, turn = turn, 1\n    return was == 0\n\n"
+        "def receive(event):\n    global turn\n    was, turn = turn, 0\n    return was == 1\n"
+    )
+    turn = [0]
+
+    def handler(waits_for):
+        def judge(_):
+            was, turn[0] = turn[0], 1 - waits_for
+            return int(was == waits_for)
+
+        return judge
+
+    static = [
+        ("DELALLCLASSES",),
+        ("ADDCLASS", C.CONTROL),
+        ("ADDEVENT", C.THREAD, 1 << 1),
+        ("ADDEVENT", C.KERCALLENTER, 14),
+    ]
+    attached = [
+        ("ADDEVENTHANDLER", C.THREAD, 1 << 1, handler(0), EventData()),
+        ("ADDEVENTHANDLER", C.KERCALLENTER, 14, handler(1), EventData()),
+    ]
+    (tmp_path / "captured").mkdir()
+    captured = logged("client-server", Release.QNX_6, [*static, *attached], tmp_path / "captured")
+    everything = logged("client-server", Release.QNX_6, [("ADDALLCLASSES",)], tmp_path)
+    text = (
+        "DELALLCLASSES\nADDEVENT THREAD THRUNNING\nADDEVENT KERCALLENTER MSG_RECEIVEV\n"
+        "ADDEVENTHANDLER THREAD THRUNNING CALL two.py:running\n"
+        "ADDEVENTHANDLER KERCALLENTER MSG_RECEIVEV CALL two.py:receive\n"
+    )
+    handlers = Handlers(lambda _: True, Release.QNX_6, tmp_path)
+    passes = build(parse_rules(text, Release.QNX_6), Release.QNX_6, handlers).mask(everything)
+    assert plain(everything, np.flatnonzero(passes)) == plain(captured, range(len(captured.events)))
+    kept = everything.events.code[passes].tolist()
+    assert len(kept) > 10
+    assert all(one != other for one, other in itertools.pairwise(kept)), "in turns"

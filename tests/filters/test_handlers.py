@@ -1,0 +1,150 @@
+"""Handlers in Python: the guide's pair of them, their state, their permission, their faults."""
+
+import numpy as np
+import pytest
+
+from satview.base.errors import UsageError
+from satview.events.spec import Release
+from satview.events.wire import WireClass, code
+from satview.filters.building import build
+from satview.filters.event_facts import EventFacts
+from satview.filters.external import ExternalClass
+from satview.filters.facts import event_facts
+from satview.filters.handlers import HandlerEvent, Handlers, load_handlers
+from satview.filters.rules import RuleSet
+from satview.filters.text import parse_rules
+from tests.filters.made import MSG_SENDV, READY, RUNNING, SMSG, made
+
+RING0 = code(WireClass.KER_CALL, 2)
+PAIR = """\
+turn = 0
+
+def running(event):
+    global turn
+    if turn == 0:
+        turn = 1
+        return 1
+    return 0
+
+def ring0(event):
+    global turn
+    if turn == 1:
+        turn = 0
+        return 1
+    return 0
+"""
+RULES = """\
+DELALLCLASSES
+ADDEVENT THREAD THRUNNING
+ADDEVENT KERCALLENTER RING0
+ADDEVENTHANDLER THREAD THRUNNING CALL two.py:running
+ADDEVENTHANDLER KERCALLENTER RING0 CALL two.py:ring0
+"""
+
+
+@pytest.fixture
+def pair(tmp_path):
+    (tmp_path / "two.py").write_text(PAIR)
+    return tmp_path
+
+
+def busy():
+    """RUNNING and RING0 in no order, other events between."""
+    kinds = [RUNNING, RUNNING, RING0, RING0, READY, RUNNING, MSG_SENDV, RING0, RUNNING, RUNNING, RING0]
+    return made([(10 * (i + 1), 0, kind, (7, 1)) for i, kind in enumerate(kinds)])
+
+
+def test_the_guides_two_handlers_let_their_events_pass_in_turns(pair):
+    trace = busy()
+    handlers = Handlers(lambda path: path.name == "two.py", Release.QNX_6, pair)
+    built = build(parse_rules(RULES, Release.QNX_6), Release.QNX_6, handlers)
+    kept = trace.events.code[built.mask(trace)].tolist()
+    assert kept == [RUNNING, RING0, RUNNING, RING0, RUNNING, RING0]
+    assert trace.events.code[built.mask(trace)].tolist() == kept, "a second pass begins anew"
+
+
+def test_capture_and_view_give_the_same_events(pair):
+    trace = busy()
+    built = build(parse_rules(RULES, Release.QNX_6), Release.QNX_6, Handlers(lambda _: True, Release.QNX_6, pair))
+    one_by_one = [built.state.admits(facts) for facts in event_facts(trace, np.arange(len(trace.events)))]
+    assert one_by_one == built.mask(trace).tolist()
+
+
+def test_handlers_and_expressions_side_by_side(pair):
+    trace = busy()
+    rules = parse_rules(RULES + "ADDCLASSEVHANDLER THREAD WHERE time > 40us", Release.QNX_6)
+    built = build(rules, Release.QNX_6, Handlers(lambda _: True, Release.QNX_6, pair))
+    begin = int(trace.events.time_cycles[0])
+    kept = [(int(t) - begin - 19, int(c)) for t, c in zip(trace.events.time_cycles, trace.events.code, strict=True)]
+    # The class's rule is asked first: what it refuses never reaches the handler, whose turn stays.
+    assert [kept[row] for row in np.flatnonzero(built.mask(trace))] == [
+        (60, RUNNING),
+        (80, RING0),
+        (90, RUNNING),
+        (110, RING0),
+    ]
+
+
+def test_nothing_runs_without_a_yes(tmp_path):
+    marker = tmp_path / "ran"
+    (tmp_path / "evil.py").write_text(
+        f"import pathlib\npathlib.Path({str(marker)!r}).touch()\ndef f(event): return 1\n"
+    )
+    with pytest.raises(UsageError, match="was not allowed to run"):
+        Handlers(lambda _: False, Release.QNX_6, tmp_path)("evil.py:f")
+    with pytest.raises(UsageError, match="was not allowed to run"):
+        load_handlers(tmp_path / "evil.py", Release.QNX_6, allow_code=False)
+    assert not marker.exists()
+    assert load_handlers(tmp_path / "evil.py", Release.QNX_6, allow_code=True)("evil.py:f")(EventFacts(RUNNING)) == 1
+    assert marker.exists()
+
+
+def test_a_handler_that_raises_is_switched_off_with_its_line(tmp_path):
+    (tmp_path / "bad.py").write_text(
+        "def f(event):\n    if event.cpu == 0:\n        return event.data[5]\n    return 0\n"
+    )
+    messages = []
+    handlers = Handlers(lambda _: True, Release.QNX_6, tmp_path, messages.append)
+    rule = handlers("bad.py:f")
+    assert rule(EventFacts(RUNNING, cpu=1)) == 0
+    assert rule(EventFacts(RUNNING)) == 1
+    assert rule.problem == "bad.py:f was switched off: line 3: IndexError: tuple index out of range"
+    assert messages == [rule.problem]
+    assert rule(EventFacts(RUNNING, cpu=1)) == 1, "off: everything passes"
+    assert rule.calls == 2
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("def f(event:\n", "bad.py: line 1"),
+        ("x = 1\ny = x / 0\n", "bad.py: line 2: ZeroDivisionError"),
+        ("def g(event): return 1\n", "bad.py has no function f; it has g"),
+        ("f = 3\n", "has no function f; it has none"),
+        ("\x00", "bad.py: "),
+    ],
+)
+def test_files_that_cannot_be_used(tmp_path, source, message):
+    (tmp_path / "bad.py").write_text(source)
+    with pytest.raises(UsageError, match=message):
+        Handlers(lambda _: True, Release.QNX_6, tmp_path)("bad.py:f")
+    with pytest.raises(UsageError, match="No such file"):
+        Handlers(lambda _: True, Release.QNX_6, tmp_path)("none.py:f")
+
+
+def test_what_a_handler_sees():
+    event = HandlerEvent(EventFacts(SMSG, 7, 2, (0x10001, 12), cpu=3, time_ns=5000), Release.QNX_6)
+    assert (event.name, event.event_class, event.el_num, event.data) == ("SND_MESSAGE", "COMM", 2, (0x10001, 12))
+    assert (event.feature_mask, event.pid, event.tid, event.header) == (3, 7, 2, SMSG | 3 << 24)
+    assert HandlerEvent(EventFacts(code(WireClass.INT, 1), 7, 2), Release.QNX_6).feature_mask == 0
+    assert HandlerEvent(EventFacts(code(WireClass.COMM, 5), 7, 2), Release.QNX_6).pid == 0
+    assert HandlerEvent(EventFacts(code(WireClass.SYSTEM, 5), 7, 2), Release.QNX_6).tid == 2
+
+
+def test_a_handler_that_says_true_is_not_taken_for_two():
+    rules = RuleSet()
+    rules.add_class(ExternalClass.KERCALL)
+    rules.add_class_ev_handler(ExternalClass.KERCALLENTER, lambda _: True)
+    rules.add_class_ev_handler(ExternalClass.KERCALLEXIT, lambda _: 0)
+    assert rules.admits(EventFacts(RING0, 7, 1))
+    assert not rules.admits(EventFacts(RING0 + 128, 7, 1))

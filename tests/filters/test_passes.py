@@ -1,0 +1,93 @@
+"""Several named filters over one trace: counts, effects, combinations, undo."""
+
+import numpy as np
+import pytest
+
+from satview.base.errors import UsageError
+from satview.filters.diagnostics import ExpressionError, RuleError
+from satview.filters.passes import Effect, History, Pass, PassEvaluator, PassStack, parse_combination
+from tests.filters.made import random_trace
+
+CALLS = Pass("calls", expression="class in (KER_CALL, KER_EXIT, INT_CALL)", effect=Effect.MARK)
+DISK = Pass("disk", expression='name ~ "devb-*"', effect=Effect.DIM)
+FIRST = Pass("first cpu", rules="WHERE cpu == 0", effect=Effect.HIDE)
+
+
+@pytest.fixture(scope="module")
+def trace():
+    return random_trace(8)
+
+
+def test_effects(trace):
+    result = PassEvaluator(trace).result(PassStack((CALLS, DISK, FIRST)))
+    cpu0 = trace.events.cpu == 0
+    disk = trace.threads.pid[trace.events.thread] == 7
+    calls = trace.events.code >> 10 == 2
+    assert result.hidden.tolist() == (~cpu0).tolist()
+    assert result.dimmed.tolist() == (~disk & cpu0).tolist()
+    assert result.marked.tolist() == (calls & cpu0).tolist()
+    assert result.counts == {"calls": calls.sum(), "disk": disk.sum(), "first cpu": cpu0.sum()}
+    assert result.hits.tolist() == (cpu0 & disk & calls).tolist()
+
+
+def test_a_pass_that_is_off_counts_and_does_nothing(trace):
+    stack = PassStack((CALLS, Pass("disk", expression='name ~ "devb-*"', is_on=False)))
+    result = PassEvaluator(trace).result(stack)
+    assert not result.hidden.any()
+    assert result.counts["disk"] > 0
+    assert result.hits.tolist() == result.masks["calls"].tolist()
+
+
+def test_inverted_and_both_rules_and_expression(trace):
+    evaluator = PassEvaluator(trace)
+    both = Pass("both", rules="DELALLCLASSES\nADDCLASS COMM", expression="cpu == 1")
+    plain = evaluator.result(PassStack((both,)))
+    inverse = evaluator.result(PassStack((Pass("both", both.rules, both.expression, is_inverted=True),)))
+    assert plain.counts["both"] == int(((trace.events.code >> 10 == 7) & (trace.events.cpu == 1)).sum())
+    assert plain.counts["both"] + inverse.counts["both"] == len(trace.events)
+    assert (plain.hidden ^ inverse.hidden).all()
+
+
+def test_combinations(trace):
+    stack = PassStack((CALLS, DISK, FIRST)).combined('calls and not ("first cpu" or disk)')
+    result = PassEvaluator(trace).result(stack)
+    masks = result.masks
+    assert result.hits.tolist() == (masks["calls"] & ~(masks["first cpu"] | masks["disk"])).tolist()
+    for text in ("calls and nothing", "calls or", "(calls", "calls disk", "(" * 60 + "calls" + ")" * 60, "7"):
+        with pytest.raises(ExpressionError):
+            parse_combination(text, ["calls", "disk"])
+    with pytest.raises(ExpressionError, match="did you mean calls"):
+        stack.combined("cals")
+
+
+def test_changing_a_stack_makes_a_new_one():
+    stack = PassStack((CALLS, DISK)).combined("calls or disk")
+    assert stack.removed("disk") == PassStack((CALLS,)), "a combination that names what is gone goes too"
+    assert stack.moved("disk", 0).passes == (DISK, CALLS)
+    assert stack.changed("disk", FIRST).passes == (CALLS, FIRST)
+    assert stack.passes == (CALLS, DISK)
+    with pytest.raises(UsageError, match="a name of its own"):
+        stack.added(CALLS)
+
+
+def test_undo_and_redo():
+    history = History()
+    one, two = PassStack((CALLS,)), PassStack((CALLS, DISK))
+    history = history.did(one).did(two).did(two)
+    assert history.undone().now == one
+    assert history.undone().undone().undone().now == PassStack()
+    assert history.undone().undone().redone().redone().redone().now == two
+    assert history.undone().did(PassStack((FIRST,))).redone().now == PassStack((FIRST,)), "a change ends redo"
+
+
+def test_faulty_passes_raise_their_fault(trace):
+    with pytest.raises(RuleError, match="no class"):
+        PassEvaluator(trace).mask(Pass("bad", rules="ADDCLASS COMN"))
+
+
+def test_answers_are_kept_and_cannot_be_spoilt(trace):
+    evaluator = PassEvaluator(trace)
+    first = evaluator.mask(CALLS)
+    assert evaluator.mask(Pass("other name", expression=CALLS.expression)) is first
+    with pytest.raises(ValueError, match="read-only"):
+        first[:] = np.True_

@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from satview.base.time import TimeWindow
+from satview.gui.swimlane import lane_source
+from satview.gui.swimlane.lane_source import Request, column_blocks
+from satview.timeline.spans import pixel_edges
+
+
+@pytest.mark.parametrize("events", [0, 10, 10**6, 10**9])
+@pytest.mark.parametrize("width_px", [1, 7, 1600])
+def test_blocks_cover_every_pixel_once(events, width_px):
+    request = Request((0,), TimeWindow(1_000, 1_000 + 3_333_333), width_px)
+    blocks = column_blocks(request, events)
+    assert [x for columns, _ in blocks for x in range(columns.start, columns.stop)] == list(range(width_px))
+    edges = pixel_edges(request.window, width_px)
+    for columns, window in blocks:
+        assert (window.start, window.end) == (edges[columns.start], edges[columns.stop])
+
+
+def test_exact_picture_is_the_same_in_blocks_and_in_one_piece(window, opened, view, monkeypatch):
+    limits = opened.viewport.limits
+    # Whole cycles per pixel, as the viewport makes them, so that block edges are pixel edges.
+    shown = TimeWindow(limits.start, limits.start + 20_000)
+    request = Request(tuple(range(6)), shown, 400)
+    monkeypatch.setattr(lane_source, "_EVENTS_PER_BLOCK", 2)
+    work = lane_source._RefineWork(opened.timeline, request, None)
+    assert len(column_blocks(request, work._event_count())) > 3
+    done, values = work(lambda: False, lambda share: None)
+    assert done == request
+    assert np.array_equal(values, opened.timeline.raster(request.lanes, shown, 400, exact=True))
+
+
+def test_cancelled_work_gives_nothing(opened):
+    request = Request((0, 1), opened.viewport.limits, 100)
+    assert lane_source._RefineWork(opened.timeline, request, None)(lambda: True, lambda share: None) is None

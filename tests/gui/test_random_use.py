@@ -1,0 +1,48 @@
+"""Commands, clicks and sizes in a seeded random order: nothing may raise, whatever the order (pytest-qt watches)."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtWidgets import QApplication
+
+from satview.gui import dialogs
+from satview.session.command_table import COMMANDS
+from tests.helpers.kev import TraceBuilder
+from tests.helpers.scene import scene
+
+# Those that open, close or replace windows have tests of their own.
+_LEFT_OUT = {"file.open", "file.new_window", "file.close", "file.quit", "file.reload", "help.about"}
+
+
+@pytest.mark.qt_log_ignore("grabbing the keyboard", extend=True)
+@pytest.mark.parametrize("what", ["scene", "no events", "one event"])
+def test_nothing_raises(empty_window, load, qtbot, tmp_path, monkeypatch, what):
+    monkeypatch.setattr(dialogs, "ask_save", lambda *arguments: None)
+    if what == "scene":
+        path = scene(tmp_path)
+    else:
+        builder = TraceBuilder()
+        path = (builder.time_event(0) if what == "one event" else builder).write(tmp_path / "few.kev")
+    load(empty_window, path)
+    rng = random.Random(7)
+    actions, view = empty_window.actions_by_id, empty_window.workspace.area.view
+    ids = [command.id for command in COMMANDS if command.id not in _LEFT_OUT]
+    for _ in range(90):
+        kind = rng.random()
+        if kind < 0.7:
+            actions.refresh()
+            action = actions.by_id[rng.choice(ids)]
+            if action.isEnabled():
+                action.trigger()
+        elif kind < 0.95:
+            place = QPoint(rng.randrange(max(1, view.width())), rng.randrange(max(1, view.height())))
+            qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=place)
+            qtbot.mouseMove(view, place)
+        else:
+            empty_window.resize(rng.randint(400, 1400), rng.randint(300, 1000))
+        QApplication.processEvents()
+    assert empty_window.workspace is not None
+    assert empty_window.session.opened.viewport.window.length > 0

@@ -1,0 +1,69 @@
+"""`application.run` as the command line calls it, in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.helpers.kev import TraceBuilder
+from tests.helpers.scene import scene
+
+_PROGRAM = """
+import sys
+from pathlib import Path
+from PySide6.QtCore import QTimer
+from PySide6.QtWidgets import QApplication
+from satview.gui import application
+from satview.gui.main_window import MainWindow
+
+def look():
+    windows = [window for window in QApplication.topLevelWidgets() if isinstance(window, MainWindow)]
+    if windows and all(window.session.stage not in ("empty", "loading") for window in windows):
+        for window in windows:
+            window.close()
+
+app = application.make_qt_application()
+timer = QTimer()
+timer.timeout.connect(look)
+timer.start(20)
+sys.exit(application.run([Path(name) for name in sys.argv[1:]], "dark"))
+"""
+
+
+def run(folder, *files):
+    environment = os.environ | {
+        "QT_QPA_PLATFORM": "offscreen",
+        "HOME": str(folder),
+        "XDG_CONFIG_HOME": str(folder / "config"),
+        "XDG_STATE_HOME": str(folder / "state"),
+    }
+    return subprocess.run(
+        [sys.executable, "-c", _PROGRAM, *map(str, files)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env=environment,
+    )
+
+
+def test_fine_lost_and_broken_files(tmp_path):
+    fine = TraceBuilder().time_event(0).state("RUNNING", 10, 2, 1).write(tmp_path / "fine.kev")
+    broken = tmp_path / "broken.kev"
+    broken.write_text("no trace")
+    assert run(tmp_path, fine).returncode == 0
+    assert run(tmp_path, fine, scene(tmp_path)).returncode == 1
+    done = run(tmp_path, broken)
+    assert done.returncode == 2
+    assert "satview: broken.kev" in done.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the folders of settings are found by other means there")
+def test_recent_files_are_kept_and_a_theme_of_the_command_line_is_not(tmp_path):
+    fine = TraceBuilder().time_event(0).state("RUNNING", 10, 2, 1).write(tmp_path / "fine.kev")
+    run(tmp_path, fine)
+    assert "fine.kev" in (tmp_path / "state" / "satview" / "recent.json").read_text()
+    assert "dark" not in (tmp_path / "config" / "satview" / "settings.json").read_text()
