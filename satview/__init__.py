@@ -1,3 +1,56 @@
-"""satview: the System Analysis Toolkit for QNX Neutrino in Python."""
+"""satview: the System Analysis Toolkit for QNX Neutrino in Python.
+
+The public API, each name imported when first used:
+
+    trace = satview.open_trace("boot.kev")             # Trace: tables, columns, names, problems
+    for event in trace.events("MSG_SENDV", pid=7):     # Event, one at a time
+        print(event.time_ns, event.thread_name, event.args)
+    rows = satview.select(trace, "duration > 2ms")     # event rows that an expression passes
+    lanes = satview.Timeline(trace)                    # states per thread and CPU
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from satview.base.errors import SatviewError, TraceFormatError
+    from satview.filters.expression import select
+    from satview.filters.rules import RuleSet
+    from satview.formats.registry import open_trace
+    from satview.store.records import Event
+    from satview.store.tables import EventTable
+    from satview.store.trace import Trace
+    from satview.timeline.lane_tree import Timeline
 
 __version__ = "0.1.0"
+__all__ = [
+    "Event",
+    "EventTable",
+    "RuleSet",
+    "SatviewError",
+    "Timeline",
+    "Trace",
+    "TraceFormatError",
+    "open_trace",
+    "select",
+]
+_HOMES = {
+    "Event": "satview.store.records",
+    "EventTable": "satview.store.tables",
+    "RuleSet": "satview.filters.rules",
+    "SatviewError": "satview.base.errors",
+    "Timeline": "satview.timeline.lane_tree",
+    "Trace": "satview.store.trace",
+    "TraceFormatError": "satview.base.errors",
+    "open_trace": "satview.formats.registry",
+    "select": "satview.filters.expression",
+}
+
+
+def __getattr__(name: str) -> Any:
+    # On first use, so that `satview` itself starts without numpy.
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'satview' has no attribute {name!r}")

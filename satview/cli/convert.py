@@ -22,7 +22,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the file; return 0, 1 if the input has problems that cost data, 2 if it is no trace or cannot be written."""
+    """Write the file; return 0, 1 if the input has problems that cost data, 2 if it cannot be read or written."""
     try:
         trace = open_trace(args.file)
         count = write_verbatim(trace, args.output)

@@ -17,7 +17,7 @@ from satview.base.errors import Cancelled
 from satview.events.spec import Release
 from satview.filters.compiled import Condition, compile_expression
 from satview.filters.diagnostics import Diagnostic, ExpressionError
-from satview.filters.evaluate import chunks
+from satview.filters.evaluate import chunks, rows_of
 from satview.filters.event_facts import EventFacts
 from satview.filters.facts import Facts, TraceFacts
 from satview.filters.mask import Bools
@@ -92,6 +92,15 @@ class Expression:
                 raise Cancelled("the filter was stopped")
             answer[part] = condition.of(part if rows is None else rows[part])
         return answer
+
+
+def select(trace: Trace, text: str, facts: Facts | None = None) -> NDArray[np.uint32]:
+    """Return the rows of the events for which an expression holds, ascending.
+
+    Raises:
+        ExpressionError: The text is no valid expression; says where and what is near.
+    """
+    return rows_of(Expression(text, trace.release).mask(trace, facts=facts))
 
 
 def validate(text: str, release: Release) -> Diagnostic | None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
+from weakref import ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +18,7 @@ from satview.events.catalogue import Catalogue
 from satview.events.spec import EventSpec, Payload, Release
 from satview.events.wire import CODE_COUNT
 from satview.store.problems import Problems
+from satview.store.records import Event, iterate
 from satview.store.tables import (
     BufferTable,
     EventTable,
@@ -102,7 +107,19 @@ class Header:
         return int(text) if text.isascii() and text.isdigit() and len(text) <= 20 else None
 
 
-@dataclass(frozen=True, slots=True)
+def _borrowing(trace: Trace) -> Callable[..., Iterator[Event]]:
+    borrowed = ref(trace)
+
+    def walk(names: Sequence[str], **restrictions: Any) -> Iterator[Event]:
+        alive = borrowed()
+        if alive is None:
+            raise ReferenceError("the trace of these events is gone; keep it in a variable")
+        return iterate(alive, names, **restrictions)
+
+    return walk
+
+
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Trace:
     """One trace, read-only.
 
@@ -150,6 +167,15 @@ class Trace:
     pairs: NDArray[np.uint32] | None = None
     cpu_titles: tuple[str, ...] = ()
     _kept: dict[str, NDArray[np.int64]] = field(default_factory=dict, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        # `open_trace(path).events(...)` has to outlive the trace it was called on, but a table that held the trace
+        # would be a cycle, and its memory would wait for the collector. So the table holds a second Trace of the same
+        # columns, whose own table only borrows it.
+        lent = copy(self)
+        object.__setattr__(lent, "events", copy(self.events))
+        object.__setattr__(lent.events, "_iterate", _borrowing(lent))
+        object.__setattr__(self.events, "_iterate", partial(iterate, lent))
 
     @property
     def code_counts(self) -> NDArray[np.int64]:

@@ -112,7 +112,8 @@ def _coverage(
     spread = last > first
     head = np.where(spread, ((first + 1) << shift) - begin, end - begin)
     keys = np.concatenate((first * kinds + kind, (last * kinds + kind)[spread]))
-    cover: NDArray[np.float64] = np.bincount(keys, weights=np.concatenate((head, (end - (last << shift))[spread])), minlength=count * kinds)
+    pieces = np.concatenate((head, (end - (last << shift))[spread]))
+    cover = np.bincount(keys, pieces, count * kinds).astype(np.float64, copy=False)
     middle = np.maximum(last - first - 1, 0)
     if middle.any():
         offset = np.cumsum(middle) - middle

@@ -1,0 +1,64 @@
+"""The API that the README and the package docstring promise."""
+
+import gc
+import weakref
+
+import pytest
+
+import satview
+from satview.base.errors import UsageError
+from satview.events import wire
+from tests.helpers.kev import TraceBuilder
+
+
+@pytest.fixture
+def path(tmp_path):
+    builder = TraceBuilder(cpus=2).time_event(0).process_name(1, 7, "server").state("RUNNING", 10, 7, 1)
+    builder.state("RUNNING", 20, 8, 3, cpu=1).call(11, 1000, (3, 0x64636261), cpu=1).exit(11, 5000, (0, 0), cpu=1)
+    return builder.call(11, 6000, (4, 0)).event(wire.code(7, 0), 9000, (1, 7)).write(tmp_path / "a.kev")
+
+
+def test_events_one_at_a_time(path):
+    found = [
+        (e.time_ns, e.cpu, e.pid, e.tid, e.name, e.args["coid"]) for e in satview.open_trace(path).events("KER_CALL")
+    ]
+    assert found == [(1000, 1, 8, 3, "MSG_SENDV", 3), (6000, 0, 7, 1, "MSG_SENDV", 4)]
+
+
+def test_restrictions(path):
+    trace = satview.open_trace(path)
+    assert [e.time_ns for e in trace.events(pid=8)] == [20, 1000, 5000]
+    assert [e.time_ns for e in trace.events("MSG_SENDV", "THRUNNING", cpu=0)] == [10, 6000]
+    assert [e.time_ns for e in trace.events(start_ns=5000, end_ns=9000)] == [5000, 6000]
+    assert [e.class_name for e in trace.events("KER_EXIT/MSG_SENDV")] == ["KER_EXIT"]
+    assert [e.time_ns for e in trace.events("KER_CALL", rows=satview.select(trace, "arg.coid == 4"))] == [6000]
+    assert [e.time_ns for e in trace.events("KER_CALL", rows=satview.select(trace, "duration > 1us"))] == [1000]
+
+
+def test_an_event_leads_back_to_its_trace(path):
+    event = next(satview.open_trace(path).events("COMM"))
+    assert event.thread_name == "server 1"
+    assert event.words == (1, 7)
+    assert len(list(event.trace.events())) == 8
+
+
+def test_unknown_names_are_refused_with_the_nearest(path):
+    with pytest.raises(UsageError, match="MSG_SENDV"):
+        next(satview.open_trace(path).events("MSG_SENDW"))
+
+
+def test_a_trace_goes_when_nobody_holds_it(path):
+    gc.disable()
+    try:
+        trace = satview.open_trace(path)
+        gone = weakref.ref(trace)
+        del trace
+        assert gone() is None
+    finally:
+        gc.enable()
+
+
+def test_every_public_name_is_there():
+    assert all(getattr(satview, name) for name in satview.__all__)
+    with pytest.raises(AttributeError):
+        satview.nothing  # noqa: B018
