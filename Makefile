@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 SAMPLE := sample_traces/dense-4cpu.kev
 STAMP  := $(VENV)/.installed
 
-.PHONY: run test setup check lint types layers pytest bench lock clean wheel
+.PHONY: run test setup lint types layers pytest bench lock docs clean wheel
 
 run: setup
 	@if [ -n "$$DISPLAY$$WAYLAND_DISPLAY" ] || [ "$$(uname)" = Darwin ]; then \
@@ -54,3 +54,10 @@ lock: setup
 
 clean:
 	rm -rf $(VENV) out dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+# The pictures and tables of the docs, taken by the program itself.
+docs: setup
+	$(BIN)/python tools/write_docs.py
+	$(BIN)/satview $(SAMPLE) --screenshot docs/images/overview.png --size 1400x860 --theme light
+	$(BIN)/satview $(SAMPLE) --screenshot docs/images/zoom.png --size 1400x860 --range 1.0s..1.02s --select 28700 --theme light
+	$(BIN)/satview $(SAMPLE) --screenshot docs/images/zoom-dark.png --size 1400x860 --range 1.0s..1.02s --select 28700 --theme dark

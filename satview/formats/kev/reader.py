@@ -59,8 +59,8 @@ def open_kev(
         page = file.read(page_length)
         sample = file.read(_SAMPLE_SLOTS * SLOT_BYTES)
     problems = Problems()
-    byte_order = _byte_order(header, page, sample, problems)
-    _report_header(header, problems)
+    byte_order = byte_order_of(header, page, sample, problems)
+    report_header(header, problems)
     slots = map_slots(path, offset, size, byte_order)
     rest = (size - offset) % SLOT_BYTES
     if rest:
@@ -80,7 +80,7 @@ def map_slots(path: Path, offset: int, size: int, byte_order: str) -> NDArray[np
     return np.asarray(np.memmap(path, dtype, "r", offset, (count, 4)))
 
 
-def _byte_order(header: Header, page: bytes, sample: bytes, problems: Problems) -> str:
+def byte_order_of(header: Header, page: bytes, sample: bytes, problems: Problems) -> str:
     order = key_byte_order(header)
     if order is not None:
         return order
@@ -92,7 +92,7 @@ def _byte_order(header: Header, page: bytes, sample: bytes, problems: Problems) 
     return found
 
 
-def _report_header(header: Header, problems: Problems) -> None:
+def report_header(header: Header, problems: Problems) -> None:
     missing = [key for key in ("CYCLES_PER_SEC", "SYS_RELEASE", "SYSPAGE_LEN") if header.get(key) == ""]
     if missing:
         problems.add("header", f"no TRACE_{', no TRACE_'.join(missing)}", 0, len(missing))
