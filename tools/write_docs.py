@@ -23,7 +23,8 @@ def keys_page() -> str:
     for command in COMMANDS:
         title = command.title.replace("&", "").replace("\N{HORIZONTAL ELLIPSIS}", "")
         keys = " or ".join(f"`{key}`" for key in command.keys)
-        lines.append(f"| {command.menu.value.replace('&', '')} | {title} | {keys} | {command.help} |".replace("| |", "|  |"))
+        menu = command.menu.value.replace("&", "")
+        lines.append(f"| {menu} | {title} | {keys} | {command.help} |".replace("| |", "|  |"))
     lines += ["", "| Mouse | What it does |", "| --- | --- |"]
     lines += [f"| {gesture} | {text} |" for gesture, text in MOUSE_HELP]
     return "\n".join(lines) + "\n"
