@@ -295,3 +295,13 @@ class TestBuffers:
     def test_a_buffer_has_the_time_of_the_slot_behind_it(self, tmp_path):
         trace = self.buffers(tmp_path, [1, 2])
         assert trace.buffers.time_cycles.tolist() == [START, START + 1000]
+
+    def test_events_after_a_ring_capture_are_pointed_out(self, tmp_path):
+        builder = TraceBuilder().event(wire.CONTROL_BUFFER, 0, (1, 0)).time_event(0)
+        for i in range(10):
+            builder.event(wire.code(6, 1), 100 + i)
+        builder.event(wire.CONTROL_BUFFER, 2_000_000_000, (2, 0)).time_event(2_000_000_000)
+        trace = builder.event(wire.code(6, 2), 2_000_000_005).event(wire.code(6, 2), 2_000_000_006).open(tmp_path)
+        assert trace.problems.counts() == {"ring-tail": 2}
+        assert not trace.problems.cost_data
+        assert next(iter(trace.problems)).time_cycles == START + 2_000_000_005

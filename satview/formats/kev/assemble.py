@@ -15,7 +15,13 @@ from satview.events import wire
 from satview.events.catalogue import Catalogue, catalogue, release_of
 from satview.events.spec import Release
 from satview.formats.kev import combine, order
-from satview.formats.kev.buffers import EventRegion, buffer_table, report_buffers, report_control_events
+from satview.formats.kev.buffers import (
+    EventRegion,
+    buffer_table,
+    report_buffers,
+    report_control_events,
+    report_ring_tail,
+)
 from satview.formats.kev.census import dump_end, take_census
 from satview.formats.kev.decode import Decoded, Decoder
 from satview.formats.kev.payloads import SlotPayloads
@@ -118,6 +124,8 @@ def trace_from_slots(
         states = StateIndex(*order.group_rows(decoded.state_rows, threads_of_states, len(threads)))
     buffers = _buffers(control, payloads, events, release, region, problems, has_whole_buffers)
     rate = choose_rate(header, system, problems)
+    if "-r" in header.get("TRACELOGGER_ARGS").split() or (len(buffers) and not buffers.slots.all()):
+        report_ring_tail(events, rate, region, problems)
     start = int(events.time_cycles[0]) if len(events) else 0
     boot_time_s = system.boot_time_s if system else None
     cpus = max(

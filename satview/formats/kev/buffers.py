@@ -126,3 +126,31 @@ def report_control_events(
             else ("buffer-end", f"the end mark of a buffer reads {text}")
         )
         problems.add(slug, detail, place, 1, int(events.time_cycles[row]))
+
+
+def report_ring_tail(events: EventTable, cycles_per_s: int, region: EventRegion, problems: Problems) -> None:
+    """Say where a ring capture ends: slots written while the ring was saved follow after a pause of over a second.
+
+    A hint from another reader's experience (format description, 5.5): the longest pause between neighbouring events in
+    the file, names and control events left out, if it is longer than a second.
+    """
+    kind = events.code >> wire.CLASS_SHIFT
+    rows = np.flatnonzero(
+        (kind != wire.WireClass.CONTROL) & ~((kind == wire.WireClass.PR_TH) & (events.code & 1023 >= 64))
+    )
+    rows = rows[np.argsort(events.slot[rows], kind="stable")]
+    pauses = np.diff(events.time_cycles[rows])
+    if not len(pauses):
+        return
+    longest = int(np.argmax(pauses))
+    if int(pauses[longest]) > cycles_per_s:
+        first = int(rows[longest + 1])
+        after = len(rows) - longest - 1
+        problems.add(
+            "ring-tail",
+            f"{after} events after a pause of {pauses[longest] / cycles_per_s:.3g} s were probably "
+            "written while the ring was saved",
+            region.byte(int(events.slot[first])),
+            after,
+            int(events.time_cycles[first]),
+        )

@@ -20,7 +20,7 @@ LATEST: Final = 1 << 62  # beyond this a TIME event is damage: no counter has ru
 MAX_CPUS: Final = 64
 _UNSET: Final = -1
 _TAIL: Final = 8192  # the latest time of a CPU is nearly always among the last events of a chunk
-_MAX_STRETCHES: Final = 64  # turns of one CPU within a chunk; more only in rubbish, then one by one
+_MAX_STRETCHES: Final = 8  # turns of one CPU within a chunk; more only in rubbish, then one by one
 
 
 def _common_turn(references: list[int], low: int, high: int) -> int | None:

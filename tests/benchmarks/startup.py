@@ -1,0 +1,48 @@
+"""Time from process start to an empty window and to the first frame of a trace, against importing Qt's widgets alone.
+
+Args: millions of slots (default 10).
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from satview.formats.kev.reader import open_kev
+from tests.benchmarks.load import median_ns
+from tests.benchmarks.made_traces import make_file
+
+_IMPORT = "import PySide6.QtWidgets"
+
+
+def run(args: list[str]) -> None:
+    """Print the figures."""
+    millions = float(args[0]) if args else 10
+    path = make_file(Path(tempfile.gettempdir()) / f"satview-mixed-200-4-{millions:g}m.kev", int(millions * 1e6))
+    load_s = median_ns(lambda: open_kev(path), 3) / 1e9
+    qt_s = _process(["-c", _IMPORT])
+    window_s = _process(["-m", "satview", "--screenshot", str(Path(tempfile.gettempdir()) / "satview-empty.png")])
+    picture = str(Path(tempfile.gettempdir()) / "satview-frame.png")
+    frame_s = _process(["-m", "satview", str(path), "--screenshot", picture])
+    print(f"importing QtWidgets {qt_s:.3f} s; empty window painted and saved {window_s:.3f} s, ratio {window_s / qt_s:.2f}")
+    print(
+        f"{millions:g} M slots: process start to complete picture {frame_s:.2f} s; load {load_s:.2f} s; "
+        f"ratio to load and empty window {frame_s / (load_s + window_s):.2f}"
+    )
+
+
+def _process(command: list[str]) -> float:
+    # Byte code is kept, as for any user: some environments switch that off.
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    environment["QT_QPA_PLATFORM"] = "offscreen"
+    times = []
+    for _ in range(4):
+        start = time.perf_counter()
+        subprocess.run([sys.executable, *command], env=environment, check=False, capture_output=True)
+        times.append(time.perf_counter() - start)
+    return statistics.median(times[1:])
