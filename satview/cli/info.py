@@ -10,7 +10,7 @@ from typing import Any
 from satview.base.errors import TraceFormatError
 from satview.base.time import format_duration
 from satview.formats.registry import open_trace
-from satview.store.problems import KINDS
+from satview.store.problems import KINDS, Problem
 from satview.store.trace import Trace
 
 FINE, COST_DATA, BAD_USE = 0, 1, 2
@@ -147,11 +147,12 @@ def _print_problems(trace: Trace, console: Any, escape: Any) -> None:
         cost = "" if kind.costs_data else " (no data lost)"
         console.print(f"  {escape(kind.title)}: {count:,}{cost}")
         for problem in [p for p in trace.problems if p.kind.slug == slug][:3]:
-            place = (
-                f"byte 0x{problem.offset:x}: "
-                if problem.offset is not None
-                else f"line {problem.line}: "
-                if problem.line
-                else ""
-            )
-            console.print(f"    {place}{escape(problem.detail)}")
+            console.print(f"    {escape(_place(problem))}{escape(problem.detail)}")
+
+
+def _place(problem: Problem) -> str:
+    """Return where a problem is, with a colon; empty if it has no place."""
+    line = f"line {problem.line}" if problem.line else ""
+    byte = f"byte 0x{problem.offset:x}" if problem.offset is not None else ""
+    place = ", ".join(filter(None, (problem.file, line or byte)))
+    return f"{place}: " if place else ""

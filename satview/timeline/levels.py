@@ -83,7 +83,7 @@ def build_levels(spans: LaneSpans, window: TimeWindow, event_cells: NDArray[np.i
         top.append(cover)
         top_seen.append(seen)
     if level_count > deep:
-        cover, seen = np.concatenate(top), np.concatenate(top_seen)
+        cover, seen = np.concatenate(top, axis=1), np.concatenate(top_seen)
         for level in range(deep, level_count):
             levels[level].append(_dominant(cover, values, seen))
             cover, seen = _halved(cover), _halved_flags(seen)
@@ -93,10 +93,10 @@ def build_levels(spans: LaneSpans, window: TimeWindow, event_cells: NDArray[np.i
 def _coverage(
     spans: LaneSpans, start: int, shift: int, count: int, local: NDArray[np.int64], kinds: int
 ) -> NDArray[np.float64]:
-    """Return the cycles that every value covers in every cell of a block, shape (count, kinds)."""
+    """Return the cycles that every value covers in every cell of a block, shape (kinds, count)."""
     window = TimeWindow(start, start + (count << shift))
     part = spans.visible(window)
-    empty = np.zeros((count, kinds))
+    empty = np.zeros((kinds, count))
     begin = spans.start_cycles[part]
     if not len(begin):
         return empty
@@ -111,30 +111,34 @@ def _coverage(
     first, last = begin >> shift, (end - 1) >> shift
     spread = last > first
     head = np.where(spread, ((first + 1) << shift) - begin, end - begin)
-    keys = np.concatenate((first * kinds + kind, (last * kinds + kind)[spread]))
+    keys = np.concatenate((kind * count + first, (kind * count + last)[spread]))
     pieces = np.concatenate((head, (end - (last << shift))[spread]))
     cover = np.bincount(keys, pieces, count * kinds).astype(np.float64, copy=False)
     middle = np.maximum(last - first - 1, 0)
     if middle.any():
         offset = np.cumsum(middle) - middle
         whole = np.arange(int(middle.sum())) + np.repeat(first + 1 - offset, middle)
-        cover[whole * kinds + np.repeat(kind, middle)] = float(1 << shift)
-    return cover.reshape(count, kinds)
+        cover[np.repeat(kind * count, middle) + whole] = float(1 << shift)
+    return cover.reshape(kinds, count)
 
 
 def _dominant(cover: NDArray[np.float64], values: NDArray[np.uint8], seen: NDArray[np.bool_]) -> NDArray[np.uint8]:
     # Lanes cover the whole trace, so no cell is left without any value.
-    cells = values[np.argmax(cover, axis=1)]
-    for column in np.flatnonzero(IS_BUSY[values]).tolist():
-        cells[cover[:, column] > 0] |= SEEN_RUNNING
+    # Whole rows at a time, which is twice as fast as argmax across the few kinds of every cell.
+    most = np.maximum.reduce(cover, axis=0)
+    cells = np.full(cover.shape[1], values[-1], np.uint8)
+    for kind in range(len(values) - 2, -1, -1):  # the smallest value wins a tie
+        np.copyto(cells, values[kind], where=cover[kind] == most)
+    for kind in np.flatnonzero(IS_BUSY[values]).tolist():
+        cells[cover[kind] > 0] |= SEEN_RUNNING
     cells[seen] |= SEEN_EVENT
     return cells
 
 
 def _halved(cover: NDArray[np.float64]) -> NDArray[np.float64]:
-    if len(cover) % 2:
-        cover = np.concatenate((cover, np.zeros((1, cover.shape[1]))))
-    return cover[0::2] + cover[1::2]
+    if cover.shape[1] % 2:
+        cover = np.concatenate((cover, np.zeros((len(cover), 1))), axis=1)
+    return np.asarray(cover[:, 0::2] + cover[:, 1::2])
 
 
 def _halved_flags(seen: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -8,9 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.events import wire
-from satview.events.states import ABSENT, DEAD, IDLE, NOT_A_STATE, READY, RUNNING, UNKNOWN, WAITING
+from satview.events.states import ABSENT, DEAD, IDLE, NOT_A_STATE, READY, RUNNING, UNKNOWN, VALUE_COUNT, WAITING
 from satview.store.trace import Trace
 from satview.timeline.spans import NO_EVENT, LaneSpans, constant_lane, touching
+
+_KIND = np.full(VALUE_COUNT, WAITING, np.uint8)  # what the state of one thread is to its process
+_KIND[[ABSENT, UNKNOWN, READY, RUNNING]] = (ABSENT, UNKNOWN, READY, RUNNING)
 
 
 def value_of_code(trace: Trace) -> NDArray[np.uint8]:
@@ -74,20 +77,18 @@ def process_spans(lanes: Sequence[LaneSpans], end_cycles: int) -> LaneSpans:
         end_cycles: End of the trace.
     """
     time = np.concatenate([lane.start_cycles for lane in lanes])
-    rank = np.concatenate([_rank(lane.value) for lane in lanes])
-    before = np.concatenate([np.concatenate((np.zeros((1, 4), np.int64), _rank(lane.value)[:-1])) for lane in lanes])
+    values = np.concatenate([lane.value for lane in lanes])
+    before = np.concatenate([np.concatenate(([ABSENT], lane.value[:-1])) for lane in lanes])
     event = np.concatenate([lane.event for lane in lanes])
     order = np.argsort(time, kind="stable")
-    counts = np.cumsum((rank - before)[order], axis=0)
-    choice = np.array([RUNNING, READY, WAITING, UNKNOWN], np.uint8)
-    value = np.where(counts.any(axis=1), choice[np.argmax(counts > 0, axis=1)], np.uint8(ABSENT)).astype(np.uint8)
+    value = np.full(len(time), ABSENT, np.uint8)
+    for lower, upper in ((UNKNOWN, WAITING), (READY, RUNNING)):
+        # Two counters of threads in one number: the upper 32 bits are those that count for more.
+        weight = np.where(lower == _KIND, 1, np.where(upper == _KIND, 1 << 32, 0))
+        counts = np.cumsum((weight[values] - weight[before])[order])
+        np.copyto(value, np.uint8(lower), where=counts & 0xFFFFFFFF > 0)
+        np.copyto(value, np.uint8(upper), where=counts >> 32 > 0)
     time, event = time[order], event[order]
     merged = touching(time, value, event, None, end_cycles)
     keep = np.concatenate(([True], merged.value[1:] != merged.value[:-1]))
     return LaneSpans(merged.start_cycles[keep], merged.value[keep], merged.event[keep], None, merged.end_cycles)
-
-
-def _rank(value: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """Return four columns of 0 and 1: runs, ready, lives otherwise, unknown."""
-    runs, ready, unknown = value == RUNNING, value == READY, value == UNKNOWN
-    return np.stack((runs, ready, ~runs & ~ready & ~unknown & (value != ABSENT), unknown), axis=1).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Slots printed per second by the traceprinter, and its ratio to decoding alone. Args: millions of slots (default 1)."""
+"""Slots printed per second by the traceprinter, and its ratio to decoding alone. Args: millions (default 1)."""
 
 from __future__ import annotations
 
