@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 NS_PER_S = 1_000_000_000
 Cycles = NDArray[np.int64]
+_MOST_S = np.iinfo(np.int64).max // NS_PER_S - 1  # whole seconds that still fit into int64 nanoseconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +52,12 @@ class Clock:
     def ns_array(self, cycles: Cycles) -> Cycles:
         """Return `ns()` of every element; exact. Shape (n,), int64.
 
+        Times beyond 292 years, which only damage can give, are cut to that.
         The split into whole seconds and rest keeps every product below 2^63 for rates up to 9.2 GHz; above that
         the rest is computed in Python integers.
         """
         whole, rest = np.divmod(cycles - self.start_cycles, self.cycles_per_s)
+        whole = np.clip(whole, -_MOST_S, _MOST_S)
         if self.cycles_per_s <= np.iinfo(np.int64).max // NS_PER_S:
             return whole * NS_PER_S + rest * NS_PER_S // self.cycles_per_s
         exact = [int(r) * NS_PER_S // self.cycles_per_s for r in rest]

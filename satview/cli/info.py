@@ -107,7 +107,7 @@ def print_page(trace: Trace) -> None:
         ("Clock", f"{told['cycles_per_s']:,} cycles per second"),
         ("Time", _time_range(trace)),
         ("Slots, events", f"{told['slots']:,} slots, {told['events']:,} events"),
-        ("Processes, threads", f"{told['processes']:,} processes, {told['threads']:,} threads"),
+        ("Processes, threads", f"{told['processes']:,}, {told['threads']:,}"),
         ("Buffers", f"{told['buffers']['count']:,}, {told['buffers']['lost']:,} lost"),
     ]
     for name, value in lines:

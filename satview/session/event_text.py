@@ -8,6 +8,7 @@ from typing import Final
 from satview.base.time import NS_PER_S, format_duration, format_time
 from satview.events.spec import Argument
 from satview.events.states import STATE_BY_VALUE
+from satview.session.event_forms import arguments_as, form_of
 from satview.store.trace import Trace
 from satview.timeline.lane_tree import LaneInfo, LaneKind, Timeline
 from satview.timeline.spans import Span
@@ -115,15 +116,18 @@ def arguments_text(arguments: tuple[Argument, ...], limit: int = 300) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "\N{HORIZONTAL ELLIPSIS}"
 
 
-def event_details(trace: Trace, event: int, other: int | None) -> Details:
+def event_details(trace: Trace, event: int, other: int | None, is_wide: bool | None = None) -> Details:
     """Return all that is known of an event.
 
     Args:
         trace: The trace.
         event: Row of the event table.
         other: The event that ends or begins what this one begins or ends, None if there is none or not yet known.
+        is_wide: Show the arguments as the wide or fast mode logs them; None = as they were logged.
     """
     spec = trace.spec(event)
+    if is_wide is not None:
+        is_wide = None if form_of(trace, event, is_wide=is_wide).form not in ("fast", "wide") else is_wide
     thread = int(trace.events.thread[event])
     calls = ", ".join(f"{call}()" for call in spec.calls)
     what = [Line("Class", spec.class_name)]
@@ -136,12 +140,12 @@ def event_details(trace: Trace, event: int, other: int | None) -> Details:
     what += [Line("Number", f"{event + 1:,} of {len(trace.events):,}"), *_partner_lines(trace, event, other)]
     return Details(
         title=spec.name,
-        subtitle=trace.thread_name(thread) if thread else f"CPU {int(trace.events.cpu[event])}",
+        subtitle=trace.thread_name(thread) if thread else trace.cpu_title(int(trace.events.cpu[event])),
         kind=spec.class_name,
         sections=(
             Section("Event", tuple(what)),
             Section("Where", _place_lines(trace, event)),
-            *_argument_sections(trace, event),
+            *_argument_sections(trace, event, is_wide),
         ),
     )
 
@@ -210,7 +214,8 @@ def _place_lines(trace: Trace, event: int) -> tuple[Line, ...]:
     wall = trace.clock.wall_time(cycles)
     if wall is not None:
         lines.append(Line("Date", f"{wall:%Y-%m-%d %H:%M:%S} UTC", "approximate"))
-    lines.append(Line("CPU", str(int(trace.events.cpu[event]))))
+    kind, _, number = trace.cpu_title(int(trace.events.cpu[event])).rpartition(" ")
+    lines.append(Line(kind, number))
     process = int(trace.threads.process[thread])
     if thread:
         pid = int(trace.processes.pid[process])
@@ -235,7 +240,7 @@ def _partner_lines(trace: Trace, event: int, other: int | None) -> list[Line]:
     ]
 
 
-def _argument_sections(trace: Trace, event: int) -> tuple[Section, ...]:
+def _argument_sections(trace: Trace, event: int, is_wide: bool | None = None) -> tuple[Section, ...]:
     payload = trace.payloads.decode(event)
     form = {
         "fast": "Arguments, fast mode",
@@ -244,9 +249,13 @@ def _argument_sections(trace: Trace, event: int) -> tuple[Section, ...]:
         "failed": "Arguments, the call failed",
     }
     sections = []
-    if payload.arguments:
-        lines = tuple(Line(argument.name, argument.text, argument.note, is_code=True) for argument in payload.arguments)
-        sections.append(Section(form.get(payload.form, "Arguments"), lines))
+    arguments = payload.arguments if is_wide is None else arguments_as(trace, event, is_wide=is_wide)
+    if arguments:
+        lines = tuple(Line(argument.name, argument.text, argument.note, is_code=True) for argument in arguments)
+        title = form.get(payload.form, "Arguments")
+        if is_wide is not None:
+            title = f"Arguments, as {'wide' if is_wide else 'fast'} mode logs them (in the trace: {payload.form})"
+        sections.append(Section(title, lines))
     if payload.words:
         rows = [payload.words[i : i + 2] for i in range(0, len(payload.words), 2)]
         words = tuple(

@@ -23,8 +23,9 @@ def run(args: list[str]) -> None:
         main(["traceprinter", "-f", str(path), "-o", str(out)])
         print_ns = time.perf_counter_ns() - start
         print(
-            f"{millions:g} M slots: {slots / print_ns * 1e9:,.0f} slots/s, {out.stat().st_size / 1e6:.0f} MB of text in "
-            f"{print_ns / 1e9:.2f} s; decoding alone {decode_ns / 1e9:.2f} s, ratio {print_ns / decode_ns:.1f}",
+            f"{millions:g} M slots: {slots / print_ns * 1e9:,.0f} slots/s, "
+            f"{out.stat().st_size / 1e6:.0f} MB of text in {print_ns / 1e9:.2f} s; "
+            f"decoding {decode_ns / 1e9:.2f} s, ratio {print_ns / decode_ns:.1f}",
             flush=True,
         )
         out.unlink()

@@ -61,7 +61,7 @@ def hover_text(opened: OpenTrace, lane: int, span: Span | None, event: int | Non
         if state is not None:
             lines.append(f"<i>{escape(state.meaning)}</i>")
     if info.kind in (LaneKind.CPU, LaneKind.INTERRUPTS):
-        lines.append(f"CPU {info.cpu}")
+        lines.append(escape(trace.cpu_title(info.cpu)))
         if span is not None and span.thread > 0:
             lines.append(_thread_line(opened, span.thread))
     elif info.kind is LaneKind.THREAD:

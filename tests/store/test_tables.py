@@ -1,0 +1,69 @@
+"""What the tables promise is enforced where data enters."""
+
+import numpy as np
+import pytest
+
+from satview.store.problems import KINDS, Problems
+from satview.store.tables import EventTable, StateIndex
+
+
+def table(times):
+    n = len(times)
+    return EventTable(
+        np.array(times, np.int64),
+        np.zeros(n, np.uint16),
+        np.zeros(n, np.uint8),
+        np.zeros(n, np.uint16),
+        np.arange(n, dtype=np.uint32),
+        np.ones(n, np.uint16),
+    )
+
+
+def test_columns_are_read_only():
+    events = table([1, 2, 2])
+    with pytest.raises(ValueError, match="read-only"):
+        events.time_cycles[0] = 5
+
+
+def test_time_may_not_decrease():
+    with pytest.raises(ValueError, match="time decreases"):
+        table([1, 3, 2])
+
+
+def test_columns_have_one_length():
+    columns = [getattr(table([1, 2]), name) for name in ("time_cycles", "code", "cpu", "thread", "slot", "slot_count")]
+    with pytest.raises(ValueError, match="column cpu"):
+        EventTable(*columns[:2], columns[2][:1], *columns[3:])
+
+
+def test_a_table_of_no_trace_cannot_be_walked():
+    with pytest.raises(TypeError, match="no trace"):
+        table([1])()
+
+
+def test_states_of_a_thread():
+    index = StateIndex(np.array([4, 7, 2], np.uint32), np.array([0, 0, 2, 3]))
+    assert [index.of(t).tolist() for t in range(3)] == [[], [4, 7], [2]]
+
+
+def test_many_problems_of_a_kind_make_a_short_list():
+    problems = Problems(limit=3)
+    for i in range(10):
+        problems.add("orphan-slots", "lost", i, count=2)
+    problems.add("partial-slot", "cut")
+    assert problems.counts() == {"orphan-slots": 20, "partial-slot": 1}
+    assert [p.offset for p in problems] == [0, 1, 2, None]
+    assert problems.suppressed == {"orphan-slots": 7}
+    assert problems.cost_data
+
+
+def test_doubts_cost_no_data():
+    problems = Problems()
+    problems.add("clock-unknown", "no TIME")
+    assert not problems.cost_data
+
+
+def test_every_kind_says_what_it_means():
+    for kind in KINDS.values():
+        assert kind.title and kind.meaning.endswith("."), kind.slug
+        assert kind.slug == kind.slug.lower().replace(" ", "-")
