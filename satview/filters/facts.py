@@ -18,6 +18,7 @@ UNKNOWN: Final = -1
 _Rows = NDArray[np.integer]
 _PRIORITY_WORD: Final = 2  # of a wide thread state event: pid, tid, priority, policy
 _BLOCK: Final = 1 << 16
+_NO_EVENT: Final = 2**32 - 1
 
 
 class Facts(Protocol):
@@ -65,6 +66,10 @@ class TraceFacts:
 
     @cached_property
     def _pairs(self) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+        if self._trace.pairs is not None:  # the format tells them itself
+            rows = np.flatnonzero(self._trace.pairs != _NO_EVENT).astype(np.uint32)
+            others = self._trace.pairs[rows]
+            return rows, self._duration(np.minimum(rows, others), np.maximum(rows, others))
         calls = self._kernel_call_pairs()
         interrupts = self._interrupt_pairs()
         enters, leaves = (np.concatenate(side) for side in zip(calls, interrupts, strict=True))

@@ -65,5 +65,6 @@ def test_doubts_cost_no_data():
 
 def test_every_kind_says_what_it_means():
     for kind in KINDS.values():
-        assert kind.title and kind.meaning.endswith("."), kind.slug
+        assert kind.title, kind.slug
+        assert kind.meaning.endswith("."), kind.slug
         assert kind.slug == kind.slug.lower().replace(" ", "-")
