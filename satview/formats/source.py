@@ -18,6 +18,7 @@ from satview.formats.kev.header import BEGIN, END, MAX_HEADER_BYTES, key_byte_or
 from satview.formats.kev.stream import EventStream, blocks_of_array, blocks_of_file
 from satview.formats.kev.syspage import fits, parse_syspage
 from satview.formats.listing.reader import read_listing
+from satview.formats.unixware import reader as unixware
 from satview.store.problems import Problems
 from satview.store.trace import Header, SystemInfo
 
@@ -96,6 +97,9 @@ def source_of(file: BinaryIO, path: Path) -> Source:
         return _kev(file, path, first)
     if traceprinter.score(first, path) > 0:
         return _listing(file, path, first)
+    if unixware.score(first, path) > 0:
+        raise TraceFormatError(path, 0, "a trace of the threads library is not printed in the vendor's layout",
+                               "print it with `satview records`")
     raise TraceFormatError(path, 0, "this is no trace that satview knows",
                            "give a .kev file written by tracelogger, or a listing printed by traceprinter")
 
