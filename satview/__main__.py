@@ -74,6 +74,9 @@ def _viewer_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"satview {__version__}")
     parser.add_argument("--theme", choices=("system", "light", "dark"), help="colours of the windows")
     parser.add_argument(
+        "--follow", action="store_true", help="keep in step with .kev files that grow; they need not be there yet"
+    )
+    parser.add_argument(
         "--debug",
         default="",
         metavar="NAMES",
@@ -99,6 +102,8 @@ def _run_viewer(arguments: list[str]) -> int:
         debug.enable(options.debug)
     except ValueError as error:
         raise UsageError(str(error)) from error
+    if options.follow and (options.screenshot is not None or not options.files):
+        raise UsageError("--follow needs a FILE and a window")
     if options.screenshot is not None:
         return _screenshot(options)
     for name in ("range", "select"):
@@ -110,7 +115,7 @@ def _run_viewer(arguments: list[str]) -> int:
         raise UsageError(
             "there is no display; `satview FILE --screenshot OUT.png` and the commands in --help need none"
         )
-    return application.run(options.files, options.theme or "")
+    return application.run(options.files, options.theme or "", options.follow)
 
 
 def _screenshot(options: argparse.Namespace) -> int:

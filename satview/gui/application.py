@@ -59,12 +59,18 @@ class Application(QObject):
         self.window_shown.emit(window)
         return window
 
-    def open_files(self, paths: list[Path], window: MainWindow | None = None) -> None:
-        """Open files: the first one in a window that has no trace, the others in windows of their own."""
+    def open_files(self, paths: list[Path], window: MainWindow | None = None, is_followed: bool = False) -> None:
+        """Open files: the first one in a window that has no trace, the others in windows of their own.
+
+        Args:
+            paths: The files.
+            window: For the first one; None = another one.
+            is_followed: Keep in step with them while they grow.
+        """
         for path in paths:
             if window is None or window.session.stage in (Stage.READY, Stage.LOADING):
                 window = self.new_window()
-            window.session.open(path)
+            window.session.open(path, is_followed)
 
     @Slot()
     def close_all(self) -> None:
@@ -104,8 +110,13 @@ class Application(QObject):
         self.windows = [window for window in self.windows if _is_alive(window)]
 
 
-def run(paths: list[Path], theme: str = "") -> int:
+def run(paths: list[Path], theme: str = "", is_followed: bool = False) -> int:
     """Show windows until the user closes them.
+
+    Args:
+        paths: Files to open.
+        theme: `light`, `dark` or `system`; empty = as it is set.
+        is_followed: Keep in step with the files while they grow.
 
     Returns:
         0; 1 if one of the files lost data, 2 if one could not be opened.
@@ -123,7 +134,7 @@ def run(paths: list[Path], theme: str = "") -> int:
     app.setWindowIcon(app_icon())
     outcome.watch(window)
     application.window_shown.connect(outcome.watch)
-    application.open_files(paths, window)
+    application.open_files(paths, window, is_followed)
     app.exec()
     return outcome.code
 

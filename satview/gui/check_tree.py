@@ -1,8 +1,8 @@
-"""A tree of check boxes with counts, a search box and the usual buttons; groups are tri-state."""
+"""A tree of check boxes with counts and notes, a search box and the usual buttons; groups are tri-state."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -20,6 +20,14 @@ from PySide6.QtWidgets import (
 
 _KEY: Final = int(Qt.ItemDataRole.UserRole)
 _CHECK: Final = int(Qt.ItemDataRole.CheckStateRole)
+_RIGHT: Final = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+_NOTE: Final = 2
+_TIPS: Final = {
+    "All": "Check everything that the search box finds",
+    "None": "Uncheck everything that the search box finds",
+    "Invert": "Turn every check that the search box finds",
+    "Only": "Check only the selected rows, or only what the search box finds",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +38,13 @@ class Leaf:
         key: Number that the owner knows it by.
         title: Its name.
         count: Events of it.
+        note: Text of the last column.
     """
 
     key: int
     title: str
     count: int
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,24 +80,41 @@ class CheckTree(QWidget):
 
     Signals:
         toggled: Keys, and whether they are to show.
+        inverted: Keys that are to change from shown to hidden and back.
+        only_wanted: Keys that alone are to show.
+        note_clicked: Keys whose note was clicked.
     """
 
     toggled = Signal(list, bool)
+    inverted = Signal(list)
+    only_wanted = Signal(list)
+    note_clicked = Signal(list)
 
-    def __init__(self, groups: Iterable[Group], placeholder: str, parent: QWidget | None = None) -> None:
+    def __init__(
+        self,
+        groups: Iterable[Group],
+        placeholder: str,
+        parent: QWidget | None = None,
+        heads: tuple[str, str, str] = ("Name", "Events", ""),
+    ) -> None:
         super().__init__(parent)
         self.search = QLineEdit(self)
         self.search.setPlaceholderText(placeholder)
         self.search.setClearButtonEnabled(True)
         self.search.textChanged.connect(self._on_search)
         self.tree = QTreeWidget(self)
-        self.tree.setColumnCount(2)
-        self.tree.setHeaderHidden(True)
+        self.tree.setColumnCount(3 if heads[2] else 2)
+        self.tree.setHeaderLabels(list(heads[: self.tree.columnCount()]))
+        self.tree.headerItem().setTextAlignment(1, _RIGHT)
+        self.tree.headerItem().setTextAlignment(2, _RIGHT)
+        self.tree.setSelectionMode(QTreeWidget.SelectionMode.ExtendedSelection)
         self.tree.setUniformRowHeights(True)
         self.tree.setIndentation(16)
         self.tree.header().setStretchLastSection(False)
         self.tree.header().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
-        self.tree.header().setSectionResizeMode(1, QHeaderView.ResizeMode.ResizeToContents)
+        for column in range(1, self.tree.columnCount()):
+            self.tree.header().setSectionResizeMode(column, QHeaderView.ResizeMode.ResizeToContents)
+        self.tree.itemClicked.connect(self._on_clicked)
         self._leaves: dict[int, QTreeWidgetItem] = {}
         for group in groups:
             self._add_group(group)
@@ -96,7 +123,8 @@ class CheckTree(QWidget):
         layout.setContentsMargins(8, 8, 8, 0)
         layout.setSpacing(6)
         layout.addWidget(self.search)
-        layout.addLayout(self._buttons())
+        self.buttons = self._buttons()
+        layout.addLayout(self.buttons)
         layout.addWidget(self.tree)
 
     def refresh(self, shown: Iterable[int]) -> None:
@@ -110,6 +138,27 @@ class CheckTree(QWidget):
         self.tree.blockSignals(False)
         self.tree.viewport().update()
 
+    def set_notes(self, notes: Mapping[int, str], of_groups: Sequence[str] = ()) -> None:
+        """Show texts in the last column: by key, and of the groups in their order."""
+        self.tree.blockSignals(True)
+        for key, text in notes.items():
+            if self._leaves[key].text(2) != text:
+                self._leaves[key].setText(2, text)
+        for i, text in enumerate(of_groups):
+            top = self.tree.topLevelItem(i)
+            if top is not None and top.text(2) != text:
+                top.setText(2, text)
+                top.setTextAlignment(2, _RIGHT)
+        self.tree.blockSignals(False)
+        self.tree.viewport().update()
+
+    def selected_keys(self) -> list[int]:
+        """Return the keys of the selected rows; a group stands for its leaves."""
+        found: dict[int, None] = {}
+        for item in self.tree.selectedItems():
+            found |= dict.fromkeys(leaf.data(0, _KEY) for leaf in self._leaves_of(item) if not leaf.isHidden())
+        return list(found)
+
     def visible_keys(self) -> list[int]:
         """Return the keys that the search box lets through."""
         return [key for key, item in self._leaves.items() if not item.isHidden()]
@@ -117,10 +166,16 @@ class CheckTree(QWidget):
     def _buttons(self) -> QHBoxLayout:
         row = QHBoxLayout()
         row.setSpacing(2)
-        for title, slot in (("All", self._on_all), ("None", self._on_none), ("Invert", self._on_invert)):
+        for title, slot in (
+            ("All", self._on_all),
+            ("None", self._on_none),
+            ("Invert", self._on_invert),
+            ("Only", self._on_only),
+        ):
             button = QPushButton(title, self)
             button.setProperty("flat", "true")
             button.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+            button.setToolTip(_TIPS[title])
             button.clicked.connect(slot)
             row.addWidget(button)
         row.addStretch()
@@ -132,7 +187,8 @@ class CheckTree(QWidget):
         top.setToolTip(0, group.tip)
         top.setTextAlignment(1, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         for leaf in group.leaves:
-            item = QTreeWidgetItem(top, [leaf.title, f"{leaf.count:,}"])
+            item = QTreeWidgetItem(top, [leaf.title, f"{leaf.count:,}", leaf.note])
+            item.setTextAlignment(2, _RIGHT)
             item.setFlags(item.flags() | Qt.ItemFlag.ItemIsUserCheckable)
             item.setData(0, _KEY, leaf.key)
             item.setCheckState(0, Qt.CheckState.Checked)
@@ -146,9 +202,16 @@ class CheckTree(QWidget):
         if column != 0 or is_passing_on or item.checkState(0) == Qt.CheckState.PartiallyChecked:
             return
         show = item.checkState(0) == Qt.CheckState.Checked
+        self.toggled.emit([leaf.data(0, _KEY) for leaf in self._leaves_of(item)], show)
+
+    def _leaves_of(self, item: QTreeWidgetItem) -> list[QTreeWidgetItem]:
         children = [item.child(i) for i in range(item.childCount())]
-        leaves = [child for child in children if child is not None] or [item]
-        self.toggled.emit([leaf.data(0, _KEY) for leaf in leaves], show)
+        return [child for child in children if child is not None] or [item]
+
+    @Slot(QTreeWidgetItem, int)
+    def _on_clicked(self, item: QTreeWidgetItem, column: int) -> None:
+        if column == _NOTE and self.tree.columnCount() > _NOTE:
+            self.note_clicked.emit([leaf.data(0, _KEY) for leaf in self._leaves_of(item) if not leaf.isHidden()])
 
     @Slot(str)
     def _on_search(self, text: str) -> None:
@@ -176,6 +239,8 @@ class CheckTree(QWidget):
 
     @Slot()
     def _on_invert(self) -> None:
-        states = {key: self._leaves[key].checkState(0) == Qt.CheckState.Checked for key in self.visible_keys()}
-        self.toggled.emit([key for key, shown in states.items() if not shown], True)
-        self.toggled.emit([key for key, shown in states.items() if shown], False)
+        self.inverted.emit(self.visible_keys())
+
+    @Slot()
+    def _on_only(self) -> None:
+        self.only_wanted.emit(self.selected_keys() or self.visible_keys())

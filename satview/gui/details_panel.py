@@ -5,8 +5,8 @@ from __future__ import annotations
 from html import escape
 from typing import Final
 
-from PySide6.QtCore import Qt, QUrl, Signal, Slot
-from PySide6.QtGui import QFontDatabase
+from PySide6.QtCore import QPoint, Qt, QUrl, Signal, Slot
+from PySide6.QtGui import QFontDatabase, QTextTable
 from PySide6.QtWidgets import QTextBrowser, QVBoxLayout, QWidget
 
 from satview.gui.colours import class_colour
@@ -25,9 +25,11 @@ class DetailsPanel(QWidget):
 
     Signals:
         event_wanted: A link to an event was clicked: its row.
+        menu_wanted: Right click: global place, name at the beginning of the line.
     """
 
     event_wanted = Signal(int)
+    menu_wanted = Signal(QPoint, str)
 
     def __init__(self, opened: OpenTrace, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -46,6 +48,10 @@ class DetailsPanel(QWidget):
         self._job = LatestJob(self)
         self._job.done.connect(self._on_partner)
         opened.selection.changed.connect(self._on_selection)
+        self._forms = opened.filters.is_wide
+        opened.filters.rows_changed.connect(self._on_filter)
+        self.browser.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self.browser.customContextMenuRequested.connect(self._on_menu)
         self.refresh()
 
     def set_theme(self, theme: Theme) -> None:
@@ -58,7 +64,9 @@ class DetailsPanel(QWidget):
         selection = self._opened.selection
         found = []
         if selection.event is not None:
-            found.append(event_details(self._opened.trace, selection.event, self._partner))
+            code = int(self._opened.trace.events.code[selection.event])
+            is_wide = self._opened.filters.is_wide.get(code)
+            found.append(event_details(self._opened.trace, selection.event, self._partner, is_wide))
         if selection.span is not None and selection.lane is not None and selection.span.value:
             found.append(span_details(self._opened.timeline, selection.lane, selection.span))
         return tuple(found)
@@ -92,6 +100,25 @@ class DetailsPanel(QWidget):
         if isinstance(other, int):
             self._partner = other
             self.refresh()
+
+    @Slot()
+    def _on_filter(self) -> None:
+        if self._forms is not self._opened.filters.is_wide:
+            self._forms = self._opened.filters.is_wide
+            self.refresh()
+
+    def argument_at(self, place: QPoint) -> str:
+        """Return the name that begins the line at a place of the browser; empty if there is no line of a table."""
+        cursor = self.browser.cursorForPosition(place)
+        table: QTextTable | None = cursor.currentTable()
+        if not isinstance(table, QTextTable):
+            return ""
+        row = table.cellAt(cursor).row()
+        return table.cellAt(row, 0).firstCursorPosition().block().text().strip()
+
+    @Slot(QPoint)
+    def _on_menu(self, place: QPoint) -> None:
+        self.menu_wanted.emit(self.browser.viewport().mapToGlobal(place), self.argument_at(place))
 
     @Slot()
     def refresh(self) -> None:

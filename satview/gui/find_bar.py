@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QPushButton, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
 
+from satview.gui.filters.expression_line import ExpressionLine
+from satview.gui.theme import Theme
 from satview.session.open_trace import OpenTrace
 from satview.session.step import BACK, ON
 
@@ -17,18 +19,19 @@ class FindBar(QWidget):
 
     Signals:
         step_wanted: Go to the next (1) or previous (-1) hit.
+        list_wanted: The list of all hits is wanted.
         closed: The bar was left.
     """
 
     step_wanted = Signal(int)
+    list_wanted = Signal()
     closed = Signal()
 
-    def __init__(self, opened: OpenTrace, parent: QWidget | None = None) -> None:
+    def __init__(self, opened: OpenTrace, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._opened = opened
-        self.line = QLineEdit(self)
-        self.line.setPlaceholderText("Event, class, process or thread; /pattern/ for a regular expression")
-        self.line.setClearButtonEnabled(True)
+        self.line = ExpressionLine(opened.trace, theme, self, takes_names=True)
+        self.line.setPlaceholderText("Name, /pattern/, or a condition such as event == MSG_SENDV and duration > 2ms")
         self.count = QLabel(self)
         self.count.setProperty("role", "dim")
         self.count.setMinimumWidth(160)
@@ -41,7 +44,12 @@ class FindBar(QWidget):
         row.addWidget(QLabel("Find", self))
         row.addWidget(self.line, 1)
         row.addWidget(self.count)
-        for title, slot in (("Previous", self._on_previous), ("Next", self._on_next), ("Close", self.leave)):
+        for title, slot in (
+            ("Previous", self._on_previous),
+            ("Next", self._on_next),
+            ("List", self.list_wanted.emit),
+            ("Close", self.leave),
+        ):
             button = QPushButton(title, self)
             button.setFocusPolicy(Qt.FocusPolicy.NoFocus)
             button.clicked.connect(slot)
@@ -58,6 +66,17 @@ class FindBar(QWidget):
         self.line.setFocus()
         self.line.selectAll()
 
+    def set_theme(self, theme: Theme) -> None:
+        """Draw in other colours."""
+        self.line.set_theme(theme)
+
+    @Slot(str)
+    def look_for(self, text: str) -> None:
+        """Show the bar with a text and look for it."""
+        self.line.setText(text)
+        self.start()
+        self._find()
+
     @Slot()
     def leave(self) -> None:
         """Hide the bar; hits stay marked until the text is cleared."""
@@ -70,6 +89,8 @@ class FindBar(QWidget):
             if event.key() == Qt.Key.Key_Escape:
                 event.accept()  # before the window's own command for Escape takes it
                 return True
+        elif self.line.proposals.isVisible():
+            return False
         elif event.type() == QEvent.Type.KeyPress and isinstance(event, QKeyEvent):
             if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
                 if self._typing.isActive():

@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QByteArray, QPoint, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import QMainWindow, QMenu, QStackedWidget, QToolBar
+from PySide6.QtWidgets import QApplication, QMainWindow, QMenu, QStackedWidget, QToolBar
 
 from satview.gui.actions import CommandActions
+from satview.gui.capture.commands import CaptureCommands
+from satview.gui.capture.job import CaptureJob
+from satview.gui.live_field import LiveField
 from satview.gui.pages import FailedPage, LoadingPage, WelcomePage
 from satview.gui.theme import Theme
 from satview.gui.trace_commands import TraceCommands
@@ -23,16 +26,13 @@ from satview.session.settings import Settings
 
 if TYPE_CHECKING:
     from satview.gui.workspace import Workspace
+    from satview.session.open_trace import OpenTrace
 
 _CONTEXT = (
     "view.focus",
     "marks.range",
     "go.partner",
     None,
-    "filter.only_thread",
-    "filter.hide_thread",
-    "filter.only_event",
-    "filter.hide_event",
     "filter.show_all",
     None,
     "lanes.pin",
@@ -54,6 +54,7 @@ class MainWindow(QMainWindow):
     Attributes:
         session: Its document.
         registry: Its commands.
+        capture_job: The capture that it began, if any.
         workspace: The views of the open trace, or None.
 
     Signals:
@@ -83,9 +84,14 @@ class MainWindow(QMainWindow):
         self.theme = theme
         self.workspace: Workspace | None = None
         self.session = Session(settings, self, _import_views)
+        self.session.may_renew = self._may_renew
+        self.session.lanes_in_view = self._lanes_in_view
+        self.capture_job = CaptureJob(self)
         self.registry = CommandRegistry(COMMANDS)
         trace_commands = TraceCommands(self, settings)
         WindowCommands(self, settings).bind(self.registry)
+        self.captures = CaptureCommands(self)
+        self.captures.bind(self.registry)
         trace_commands.bind(self.registry)
         self.actions_by_id = CommandActions(self.registry, trace_commands.is_met, self)
         self.actions_by_id.fill_menus(self)
@@ -96,6 +102,10 @@ class MainWindow(QMainWindow):
         self.set_theme(theme)
         self._restore_geometry()
         self.session.stage_changed.connect(self._on_stage)
+        self.session.renewed.connect(self._on_renewed)
+        self.session.follow_changed.connect(self._on_follow)
+        self.capture_job.began.connect(self.actions_by_id.refresh)
+        self.capture_job.ended.connect(self.actions_by_id.refresh)
         self.actions_by_id.refresh()
 
     def set_theme(self, theme: Theme) -> None:
@@ -118,6 +128,8 @@ class MainWindow(QMainWindow):
         assert isinstance(first_menu, QMenu)
         first_menu.insertMenu(self.actions_by_id.by_id["file.reload"], self._recent_menu)
         self.statusBar().setSizeGripEnabled(False)
+        self.live = LiveField(self.session, self.statusBar())
+        self.live.stick_wanted.connect(self.captures.toggle_stick)
 
     def _set_up_pages(self) -> None:
         self._pages = QStackedWidget(self)
@@ -166,16 +178,63 @@ class MainWindow(QMainWindow):
         self.workspace = Workspace(opened, self.settings, self.theme, self)
         self._pages.addWidget(self.workspace)
         self._pages.setCurrentWidget(self.workspace)
+        self._connect_workspace(opened)
+        for dock in self.workspace.docks.values():
+            dock.visibilityChanged.connect(self.actions_by_id.refresh)
+        if self.session.follow is not None:
+            self.workspace.events.table.scrollToBottom()
+        if self._is_lasting(opened.trace.path):
+            self.recent.add(opened.trace.path)
+        self.workspace.area.view.setFocus()
+
+    def _connect_workspace(self, opened: OpenTrace) -> None:
+        assert self.workspace is not None
         self.actions_by_id.attach_lane_keys(self.workspace.area)
         refresh = self.actions_by_id.refresh
         for signal in (opened.selection.changed, opened.selection.range_changed, opened.search.changed):
             signal.connect(refresh)
         self.workspace.area.menu_wanted.connect(self._show_context_menu)
         self.workspace.events.menu_wanted.connect(self._show_context_menu)
-        for dock in self.workspace.docks.values():
-            dock.visibilityChanged.connect(refresh)
-        self.recent.add(opened.trace.path)
-        self.workspace.area.view.setFocus()
+        self.workspace.results.menu_wanted.connect(self._show_context_menu)
+        self.workspace.details.menu_wanted.connect(self._show_context_menu)
+        opened.capture_wanted.connect(self._capture_with)
+
+    @Slot(str)
+    def _capture_with(self, rules: str) -> None:
+        """Ask for a new capture with rules that are already written."""
+        from satview.gui.capture.dialog import NewCaptureDialog  # on first use
+
+        self.captures.new_capture()
+        dialog = self.findChild(NewCaptureDialog)
+        if dialog is not None:
+            dialog.rules.edit.setPlainText(rules)
+
+    def _is_lasting(self, path: Path) -> bool:
+        """Tell whether a file will still be there tomorrow; that of a live demo will not."""
+        return not path.parent.name.startswith("satview-")
+
+    def _lanes_in_view(self) -> list[int]:
+        return [row.index for row in self.workspace.area.view.visible_rows()] if self.workspace is not None else []
+
+    def _may_renew(self) -> bool:
+        """Tell whether the views may be replaced now: not under a drag, a menu or a dialog."""
+        is_busy = QApplication.mouseButtons() != Qt.MouseButton.NoButton
+        return not is_busy and QApplication.activePopupWidget() is None and QApplication.activeModalWidget() is None
+
+    @Slot(object)
+    def _on_renewed(self, _old: object) -> None:
+        opened = self.session.opened
+        if self.workspace is not None and opened is not None:
+            self.workspace.renew(opened)
+            self._connect_workspace(opened)
+            self.actions_by_id.refresh()
+
+    @Slot()
+    def _on_follow(self) -> None:
+        follow = self.session.follow
+        if follow is not None and follow.note and self.session.stage is Stage.LOADING:
+            self.loading.wait(follow.note)
+        self.actions_by_id.refresh()
 
     def _leave_workspace(self) -> None:
         if self.workspace is None:
@@ -191,10 +250,15 @@ class MainWindow(QMainWindow):
             self.session.open(self.session.path)
 
     @Slot(QPoint)
-    def _show_context_menu(self, place: QPoint) -> None:
+    @Slot(QPoint, str)
+    def _show_context_menu(self, place: QPoint, argument: str = "") -> None:
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.actions_by_id.refresh()
+        if self.workspace is not None:
+            from satview.gui.filters.context import add_filter_menus  # brings numpy
+
+            add_filter_menus(menu, self.workspace.opened, argument)
         for command_id in _CONTEXT:
             if command_id is None:
                 menu.addSeparator()
@@ -235,6 +299,7 @@ class MainWindow(QMainWindow):
         self._leave_workspace()
         self.settings.set("window/geometry", base64.b64encode(self.saveGeometry().data()).decode("ascii"))
         self.session.shut_down()
+        self.captures.close_down()
         # Bindings hold the window; without them nothing keeps it alive.
         self.registry.clear()
         super().closeEvent(event)

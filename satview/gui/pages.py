@@ -146,6 +146,12 @@ class LoadingPage(_Card):
         self.text.setText(_size_text(path))
         self.bar.setRange(0, 0)
 
+    def wait(self, why: str) -> None:
+        """Show what a followed file lacks before it can be shown."""
+        self.title.setText("Waiting for a capture")
+        self.text.setText(f"{why}.")
+        self.bar.setRange(0, 0)
+
     @Slot(float)
     def set_progress(self, share: float) -> None:
         """Show how much of it is read."""

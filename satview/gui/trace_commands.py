@@ -44,7 +44,7 @@ class TraceCommands:
         registry.bind("lanes.pin", partial(self._run, self._pin), self._is_pinned)
         registry.bind("lanes.hide_empty", partial(self._run, self._hide_empty), self._hides_empty)
         registry.bind("view.legend", self._toggle_legend, partial(self._settings.flag, "swimlane/show_legend"))
-        for name in ("events", "details", "filter", "problems"):
+        for name in ("events", "details", "filter", "problems", "results"):
             registry.bind(f"panels.{name}", partial(self._toggle_panel, name), partial(self._panel_shows, name))
         registry.bind("panels.bottom", self._toggle_bottom)
         registry.bind("panels.reset", self._arrange)
@@ -54,6 +54,8 @@ class TraceCommands:
         work = self._window.workspace
         if needs is Needs.NOTHING:
             return True
+        if needs is Needs.CAPTURE:
+            return self._window.capture_job.is_busy
         if work is None:
             return False
         selection = work.opened.selection
@@ -64,6 +66,7 @@ class TraceCommands:
             Needs.LANE: selection.lane is not None,
             Needs.RANGE: selection.time_range is not None,
             Needs.HITS: len(work.opened.search.hits) > 0,
+            Needs.LIVE: self._window.session.follow is not None,
         }[needs]
 
     @property

@@ -53,8 +53,9 @@ class WindowCommands:
             self._window.files_wanted.emit(files)
 
     def _reload(self) -> None:
-        if self._window.session.path is not None:
-            self._window.session.open(self._window.session.path)
+        session = self._window.session
+        if session.path is not None:
+            session.open(session.path, is_followed=session.follow is not None)
 
     def _info(self) -> None:
         from satview.gui.info_dialog import InfoDialog  # on first use

@@ -11,17 +11,20 @@ from PySide6.QtWidgets import QDockWidget, QMainWindow, QVBoxLayout, QWidget
 from satview.gui.details_panel import DetailsPanel
 from satview.gui.event_list.panel import EventListPanel
 from satview.gui.filter_panel import FilterPanel
+from satview.gui.filters.chips import ChipBar
+from satview.gui.filters.results_panel import ResultsPanel
 from satview.gui.find_bar import FindBar
 from satview.gui.problems_panel import ProblemsPanel
 from satview.gui.status_bar import StatusFields
 from satview.gui.swimlane.area import SwimlaneArea
 from satview.gui.swimlane.motion import Motion
 from satview.gui.theme import Theme
+from satview.gui.widget_state import WidgetState
 from satview.session.navigation import Navigation
 from satview.session.open_trace import OpenTrace
 from satview.session.settings import Settings
 
-_LAYOUT_VERSION: Final = 1
+_LAYOUT_VERSION: Final = 2
 _RIGHT_PX: Final = 340
 _BOTTOM_PX: Final = 240
 
@@ -30,52 +33,100 @@ class Workspace(QWidget):
     """The views of one open trace. They share the session's objects and never call each other.
 
     Attributes:
-        area, find_bar, events, details, filter, problems: The views.
+        area, chips, find_bar, events, details, filter, problems, results: The views.
         navigation, motion: The moves.
         docks: Name of the panel to its dock.
     """
 
     def __init__(self, opened: OpenTrace, settings: Settings, theme: Theme, window: QMainWindow) -> None:
         super().__init__(window)
-        self.opened = opened
         self._settings = settings
         self._window = window
-        self.navigation = Navigation(opened, self)
-        self.area = SwimlaneArea(opened, settings, theme, self)
-        self.find_bar = FindBar(opened, self)
-        self.motion = Motion(opened, self.area.view)
-        self.events = EventListPanel(opened, settings, theme, window)
-        self.details = DetailsPanel(opened, theme, window)
-        self.filter = FilterPanel(opened, window)
-        self.problems = ProblemsPanel(opened, theme, window)
-        self.status = StatusFields(opened, window.statusBar())
+        self._theme = theme
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
-        layout.addWidget(self.area, 1)
-        layout.addWidget(self.find_bar)
+        self._make_views(opened)
         self.docks: dict[str, QDockWidget] = {}
         for name, title, widget in (
             ("details", "Details", self.details),
             ("filter", "Filter", self.filter),
             ("events", "Events", self.events),
             ("problems", "Problems", self.problems),
+            ("results", "Search results", self.results),
         ):
             self.docks[name] = self._dock(name, title, widget)
         self.arrange()
         self._restore_docks()
+
+    def _make_views(self, opened: OpenTrace) -> None:
+        window, theme = self._window, self._theme
+        self.opened = opened
+        self.navigation = Navigation(opened, self)
+        self.area = SwimlaneArea(opened, self._settings, theme, self)
+        self.chips = ChipBar(opened, theme, self)
+        self.find_bar = FindBar(opened, theme, self)
+        self.motion = Motion(opened, self.area.view)
+        self.events = EventListPanel(opened, self._settings, theme, window)
+        self.details = DetailsPanel(opened, theme, window)
+        self.filter = FilterPanel(opened, theme, window)
+        self.results = ResultsPanel(opened, self._settings, theme, window)
+        self.problems = ProblemsPanel(opened, theme, window)
+        self.status = StatusFields(opened, window.statusBar())
+        layout = self.layout()
+        assert isinstance(layout, QVBoxLayout)
+        layout.addWidget(self.chips)
+        layout.addWidget(self.area, 1)
+        layout.addWidget(self.find_bar)
         self._connect()
+
+    def renew(self, opened: OpenTrace) -> None:
+        """Show a longer reading of the same file; panels, scrolling, focus and texts stay as they are."""
+        docked = ("details", "filter", "events", "problems", "results")
+        chips = self.chips
+        old = [self.area, self.find_bar, *(getattr(self, name) for name in docked)]
+        navigation, scroll_px = self.navigation, self.area.view.scroll_px
+        window, width_px = opened.viewport.window, opened.viewport.width_px
+        kept = [WidgetState.of(widget) for widget in old]
+        self._window.setUpdatesEnabled(False)
+        try:
+            self._stop()
+            for widget in (*old, chips):
+                widget.hide()
+                widget.setParent(None)
+                widget.deleteLater()
+            navigation.deleteLater()
+            self._make_views(opened)
+            for name in docked:
+                self.docks[name].setWidget(getattr(self, name))
+            new = [self.area, self.find_bar, *(getattr(self, name) for name in docked)]
+            for widget, state in zip(new, kept, strict=True):
+                state.give(widget)
+            layout = self.layout()
+            assert layout is not None
+            layout.activate()
+            self.area.view.scroll_to(scroll_px)
+            opened.viewport.put_back(window, width_px)
+        finally:
+            self._window.setUpdatesEnabled(True)
 
     def arrange(self) -> None:
         """Put all panels where they are at first."""
         right, bottom = Qt.DockWidgetArea.RightDockWidgetArea, Qt.DockWidgetArea.BottomDockWidgetArea
         window = self._window
-        for name, side in (("details", right), ("filter", right), ("events", bottom), ("problems", bottom)):
+        for name, side in (
+            ("details", right),
+            ("filter", right),
+            ("events", bottom),
+            ("problems", bottom),
+            ("results", bottom),
+        ):
             window.addDockWidget(side, self.docks[name])
             self.docks[name].setFloating(False)
             self.docks[name].show()
         window.tabifyDockWidget(self.docks["details"], self.docks["filter"])
         window.tabifyDockWidget(self.docks["events"], self.docks["problems"])
+        window.tabifyDockWidget(self.docks["problems"], self.docks["results"])
         self.docks["details"].raise_()
         self.docks["events"].raise_()
         window.resizeDocks([self.docks["details"]], [_RIGHT_PX], Qt.Orientation.Horizontal)
@@ -83,7 +134,17 @@ class Workspace(QWidget):
 
     def set_theme(self, theme: Theme) -> None:
         """Draw in other colours."""
-        for view in (self.area, self.events, self.details, self.problems):
+        self._theme = theme
+        for view in (
+            self.area,
+            self.chips,
+            self.find_bar,
+            self.events,
+            self.details,
+            self.filter,
+            self.problems,
+            self.results,
+        ):
             view.set_theme(theme)
 
     def toggle_panel(self, name: str) -> None:
@@ -118,14 +179,19 @@ class Workspace(QWidget):
         self._settings.set(
             "window/docks", base64.b64encode(self._window.saveState(_LAYOUT_VERSION).data()).decode("ascii")
         )
-        self.motion.stop()
-        self.area.close_down()
-        self.details.close_down()
-        self.status.take_out()
+        self._stop()
         for dock in self.docks.values():
             self._window.removeDockWidget(dock)
             dock.setParent(None)  # at once: the next trace's docks have the same names
             dock.deleteLater()
+
+    def _stop(self) -> None:
+        self.motion.stop()
+        self.area.close_down()
+        self.details.close_down()
+        self.filter.close_down()
+        self.results.close_down()
+        self.status.take_out()
 
     def tell(self, text: str) -> None:
         """Say something in the status bar for a few seconds."""
@@ -150,6 +216,10 @@ class Workspace(QWidget):
         self.details.event_wanted.connect(self.navigation.show_event)
         self.problems.time_wanted.connect(self.navigation.show_time)
         self.find_bar.step_wanted.connect(self.navigation.step_hit)
+        self.find_bar.list_wanted.connect(self._show_results)
+        self.filter.search_wanted.connect(self.find_bar.look_for)
+        self.chips.edit_wanted.connect(self._edit_filter)
+        self.opened.filters.failed.connect(self.tell)
         self.find_bar.closed.connect(self._focus_lanes)
         self.area.fit_wanted.connect(self.navigation.fit)
         self.opened.marks.store_failed.connect(self.tell)
@@ -158,6 +228,17 @@ class Workspace(QWidget):
     @Slot()
     def _focus_lanes(self) -> None:
         self.area.view.setFocus()
+
+    @Slot()
+    def _show_results(self) -> None:
+        self.docks["results"].show()
+        self.docks["results"].raise_()
+
+    @Slot(str)
+    def _edit_filter(self, name: str) -> None:
+        self.docks["filter"].show()
+        self.docks["filter"].raise_()
+        self.filter.edit(name)
 
     @Slot()
     def _show_problems(self) -> None:

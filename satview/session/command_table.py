@@ -8,6 +8,8 @@ from satview.session.commands import Command, Menu, Needs, Scope
 
 COMMANDS: Final = (
     Command("file.open", "&Open\N{HORIZONTAL ELLIPSIS}", Menu.FILE, ("Ctrl+O",), "Open a trace.", icon="open"),
+    Command("file.new_capture", "New ca&pture\N{HORIZONTAL ELLIPSIS}", Menu.FILE, ("Ctrl+Shift+N",),
+            "Simulate a target, capture what it does, and open the trace."),
     Command("file.new_window", "&New window", Menu.FILE, ("Ctrl+N",), "Open another window."),
     Command("file.reload", "&Reload", Menu.FILE, ("F5",), "Read the file again.", Needs.TRACE),
     Command("file.info", "Trace &information\N{HORIZONTAL ELLIPSIS}", Menu.FILE, ("Ctrl+I",),
@@ -25,7 +27,7 @@ COMMANDS: Final = (
     Command("edit.copy", "&Copy", Menu.EDIT, ("Ctrl+C",),
             "Copy the selected rows of the list, or the details of the selection.", Needs.SELECTION, starts_group=True),
     Command("edit.find", "&Find\N{HORIZONTAL ELLIPSIS}", Menu.EDIT, ("/", "Ctrl+F"),
-            "Find events by name of event, class, process or thread; /pattern/ is a regular expression.", Needs.TRACE,
+            "Find events by a name, a /pattern/ or a condition such as duration > 2ms.", Needs.TRACE,
             starts_group=True, icon="find"),
     Command("edit.find_next", "Find &next", Menu.EDIT, ("F3",), "Next hit.", Needs.HITS),
     Command("edit.find_previous", "Find &previous", Menu.EDIT, ("Shift+F3",), "Previous hit.", Needs.HITS),
@@ -129,6 +131,16 @@ COMMANDS: Final = (
     Command("marks.remove", "Remo&ve mark", Menu.MARKS, ("Del",), "Remove the selected mark.",
             Needs.TRACE, Scope.LANES),
 
+    Command("capture.live", "&Live", Menu.CAPTURE, ("Ctrl+L",),
+            "Keep the view in step with the open file while it grows, or stop doing so.", Needs.TRACE,
+            is_checkable=True),
+    Command("capture.stick", "Stick to the &end", Menu.CAPTURE, ("Shift+End",),
+            "Keep the view at the end of the followed file, or let go of it.", Needs.LIVE, is_checkable=True),
+    Command("capture.demo", "Start live &demo", Menu.CAPTURE, (),
+            "Capture a simulated target in real time, and watch.", starts_group=True),
+    Command("capture.stop", "&Stop capture", Menu.CAPTURE, ("Ctrl+Shift+S",),
+            "Stop the capture that this window began; the file is complete.", Needs.CAPTURE),
+
     Command("panels.events", "&Events", Menu.PANELS, ("E",), "Show or hide the list of events.", Needs.TRACE,
             is_checkable=True, icon="list"),
     Command("panels.details", "&Details", Menu.PANELS, ("I",), "Show or hide the details of the selection.",
@@ -138,6 +150,8 @@ COMMANDS: Final = (
             is_checkable=True, icon="filter"),
     Command("panels.problems", "&Problems", Menu.PANELS, ("Ctrl+Shift+M",), "Show or hide the list of problems.",
             Needs.TRACE, is_checkable=True),
+    Command("panels.results", "&Search results", Menu.PANELS, ("Ctrl+Shift+R",),
+            "Show or hide the table of search hits.", Needs.TRACE, is_checkable=True),
     Command("panels.bottom", "&Bottom drawer", Menu.PANELS, ("Q",), "Show or hide all panels at the bottom.",
             Needs.TRACE,
             starts_group=True),

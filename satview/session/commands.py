@@ -16,6 +16,7 @@ class Menu(StrEnum):
     GO = "&Go"
     LANES = "&Lanes"
     MARKS = "&Marks"
+    CAPTURE = "&Capture"
     PANELS = "&Panels"
     HELP = "&Help"
 
@@ -30,6 +31,8 @@ class Needs(StrEnum):
     LANE = "a selected lane"
     RANGE = "a selected range"
     HITS = "search hits"
+    LIVE = "a followed file"
+    CAPTURE = "a running capture"
 
 
 class Scope(StrEnum):

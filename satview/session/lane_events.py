@@ -46,7 +46,14 @@ def silent_cpus(timeline: Timeline) -> frozenset[int]:
     return frozenset(info.index for info in cpus if info.index not in busy)
 
 
-def event_near(timeline: Timeline, lane: int, cycles: int, within: int, codes: NDArray[np.bool_]) -> int | None:
+def event_near(
+    timeline: Timeline,
+    lane: int,
+    cycles: int,
+    within: int,
+    codes: NDArray[np.bool_],
+    passing: NDArray[np.bool_] | None = None,
+) -> int | None:
     """Return the event of a lane nearest to a moment, None if none is near.
 
     Args:
@@ -55,11 +62,14 @@ def event_near(timeline: Timeline, lane: int, cycles: int, within: int, codes: N
         cycles: The moment.
         within: How far away it may be, in cycles.
         codes: bool, shape (32768,), which event codes show.
+        passing: bool, shape (events,), which events show; None = the codes alone say it.
     """
     times = timeline.trace.events.time_cycles
     first, here, last = np.searchsorted(times, (cycles - within, cycles, cycles + within + 1)).tolist()
     rows = np.arange(max(first, here - _LOOKED_AT), min(last, here + _LOOKED_AT))
     rows = rows[belongs(timeline, timeline.infos[lane], rows) & codes[timeline.trace.events.code[rows]]]
+    if passing is not None:
+        rows = rows[passing[rows]]
     return int(rows[np.abs(times[rows] - cycles).argmin()]) if len(rows) else None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
@@ -185,6 +185,24 @@ class LaneList(QObject):
         if height_px != self._lane_height_px:
             self._lane_height_px = height_px
             self._lay_out()
+
+    def resume(self, other: LaneList, moved: Mapping[int, int]) -> None:
+        """Take over what is folded, hidden and pinned in the lanes of an earlier reading of the same file.
+
+        Args:
+            other: Those lanes.
+            moved: Index there to index here, for all lanes that are in both.
+        """
+        before, now = other._now, self._now
+        stays = frozenset(moved.values())
+        opened = frozenset(moved[i] for i in before.open if i in moved)
+        hidden = frozenset(moved[i] for i in before.hidden if i in moved)
+        pinned = tuple(moved[i] for i in before.pinned if i in moved)
+        # Parents that got their first lane just now were not foldable before: they open as new ones do.
+        fresh = frozenset(i for i in now.open if i not in stays or not any(c in stays for c in self._children[i]))
+        self._lane_height_px = other._lane_height_px
+        self._window = other._window
+        self._restore(_Arrangement(opened | fresh, hidden | (now.hidden - stays), pinned, before.hides_empty))
 
     def _change(self, title: str, after: _Arrangement) -> None:
         before = self._now

@@ -207,4 +207,6 @@ class Navigation(QObject):
 
     def _is_shown(self, event: int) -> bool:
         filters, events = self._opened.filters, self._opened.trace.events
+        if filters.view.passing is not None:
+            return bool(filters.view.passing[event])
         return bool(filters.codes[events.code[event]] and filters.threads[events.thread[event]])

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject, Signal, Slot
 
 from satview.base.time import TimeWindow
 from satview.session.edit_history import EditHistory
@@ -31,7 +31,12 @@ class OpenTrace(QObject):
         timeline: Its lanes.
         viewport, selection, filters, lanes, marks, search, edits: The parts; each sends its own signals.
         events_of_thread: int64, shape (threads,), how many events each thread has.
+
+    Signals:
+        capture_wanted: A new capture with some rules is wanted: the rules as text.
     """
+
+    capture_wanted = Signal(str)
 
     def __init__(
         self,
@@ -57,7 +62,7 @@ class OpenTrace(QObject):
         self.timeline = timeline
         self.events_of_thread = events_per_thread(trace) if events_of_thread is None else events_of_thread
         self.edits = EditHistory(self)
-        self.viewport = Viewport(with_air(trace.window), self)
+        self.viewport = Viewport(with_air(trace.window), self, trace.window.end)
         self.selection = Selection(self)
         self.filters = FilterStack(trace, self.edits, self)
         self.lanes = LaneList(
@@ -70,7 +75,7 @@ class OpenTrace(QObject):
             hidden_lanes,
         )
         self.marks = Marks(trace.path, self.viewport.limits, self)
-        self.search = Search(trace, self)
+        self.search = Search(trace, self, self.filters.evaluator)
         self._lane_of_thread = {info.thread: info.index for info in timeline.infos if info.kind is LaneKind.THREAD}
         self._lane_of_cpu = {info.cpu: info.index for info in timeline.infos if info.kind is LaneKind.CPU}
         self.viewport.window_changed.connect(self._on_window)

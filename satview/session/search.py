@@ -1,4 +1,4 @@
-"""Finding events by the names in them: event, public call, class, process, thread."""
+"""Finding events: by a condition, or by the names in them: event, public call, class, process, thread."""
 
 from __future__ import annotations
 
@@ -7,15 +7,20 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, Signal, Slot
 
-from satview.base.errors import Cancelled, UsageError
+from satview.base.errors import Cancelled, SatviewError, UsageError
 from satview.events.wire import CODE_COUNT
-from satview.session.jobs import IsCancelled, LatestJob, Report
+from satview.filters.diagnostics import ExpressionError
+from satview.filters.expression import Expression
+from satview.filters.passes import Pass
+from satview.session.filter_work import FilterEvaluator, HitsWork
+from satview.session.jobs import IsCancelled, LatestJob, Report, Work
 from satview.store.trace import Trace
 
 _CHUNK: Final = 1 << 17
 _PATTERN_LENGTH_MAX: Final = 200
+_SIGNS: Final = re.compile(r"[=<>]|[!~]|\bin\s*\(|\b(?:and|or|not)\s")
 
 
 class Search(QObject):
@@ -32,11 +37,15 @@ class Search(QObject):
 
     changed = Signal()
 
-    def __init__(self, trace: Trace, parent: QObject | None = None) -> None:
+    def __init__(
+        self, trace: Trace, parent: QObject | None = None, evaluator: FilterEvaluator | None = None
+    ) -> None:
         super().__init__(parent)
         self._trace = trace
+        self._evaluator = evaluator or FilterEvaluator(trace)
         self._job = LatestJob(self)
         self._job.done.connect(self._on_hits)
+        self._job.failed.connect(self._on_failed)
         self.text = ""
         self.error = ""
         self.hits: NDArray[np.uint32] = np.empty(0, np.uint32)
@@ -54,10 +63,25 @@ class Search(QObject):
         self.hits = np.empty(0, np.uint32)
         if self.text:
             try:
-                self._job.start(_FindWork(self._trace, compile_text(self.text)))
+                self._job.start(self._work(self.text))
             except UsageError as error:
                 self.error = str(error)
         self.changed.emit()
+
+    def _work(self, text: str) -> Work:
+        """Return the work for a text: a condition if it is one, else a name.
+
+        Raises:
+            UsageError: It looks like a condition but is faulty, or its pattern is.
+        """
+        is_pattern = len(text) > 2 and text.startswith("/") and text.endswith("/")
+        try:
+            Expression(text, self._trace.release)
+        except ExpressionError as error:
+            if not is_pattern and _SIGNS.search(text):
+                raise UsageError(f"column {error.start + 1}: {error.message}") from error
+            return _FindWork(self._trace, compile_text(text))
+        return HitsWork(self._evaluator, Pass("search", "", text))
 
     def next_hit(self, event: int, shown: NDArray[np.uint32] | None = None) -> int | None:
         """Return the first hit after an event, from the start again after the last one; None without hits.
@@ -80,6 +104,13 @@ class Search(QObject):
 
     def _shown_hits(self, shown: NDArray[np.uint32] | None) -> NDArray[np.uint32]:
         return self.hits if shown is None else np.intersect1d(self.hits, shown, assume_unique=True)
+
+    @Slot(object)
+    def _on_failed(self, error: object) -> None:
+        if not isinstance(error, SatviewError):
+            raise error if isinstance(error, Exception) else RuntimeError(error)
+        self.error = str(error)
+        self.changed.emit()
 
     def _on_hits(self, hits: object) -> None:
         assert isinstance(hits, np.ndarray)

@@ -24,9 +24,17 @@ class Viewport(QObject):
 
     window_changed = Signal()
 
-    def __init__(self, limits: TimeWindow, parent: QObject | None = None) -> None:
+    def __init__(self, limits: TimeWindow, parent: QObject | None = None, end_cycles: int | None = None) -> None:
+        """Show all of a trace.
+
+        Args:
+            limits: The whole trace with a little air.
+            parent: Owner.
+            end_cycles: Where the trace itself ends; None = at the end of the limits.
+        """
         super().__init__(parent)
         self._limits = limits
+        self._end_cycles = limits.end if end_cycles is None else end_cycles
         self._window = limits
         self._width_px = 1
         self._past: list[TimeWindow] = []
@@ -132,6 +140,41 @@ class Viewport(QObject):
         if self._future:
             self._past.append(self._window)
             self._set(self._fitted(self._future.pop()))
+
+    @property
+    def is_at_end(self) -> bool:
+        """True if the end of the trace is at the right edge of the window."""
+        return self._window.end >= self._end_cycles - max(1, self._window.length // 100)
+
+    def go_to_end(self) -> None:
+        """Move to the end at the same zoom."""
+        self.jump(self._at_end(self._window.length))
+
+    def resume(self, other: Viewport, is_at_end: bool) -> None:
+        """Take over window and history of the viewport of an earlier reading of the same file.
+
+        Args:
+            other: That viewport.
+            is_at_end: Keep to the end of this trace; a window that showed all of it shows all again.
+        """
+        self._width_px = other._width_px
+        self._past, self._future = list(other._past), list(other._future)
+        self._moved_s = other._moved_s
+        if is_at_end:
+            length = self._limits.length if other.is_whole else other.window.length
+            self._set(self._fitted(self._at_end(length)))
+        else:
+            self._set(other.window.clamped(self._limits))
+
+    def put_back(self, window: TimeWindow, width_px: int) -> None:
+        """Undo what passing sizes of views that were just made have done to the window."""
+        self._width_px = width_px
+        self._set(window)
+
+    def _at_end(self, length: int) -> TimeWindow:
+        """Return the window that ends just after the trace: the air of the limits would fill a short one."""
+        end = min(self._limits.end, self._end_cycles + max(1, length // 50))
+        return TimeWindow(end - length, end)
 
     def _remember(self) -> None:
         self._past.append(self._window)

@@ -24,6 +24,7 @@ from satview.store.trace import Header, Trace
 _HEAD_BYTES: Final = 8192  # header and system page of all real files; larger ones are read when they occur
 _SAMPLE_SLOTS: Final = 256
 _FIRST_SLOTS: Final = 1 << 14
+_SLOTS_PER_READ: Final = 1 << 17
 
 
 class GrowingFile:
@@ -40,6 +41,7 @@ class GrowingFile:
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
         self.restart = ""
+        self._begun_anew = ""
         self._seen = (-1, -1)
         self._forget()
 
@@ -69,7 +71,6 @@ class GrowingFile:
             OSError: It cannot be read.
             Cancelled: `cancelled()` returned True.
         """
-        self.restart = ""
         with self.path.open("rb") as file:
             status = self.path.stat()
             size = file.seek(0, 2)
@@ -78,7 +79,10 @@ class GrowingFile:
             if self._header is None:
                 self._read_start(file, size)
             self._append(file, size)
-        return self._trace(progress, cancelled)
+        trace = self._trace(progress, cancelled)
+        # Only now: between a cut and the next header there may be reads that give no trace.
+        self.restart, self._begun_anew = self._begun_anew, ""
+        return trace
 
     def _forget(self) -> None:
         self._header: Header | None = None
@@ -86,7 +90,7 @@ class GrowingFile:
         self._page = b""
         self._offset = 0
         self._order = "little"
-        self._doubts = Problems()
+        self._sample = b""
         self._count = 0
         self._slots: NDArray[np.uint32] = np.empty((0, 4), np.uint32)
 
@@ -94,15 +98,16 @@ class GrowingFile:
         """Notice a file that was begun anew, and forget what was read of the old one."""
         if self._header is None:
             return
+        reason = ""
         known = self._offset + self._count * SLOT_BYTES
         if size < known:
-            self.restart = f"{self.path.name} shrank from {known:,} to {size:,} bytes"
+            reason = f"{self.path.name} shrank from {known:,} to {size:,} bytes"
         else:
             at = self._first_difference(file)
             if at >= 0:
-                self.restart = f"{self.path.name} was written over from byte 0x{at:x} on"
-        if self.restart:
-            self.restart += ": it was cut short, or a new capture began; shown from its start"
+                reason = f"{self.path.name} was written over from byte 0x{at:x} on"
+        if reason:
+            self._begun_anew = reason + ": it was cut short, or a new capture began; shown from its start"
             self._forget()
 
     def _first_difference(self, file: BinaryIO) -> int:
@@ -123,6 +128,8 @@ class GrowingFile:
     def _read_start(self, file: BinaryIO, size: int) -> None:
         file.seek(0)
         data = file.read(_HEAD_BYTES)
+        if not data:
+            raise TraceFormatError(self.path, None, "it is empty so far", "start the capture")
         if not BEGIN.startswith(data[: len(BEGIN)]):
             raise TraceFormatError(self.path, 0, "this is no .kev file", "only .kev files can be followed")
         if size > _HEAD_BYTES:
@@ -137,11 +144,9 @@ class GrowingFile:
             )  # fmt: skip
         file.seek(0)
         start = file.read(offset)
-        problems = Problems()
-        self._order = byte_order_of(header, start[header.length :], file.read(_SAMPLE_SLOTS * SLOT_BYTES), problems)
-        report_header(header, problems)
+        self._sample = file.read(_SAMPLE_SLOTS * SLOT_BYTES)
         self._header, self._start, self._page, self._offset = header, start, start[header.length :], offset
-        self._doubts = problems
+        self._order = byte_order_of(header, self._page, self._sample, Problems())
         self._slots = np.empty((_FIRST_SLOTS, 4), "<u4" if self._order == "little" else ">u4")
 
     def _append(self, file: BinaryIO, size: int) -> None:
@@ -153,20 +158,23 @@ class GrowingFile:
             larger[: self._count] = self._slots[: self._count]
             self._slots = larger
         file.seek(self._offset + self._count * SLOT_BYTES)
-        into = self._slots[self._count : count].view(np.uint8).reshape(-1)
-        read = 0
-        while read < len(into):
-            step = file.readinto(memoryview(into)[read:])  # type: ignore[attr-defined]  # all buffered files have it
-            if not step:
+        while self._count < count:
+            step = min(count - self._count, _SLOTS_PER_READ)
+            new = np.frombuffer(file.read(step * SLOT_BYTES), self._slots.dtype)
+            whole = len(new) // 4
+            self._slots[self._count : self._count + whole] = new[: whole * 4].reshape(-1, 4)
+            self._count += whole
+            if whole < step:
                 break  # it shrank while we read; the next look will tell
-            read += step
-        self._count += read // SLOT_BYTES
 
     def _trace(self, progress: Callable[[float], None] | None, cancelled: Callable[[], bool] | None) -> Trace:
         assert self._header is not None
         slots = self._slots[: self._count]
         slots.setflags(write=False)
+        problems = Problems()
+        byte_order_of(self._header, self._page, self._sample, problems)  # for what it has to say
+        report_header(self._header, problems)
         return trace_from_slots(
-            self.path, "kev", self._header, self._page, slots, self._order, self._doubts.copy(), offset=self._offset,
+            self.path, "kev", self._header, self._page, slots, self._order, problems, offset=self._offset,
             progress=progress, cancelled=cancelled,
         )  # fmt: skip

@@ -81,6 +81,7 @@ def map_slots(path: Path, offset: int, size: int, byte_order: str) -> NDArray[np
 
 
 def byte_order_of(header: Header, page: bytes, sample: bytes, problems: Problems) -> str:
+    """Return the byte order of a file: as its header says, else as system page and slots read best, with a problem."""
     order = key_byte_order(header)
     if order is not None:
         return order
@@ -93,6 +94,7 @@ def byte_order_of(header: Header, page: bytes, sample: bytes, problems: Problems
 
 
 def report_header(header: Header, problems: Problems) -> None:
+    """List keys of the header that are missing or make no sense."""
     missing = [key for key in ("CYCLES_PER_SEC", "SYS_RELEASE", "SYSPAGE_LEN") if header.get(key) == ""]
     if missing:
         problems.add("header", f"no TRACE_{', no TRACE_'.join(missing)}", 0, len(missing))

@@ -7,10 +7,12 @@ from typing import Any, Final
 
 import numpy as np
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Slot
+from PySide6.QtGui import QColor
 
 from satview.gui.colours import class_colour
 from satview.gui.theme import Theme, colour
-from satview.session.event_text import COLUMNS, list_row
+from satview.session.event_forms import arguments_as
+from satview.session.event_text import COLUMNS, arguments_text, list_row
 from satview.session.open_trace import OpenTrace
 
 Index = QModelIndex | QPersistentModelIndex
@@ -22,6 +24,7 @@ _ALIGN_RIGHT: Final = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVC
 _DISPLAY: Final = int(Qt.ItemDataRole.DisplayRole)
 _ALIGNMENT: Final = int(Qt.ItemDataRole.TextAlignmentRole)
 _FOREGROUND: Final = int(Qt.ItemDataRole.ForegroundRole)
+_BACKGROUND: Final = int(Qt.ItemDataRole.BackgroundRole)
 _TOOL_TIP: Final = int(Qt.ItemDataRole.ToolTipRole)
 
 
@@ -81,9 +84,12 @@ class EventListModel(QAbstractTableModel):
         self.endResetModel()
 
     def _format(self, row: int) -> tuple[str, ...]:
-        return list_row(
-            self._opened.trace, self.event_at(row), self.event_at(row - 1) if row + self.first_row else None
-        )
+        trace, event = self._opened.trace, self.event_at(row)
+        texts = list_row(trace, event, self.event_at(row - 1) if row + self.first_row else None)
+        is_wide = self._opened.filters.is_wide.get(int(trace.events.code[event]))
+        if is_wide is None:
+            return texts
+        return (*texts[:-1], arguments_text(arguments_as(trace, event, is_wide=is_wide)))
 
     def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008  -- Qt's own default
         """Return the rows held."""
@@ -99,10 +105,23 @@ class EventListModel(QAbstractTableModel):
             return self._texts(index.row())[index.column()] if index.isValid() else None
         if role == _ALIGNMENT:
             return _ALIGN_RIGHT if index.column() in _RIGHT else None
+        if role in (_FOREGROUND, _BACKGROUND) and index.isValid():
+            shade = self._shade(self.event_at(index.row()), role)
+            if shade is not None:
+                return shade
         if role == _FOREGROUND and index.column() == _CLASS_COLUMN and index.isValid():
             return colour(class_colour(self._texts(index.row())[_CLASS_COLUMN], self._theme.is_dark))
         if role == _TOOL_TIP and index.isValid():
             return self._texts(index.row())[index.column()]
+        return None
+
+    def _shade(self, event: int, role: int) -> QColor | None:
+        """Return the colour a filter gives to a row: text of dimmed events, ground of marked ones."""
+        view = self._opened.filters.view
+        if role == _FOREGROUND and view.dimmed is not None and view.dimmed[event]:
+            return colour(self._theme.faint, 150)
+        if role == _BACKGROUND and view.marked is not None and view.marked[event]:
+            return colour(self._theme.hit, 48)
         return None
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = _DISPLAY) -> Any:

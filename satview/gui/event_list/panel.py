@@ -103,9 +103,8 @@ class EventListPanel(QWidget):
         table.setTabKeyNavigation(False)
         table.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         table.customContextMenuRequested.connect(self._on_menu)
-        metrics = QFontMetrics(table.font())
-        for column, sample in enumerate(_SAMPLES[:-1]):
-            table.setColumnWidth(column, metrics.horizontalAdvance(max(sample, COLUMNS[column], key=len)) + 24)
+        for column, width in enumerate(column_widths(table)):
+            table.setColumnWidth(column, width)
 
     def _empty_page(self) -> QWidget:
         page = QWidget(self)
@@ -154,3 +153,12 @@ class EventListPanel(QWidget):
     @Slot(QPoint)
     def _on_menu(self, place: QPoint) -> None:
         self.menu_wanted.emit(self.table.viewport().mapToGlobal(place))
+
+
+def column_widths(table: QTableView) -> list[int]:
+    """Return the widths of all columns but the last, in pixels."""
+    metrics = QFontMetrics(table.font())
+    return [
+        metrics.horizontalAdvance(max(sample, COLUMNS[column], key=len)) + 24
+        for column, sample in enumerate(_SAMPLES[:-1])
+    ]

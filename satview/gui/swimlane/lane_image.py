@@ -30,6 +30,7 @@ from satview.session.lane_list import LaneRow
 Values = NDArray[np.uint8]
 Pixels = NDArray[np.uint32]
 OPAQUE: Final = 0xFF000000
+_FADE: Final = 0.78
 # On interrupt lanes: nothing for most of the pixel, but an interrupt in it.
 SEEN_INTERRUPT: Final = states.ABSENT | states.SEEN_RUNNING | states.SEEN_EVENT
 
@@ -110,6 +111,8 @@ class LanePalette:
             if key & states.SEEN_RUNNING and value != states.RUNNING and not value >= states.IDLE:
                 table[Kind.FOOT, key] = table[Kind.LOWER, key] = running | OPAQUE
         self.table = table
+        self.faded = _faded(table, theme.base)
+        self.hit = np.uint32(theme.hit | OPAQUE)
         self.background = np.uint32(theme.base | OPAQUE)
         self.gap = np.uint32(theme.window | OPAQUE)
         self.line = np.uint32(mixed(theme.line, theme.base, 0.45) | OPAQUE)
@@ -124,6 +127,8 @@ def compose(
     ratio: float,
     edges: dict[int, NDArray[np.int64]] | None = None,
     ticks: Sequence[Ticks] = (),
+    faded: NDArray[np.bool_] | None = None,
+    lit: NDArray[np.bool_] | None = None,
 ) -> QImage:
     """Return the picture of the lanes.
 
@@ -136,13 +141,20 @@ def compose(
         ratio: Device pixels per logical pixel.
         edges: Place in `rows` to the columns where an interval begins, to be drawn with a fine edge.
         ticks: Marks of events in colours of their own.
+        faded: bool, shape as `values`: pixels whose bars fade.
+        lit: bool, shape as `values`: pixels whose bars are underlined because a filter marks them.
     """
     count, width = values.shape
     strips = np.empty((len(Kind) * count + 3, width), np.uint32)
     np.take(palette.table, values, axis=1, out=strips[: len(Kind) * count].reshape(len(Kind), count, width))
+    bars = strips[: len(Kind) * count].reshape(len(Kind), count, width)[Kind.OUTER : Kind.BLANK]
+    if faded is not None:
+        bars[:, faded] = palette.faded[Kind.OUTER : Kind.BLANK, values[faded]]
     strips[-3], strips[-2], strips[-1] = palette.background, palette.gap, palette.line
     for place, columns in (edges or {}).items():
         _draw_edges(strips, count, place, columns, int(palette.background))
+    if lit is not None:
+        bars[Kind.FOOT - Kind.OUTER :, lit] = palette.hit
     for tick in ticks:
         for step in range(max(1, round(2 * ratio))):
             columns = np.minimum(tick.column + step, width - 1)
@@ -154,6 +166,14 @@ def compose(
     # The image does not own its pixels; whoever holds the image must hold the array.
     image._pixels = pixels  # type: ignore[attr-defined]
     return image
+
+
+def _faded(table: Pixels, base: int) -> Pixels:
+    """Return colours moved most of the way to the background."""
+    known = {int(colour): mixed(int(colour) & 0xFFFFFF, base, _FADE) | OPAQUE for colour in np.unique(table)}
+    keys = np.array(list(known), np.uint32)
+    order = np.argsort(keys)
+    return np.array(list(known.values()), np.uint32)[order][np.searchsorted(keys[order], table)]
 
 
 def _draw_edges(strips: Pixels, count: int, place: int, columns: NDArray[np.int64], background: int) -> None:

@@ -14,6 +14,7 @@ from satview.base.time import TimeWindow
 from satview.events.states import SEEN_EVENT
 from satview.session.jobs import IsCancelled, LatestJob, Report
 from satview.session.lane_events import MarkTable, marks
+from satview.session.lane_shades import LaneShades
 from satview.session.open_trace import OpenTrace
 from satview.timeline.lane_tree import Timeline
 from satview.timeline.spans import pixel_edges
@@ -37,6 +38,9 @@ class Request:
 class LaneSource(QObject):
     """Gives the values of lanes without ever making a frame wait.
 
+    Attributes:
+        shades: Which pixels the filter hides, fades or marks.
+
     Signals:
         refined: Better values are ready for what was asked last; draw again.
     """
@@ -50,6 +54,7 @@ class LaneSource(QObject):
         self._asked: Request | None = None
         self._exact: tuple[Request, Values] | None = None
         self._marks = MarkTable(opened.trace).codes
+        self.shades = LaneShades(self._timeline, self._filters.view)
         self._job = LatestJob(self)
         self._job.done.connect(self._on_done)
         self._job.failed.connect(self._on_failed)
@@ -76,7 +81,8 @@ class LaneSource(QObject):
             return self._exact[1]
         with timed("lane values"):
             values = self._timeline.raster(request.lanes, request.window, request.width_px)
-            return with_filter(self._timeline, values, request, self._filter_of_now(), _MARKS_PER_FRAME)
+            values = with_filter(self._timeline, values, request, self._filter_of_now(), _MARKS_PER_FRAME)
+            return with_shades(values, request, self.shades, waits=False)
 
     def close(self) -> None:
         """Stop the worker and wait for it."""
@@ -86,7 +92,7 @@ class LaneSource(QObject):
     @Slot()
     def _refine(self) -> None:
         if self._asked is not None:
-            self._job.start(_RefineWork(self._timeline, self._asked, self._filter_of_now()))
+            self._job.start(_RefineWork(self._timeline, self._asked, self._filter_of_now(), self.shades))
 
     @Slot(object)
     def _on_done(self, result: object) -> None:
@@ -102,17 +108,25 @@ class LaneSource(QObject):
     def _on_filter(self) -> None:
         self._exact = None
         self._asked = None
+        self._job.cancel()
+        self.shades = LaneShades(self._timeline, self._filters.view)
 
     def _filter_of_now(self) -> MarkFilter | None:
-        codes = self._filters.codes
-        return None if codes.all() else MarkFilter(codes & self._marks)
+        codes, passing = self._filters.codes, self._filters.view.passing
+        return None if codes.all() and passing is None else MarkFilter(codes & self._marks, passing)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MarkFilter:
-    """Which codes show as marks while some are filtered out; bool, shape (32768,)."""
+    """Which events show as marks while some are filtered out.
+
+    Attributes:
+        codes: bool, shape (32768,), by code.
+        events: bool, shape (events,), by row; None = the codes alone say it.
+    """
 
     codes: NDArray[np.bool_]
+    events: NDArray[np.bool_] | None = None
 
 
 def with_filter(
@@ -134,16 +148,35 @@ def with_filter(
     if part.stop - part.start <= limit:
         edges = pixel_edges(request.window, request.width_px)
         for start in range(part.start, part.stop, _ROWS_PER_STEP):
-            codes = events.code[start : min(part.stop, start + _ROWS_PER_STEP)]
-            rows = (np.flatnonzero(shown.codes.take(codes)) + start).astype(np.uint32)
+            block = slice(start, min(part.stop, start + _ROWS_PER_STEP))
+            found = shown.codes.take(events.code[block])
+            if shown.events is not None:
+                found &= shown.events[block]
+            rows = (np.flatnonzero(found) + start).astype(np.uint32)
             values[marks(timeline, request.lanes, rows, edges)] |= np.uint8(SEEN_EVENT)
+    return values
+
+
+def with_shades(values: Values, request: Request, shades: LaneShades, *, waits: bool) -> Values:
+    """Return the values without the intervals that conditions hide; what fades or is marked is made ready."""
+    if shades.does_nothing:
+        return values
+    edges = pixel_edges(request.window, request.width_px)
+    values = values.copy()
+    shades.hide(request.lanes, values, edges, waits)
+    if waits:
+        shades.faded(request.lanes, edges, waits)
+        shades.marked(request.lanes, edges, waits)
     return values
 
 
 class _RefineWork:
     """Builds what is missing, then draws exactly. Holds the timeline, no widget."""
 
-    def __init__(self, timeline: Timeline, request: Request, shown: MarkFilter | None) -> None:
+    def __init__(
+        self, timeline: Timeline, request: Request, shown: MarkFilter | None, shades: LaneShades | None = None
+    ) -> None:
+        self._shades = shades
         self._timeline = timeline
         self._request = request
         self._shown = shown
@@ -157,7 +190,8 @@ class _RefineWork:
                 return None
             width_px = columns.stop - columns.start
             values[:, columns] = self._timeline.raster(request.lanes, window, width_px, exact=True)
-        return request, with_filter(self._timeline, values, request, self._shown)
+        values = with_filter(self._timeline, values, request, self._shown)
+        return request, values if self._shades is None else with_shades(values, request, self._shades, waits=True)
 
     def _event_count(self) -> int:
         part = self._timeline.trace.rows_between(self._request.window)

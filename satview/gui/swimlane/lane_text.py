@@ -48,11 +48,14 @@ def interval_texts(
     scale: TimeScale,
     is_dark: bool,
     hidden_values: frozenset[int] = frozenset(),
+    shown: NDArray[np.bool_] | None = None,
+    dimmed: NDArray[np.bool_] | None = None,
 ) -> list[IntervalText]:
     """Return the names that fit, at most one per `NARROWEST_PX` of each lane.
 
     Where few intervals show, each is asked; otherwise runs of equal pixels say where a wide one may lie, so that the
-    cost follows the pixels and not the events.
+    cost follows the pixels and not the events. `shown` and `dimmed`
+    say by event row which intervals conditions let show, and which fade: those have no name.
     """
     found = []
     runs = _wide_runs(values & np.uint8(states.VALUE_MASK), scale.width_px)
@@ -60,9 +63,17 @@ def interval_texts(
         if row.height_px < 14 or not timeline.is_ready(row.index):
             continue
         for left, right, span in _wide_spans(timeline.lane(row.index).spans, runs.get(place, ()), scale):
+            if _is_left_out(span, shown, dimmed):
+                continue
             if span.value not in _SILENT and span.value not in hidden_values:
                 found.append(IntervalText(row, left, right, timeline.label(span), _ink(span.value, is_dark)))
     return found
+
+
+def _is_left_out(span: Span, shown: NDArray[np.bool_] | None, dimmed: NDArray[np.bool_] | None) -> bool:
+    if shown is not None and span.event < len(shown) and not shown[span.event]:
+        return True
+    return dimmed is not None and (span.event >= len(dimmed) or bool(dimmed[span.event]))
 
 
 def interval_starts(timeline: Timeline, lane: int, scale: TimeScale, width_px: int) -> NDArray[np.int64] | None:

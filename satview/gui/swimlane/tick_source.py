@@ -5,15 +5,18 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from satview.gui.colours import class_colour
+from satview.gui.colours import class_colour, mixed
 from satview.gui.swimlane.lane_image import OPAQUE, Ticks
 from satview.gui.swimlane.lane_source import Request
 from satview.gui.theme import Theme
+from satview.session.filter_work import FilterView
 from satview.session.lane_events import MarkTable, place_marks
 from satview.session.open_trace import OpenTrace
 from satview.timeline.spans import pixel_edges
 
+_MARKED_PER_FRAME: Final = 200_000
 _EVENTS_PER_PX: Final = 1.5  # more than that in the window, and colours would only flicker
 
 
@@ -34,6 +37,9 @@ class TickSource:
         catalogue = self.opened.trace.catalogue
         colours = [class_colour(spec.name, theme.is_dark) | OPAQUE for spec in catalogue.classes]
         self._colours = np.array(colours, np.uint32)[catalogue.class_index_of_code]
+        pale = [mixed(colour & 0xFFFFFF, theme.base, 0.78) | OPAQUE for colour in colours]
+        self._faded = np.array(pale, np.uint32)[catalogue.class_index_of_code]
+        self._hit = np.uint32(theme.hit | OPAQUE)
 
     def ticks(self, request: Request) -> list[Ticks]:
         """Return the marks of what a frame shows; none where there are too many."""
@@ -41,8 +47,35 @@ class TickSource:
         part = trace.rows_between(request.window)
         if part.stop - part.start > request.width_px * _EVENTS_PER_PX:
             return []
-        shown = self._marks & self.opened.filters.codes
-        rows = (np.flatnonzero(shown[trace.events.code[part]]) + part.start).astype(np.uint32)
+        shown = (self._marks & self.opened.filters.codes)[trace.events.code[part]]
+        view = self.opened.filters.view
+        if view.passing is not None:
+            shown &= view.passing[part]
+        edges = pixel_edges(request.window, request.width_px)
+        ticks = []
+        for colours, chosen in self._groups(view, part, shown):
+            rows = (np.flatnonzero(chosen) + part.start).astype(np.uint32)
+            found = place_marks(self.opened.timeline, request.lanes, rows, edges)
+            ticks += [Ticks(place, column, colours[trace.events.code[events]]) for place, column, events in found]
+        return ticks
+
+    def marked(self, request: Request) -> list[Ticks]:
+        """Return the events that a filter marks, in the colour of hits, however many events there are."""
+        trace, marked = self.opened.trace, self.opened.filters.view.marked
+        if marked is None:
+            return []
+        part = trace.rows_between(request.window)
+        rows = (np.flatnonzero(marked[part]) + part.start).astype(np.uint32)
+        rows = rows[:: len(rows) // _MARKED_PER_FRAME + 1]
         edges = pixel_edges(request.window, request.width_px)
         found = place_marks(self.opened.timeline, request.lanes, rows, edges)
-        return [Ticks(place, column, self._colours[trace.events.code[events]]) for place, column, events in found]
+        return [Ticks(place, column, np.full(len(events), self._hit, np.uint32)) for place, column, events in found]
+
+    def _groups(
+        self, view: FilterView, part: slice, shown: NDArray[np.bool_]
+    ) -> tuple[tuple[NDArray[np.uint32], NDArray[np.bool_]], ...]:
+        """Return colours by code with the events that have them; faded ones first, so that they lie below."""
+        if view.dimmed is None:
+            return ((self._colours, shown),)
+        dimmed = view.dimmed[part]
+        return ((self._faded, shown & dimmed), (self._colours, shown & ~dimmed))

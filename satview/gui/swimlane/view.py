@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
 from PySide6.QtCore import QLineF, QPointF, QRectF, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPaintEvent, QPen, QResizeEvent, QStaticText
 from PySide6.QtWidgets import QWidget
@@ -20,6 +22,7 @@ from satview.gui.theme import Theme, colour
 from satview.session.lane_list import LaneRow
 from satview.session.open_trace import OpenTrace
 from satview.timeline.lane_tree import LaneKind, Timeline
+from satview.timeline.spans import pixel_edges
 
 _CYCLE_PX: Final = 7.0  # a cycle must be that wide before cycles get lines of their own
 
@@ -172,12 +175,31 @@ class SwimlaneView(QWidget):
                 edges[place] = columns
         show_short_interrupts(timeline, rows, values)
         image = compose(
-            values, rows, self._palette, self.scroll_px, self.height(), ratio, edges, self._ticks.ticks(request)
+            values,
+            rows,
+            self._palette,
+            self.scroll_px,
+            self.height(),
+            ratio,
+            edges,
+            [*self._ticks.ticks(request), *self._ticks.marked(request)],
+            *self._shades(request),
         )
         painter.drawImage(0, 0, image)
         painter.setFont(self._font)
-        for text in interval_texts(timeline, rows, values, scale, self._theme.is_dark, self._hidden):
+        view, is_dark = self._opened.filters.view, self._theme.is_dark
+        for text in interval_texts(
+            timeline, rows, values, scale, is_dark, self._hidden, view.by_passes, view.dimmed
+        ):
             self._draw_text(painter, text)
+
+    def _shades(self, request: Request) -> tuple[NDArray[np.bool_] | None, NDArray[np.bool_] | None]:
+        """Return the pixels that fade and those that are marked."""
+        shades = self.source.shades
+        if shades.does_nothing:
+            return None, None
+        edges = pixel_edges(request.window, request.width_px)
+        return shades.faded(request.lanes, edges, waits=False), shades.marked(request.lanes, edges, waits=False)
 
     def _draw_text(self, painter: QPainter, text: IntervalText) -> None:
         words = self._fitting(text.text, text.right_px - text.left_px - 8)

@@ -1,0 +1,326 @@
+"""File > New capture: what runs on the simulated target, what is logged, where it goes; then its progress."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtGui import QCloseEvent
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QDialog,
+    QDoubleSpinBox,
+    QFormLayout,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QProgressBar,
+    QPushButton,
+    QSpinBox,
+    QVBoxLayout,
+    QWidget,
+)
+
+from satview.capture.logger_options import LoggerOptions
+from satview.capture.run import Capture
+from satview.capture.workloads.registry import Workload, find
+from satview.events.spec import Release
+from satview.gui import dialogs
+from satview.gui.capture.job import CaptureJob, CaptureOrder
+from satview.gui.capture.rule_box import RuleBox
+from satview.gui.capture.target_names import process_names
+from satview.gui.capture.workload_list import WorkloadList
+
+_NS_PER_S: Final = 1_000_000_000
+_RELEASES: Final = (
+    (Release.QNX_7, "7.x"),
+    (Release.QNX_8, "8.0"),
+    (Release.QNX_6_6, "6.6"),
+    (Release.QNX_6, "6.0 to 6.5"),
+)
+_FIRST: Final = "small-system"
+
+
+class NewCaptureDialog(QDialog):
+    """Asks for everything that decides a capture, and starts it.
+
+    Attributes:
+        workloads, seed, cpus, release, duration, form, mode, live, rules, path: The editors.
+        start_button, stop_button, cancel_button: The buttons.
+    """
+
+    def __init__(self, job: CaptureJob, folder: Path, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowTitle("New capture")
+        self.resize(900, 620)
+        self._job = job
+        self._folder = folder
+        self._suggested = ""
+        self._is_mine = False
+        self._make_editors()
+        self._make_foot()
+        self._lay_out()
+        self._connect()
+        self.workloads.choose(_FIRST)
+        self.workloads.setFocus()
+
+    @property
+    def workload(self) -> Workload:
+        """The one that is chosen."""
+        return find(self.workloads.chosen or _FIRST)
+
+    def order(self) -> CaptureOrder:
+        """Return what the editors say."""
+        is_live = self.live.isChecked()
+        options = LoggerOptions(
+            iterations=0,
+            is_wide=self.form.currentIndex() == 1,
+            is_ring=self.mode.currentIndex() == 1,
+            flush_every_s=0.25 if is_live else 0,
+        )
+        capture = Capture(
+            self.workload.name,
+            self.seed.value(),
+            self.cpus.value(),
+            self.release.currentData(),
+            round(self.duration.value() * _NS_PER_S),
+            options,
+            rules_text=self.rules.text,
+            pace=1.0 if is_live else 0.0,
+        )
+        return CaptureOrder(capture, Path(self.path.text().strip()).expanduser(), is_live)
+
+    def _make_editors(self) -> None:
+        self.workloads = WorkloadList(self)
+        self.release = QComboBox(self)
+        for release, title in _RELEASES:
+            self.release.addItem(f"QNX {title}", release)
+        self.seed = QSpinBox(self)
+        self.seed.setRange(0, 2_147_483_647)
+        self.seed.setValue(1)
+        self.seed.setToolTip("The same seed gives the same file, byte for byte.")
+        self.cpus = QSpinBox(self)
+        self.cpus.setRange(0, 64)
+        self.duration = QDoubleSpinBox(self)
+        self.duration.setRange(0, 86_400)
+        self.duration.setDecimals(3)
+        self.duration.setSingleStep(0.1)
+        self.duration.setSuffix(" s")
+        self.form = QComboBox(self)
+        self.form.addItems(["Fast: the essential arguments", "Wide: all arguments"])
+        self.mode = QComboBox(self)
+        self.mode.addItems(["Linear: everything", "Ring: the newest only"])
+        self.live = QCheckBox("In real time, and watch it live", self)
+        self.rules = RuleBox(self)
+        self.path = QLineEdit(self)
+        for widget, name in (
+            (self.release, "Release"), (self.seed, "Seed"), (self.cpus, "CPUs"), (self.duration, "Duration"),
+            (self.form, "Events"), (self.mode, "Buffers"), (self.path, "Save as"),
+        ):  # fmt: skip
+            widget.setAccessibleName(name)
+
+    def _make_foot(self) -> None:
+        self.message = QLabel(self)
+        self.message.setWordWrap(True)
+        self.bar = QProgressBar(self)
+        self.bar.setTextVisible(False)
+        self.bar.setRange(0, 1000)
+        self.bar.hide()
+        self.start_button = QPushButton("Capture", self)
+        self.start_button.setProperty("primary", "true")
+        self.start_button.setDefault(True)
+        self.stop_button = QPushButton("Stop and open", self)
+        self.stop_button.hide()
+        self.cancel_button = QPushButton("Cancel", self)
+
+    def _lay_out(self) -> None:
+        form = QFormLayout()
+        form.setHorizontalSpacing(18)
+        form.setVerticalSpacing(9)
+        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+        form.setLabelAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        for title, widget in (
+            ("Release", self.release), ("CPUs", self.cpus), ("Duration", self.duration), ("Seed", self.seed),
+            ("Events", self.form), ("Buffers", self.mode), ("", self.live),
+        ):  # fmt: skip
+            form.addRow(title, widget)
+        browse = QPushButton("Browse\N{HORIZONTAL ELLIPSIS}", self)
+        browse.setAutoDefault(False)
+        browse.clicked.connect(self._browse)
+        save = QHBoxLayout()
+        save.addWidget(self.path, 1)
+        save.addWidget(browse)
+        right = QVBoxLayout()
+        right.setSpacing(9)
+        right.addWidget(self._head("Target and logger"))
+        right.addLayout(form)
+        right.addSpacing(6)
+        right.addWidget(self._head("Rules: what is logged"))
+        right.addWidget(self.rules, 1)
+        right.addWidget(self._head("Save as"))
+        right.addLayout(save)
+        left = QVBoxLayout()
+        left.setSpacing(9)
+        left.addWidget(self._head("Workload"))
+        left.addWidget(self.workloads, 1)
+        self._editors = QWidget(self)
+        across = QHBoxLayout(self._editors)
+        across.setContentsMargins(0, 0, 0, 0)
+        across.setSpacing(22)
+        across.addLayout(left, 5)
+        across.addLayout(right, 6)
+        foot = QHBoxLayout()
+        foot.addWidget(self.message, 1)
+        for button in (self.cancel_button, self.stop_button, self.start_button):
+            foot.addWidget(button)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(22, 18, 22, 18)
+        layout.setSpacing(14)
+        layout.addWidget(self._editors, 1)
+        layout.addWidget(self.bar)
+        layout.addLayout(foot)
+
+    def _head(self, text: str) -> QLabel:
+        label = QLabel(text, self)
+        label.setProperty("role", "dim")
+        return label
+
+    def _connect(self) -> None:
+        self.workloads.currentItemChanged.connect(self._on_workload)
+        self.release.currentIndexChanged.connect(self._on_target)
+        self.rules.checked.connect(self._check)
+        self.path.textChanged.connect(self._check)
+        self.live.toggled.connect(self._check)
+        self.mode.currentIndexChanged.connect(self._check)
+        self.start_button.clicked.connect(self.start)
+        self.stop_button.clicked.connect(self._job.stop)
+        self.cancel_button.clicked.connect(self.reject)
+        self._job.progress.connect(self._on_progress)
+        self._job.done.connect(self._on_done)
+        self._job.failed.connect(self._on_failed)
+
+    @Slot()
+    def start(self) -> None:
+        """Begin the capture; the dialog closes when it is done, at once when it can be watched live."""
+        self.rules.check()
+        if self._fault():
+            self._check()
+            return
+        order = self.order()
+        if order.is_live:
+            self._job.start(order)
+            self.accept()
+            return
+        self._is_mine = True
+        self._show_running(True)
+        self._say(f"Capturing {self.workload.name} \N{HORIZONTAL ELLIPSIS}", "dim")
+        self._job.start(order)
+
+    @Slot()
+    def reject(self) -> None:
+        """Stop the capture that runs and go back to the editors; else close."""
+        if self._is_mine and self._job.is_busy:
+            self._is_mine = False
+            self._job.discard()
+            self._show_running(False)
+            self._say("Cancelled; nothing was saved.", "dim")
+        else:
+            super().reject()
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        """Stop the capture that runs."""
+        if self._is_mine and self._job.is_busy:
+            self._job.discard()
+        super().closeEvent(event)
+
+    def _show_running(self, runs: bool) -> None:
+        self._editors.setEnabled(not runs)
+        self.bar.setVisible(runs)
+        self.bar.setRange(0, 0)
+        self.stop_button.setVisible(runs)
+        self.start_button.setVisible(not runs)
+
+    @Slot()
+    def _on_workload(self) -> None:
+        workload = self.workload
+        self.cpus.setSpecialValueText(f"as the workload likes it: {workload.cpus}")
+        self.duration.setSpecialValueText(f"as the workload likes it: {workload.duration_ns / _NS_PER_S:g} s")
+        if self.path.text() == self._suggested:
+            self._suggested = str(_free(self._folder, workload.name))
+            self.path.setText(self._suggested)
+        self._on_target()
+
+    @Slot()
+    def _on_target(self) -> None:
+        release = self.release.currentData()
+        self.rules.set_target(release, process_names(self.workload.name, release))
+        self._check()
+
+    @Slot()
+    def _check(self) -> None:
+        """Say what is missing, and let the capture start when nothing is."""
+        fault = self._fault()
+        self.start_button.setEnabled(not fault)
+        path = Path(self.path.text().strip()).expanduser()
+        if fault:
+            self._say(fault, "error")
+        elif path.exists():
+            self._say(f"{path.name} exists and will be replaced.", "dim")
+        else:
+            self._say("", "dim")
+
+    def _fault(self) -> str:
+        text = self.path.text().strip()
+        path = Path(text).expanduser()
+        if self.rules.faults:
+            count = len(self.rules.faults)
+            return "The rules have a fault." if count == 1 else f"The rules have {count} faults."
+        if not text or path.is_dir():
+            return "Name the file to save to."
+        if not path.parent.is_dir():
+            return f"There is no folder {path.parent}."
+        if self.live.isChecked() and self.mode.currentIndex() == 1:
+            return "A ring is saved at its end only: there is nothing to watch live."
+        return "Another capture runs in this window." if self._job.is_busy and not self._is_mine else ""
+
+    def _say(self, text: str, role: str) -> None:
+        self.message.setText(text)
+        self.message.setProperty("role", role)
+        self.message.style().unpolish(self.message)
+        self.message.style().polish(self.message)
+
+    @Slot()
+    def _browse(self) -> None:
+        path = dialogs.ask_save(self, Path(self.path.text() or self._suggested), "Kernel event traces (*.kev)")
+        if path is not None:
+            self.path.setText(str(path if path.suffix else path.with_suffix(".kev")))
+
+    @Slot(float)
+    def _on_progress(self, share: float) -> None:
+        self.bar.setRange(0, 1000)
+        self.bar.setValue(round(share * 1000))
+
+    @Slot(object)
+    def _on_done(self, _outcome: object) -> None:
+        if self._is_mine:
+            self._is_mine = False
+            self.accept()
+
+    @Slot(object)
+    def _on_failed(self, error: object) -> None:
+        if self._is_mine:
+            self._is_mine = False
+            self._show_running(False)
+            self._say(str(error), "error")
+
+
+def _free(folder: Path, name: str) -> Path:
+    """Return a file of that name that does not exist yet."""
+    for number in range(1, 1000):
+        path = folder / (f"{name}.kev" if number == 1 else f"{name}-{number}.kev")
+        if not path.exists():
+            return path
+    return folder / f"{name}.kev"

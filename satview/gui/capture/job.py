@@ -1,0 +1,163 @@
+"""Carries out one capture in the background. Knows no numpy until it starts, so that windows show at once."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from PySide6.QtCore import QObject, Signal, Slot
+
+from satview.base.errors import Cancelled
+from satview.session.jobs import IsCancelled, LatestJob, Report
+
+if TYPE_CHECKING:
+    from satview.capture.run import Capture, CaptureResult
+
+
+Say = Callable[[int, str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureOrder:
+    """What is to be captured, and where it goes.
+
+    Attributes:
+        capture: Workload, target, options.
+        path: The file.
+        is_live: In real time into the file itself, for somebody who follows it; else the file appears when it is done.
+    """
+
+    capture: Capture
+    path: Path
+    is_live: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureOutcome:
+    """How a capture ended.
+
+    Attributes:
+        order: What was asked for.
+        result: What it gave.
+        messages: What the logger said, most important first come.
+    """
+
+    order: CaptureOrder
+    result: CaptureResult
+    messages: list[str] = field(default_factory=list)
+
+
+class CaptureJob(QObject):
+    """Runs one capture at a time for a window.
+
+    Signals:
+        began: A capture runs: `CaptureOrder`. The file of a live one can be followed.
+        done: A capture has ended: `CaptureOutcome`.
+        failed: The exception that ended it.
+        progress: Share done, 0 to 1.
+        ended: After each of the above, and after `discard`.
+    """
+
+    began = Signal(object)
+    done = Signal(object)
+    failed = Signal(object)
+    progress = Signal(float)
+    ended = Signal()
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._job = LatestJob(self)
+        self._job.done.connect(self._on_done)
+        self._job.failed.connect(self._on_failed)
+        self._job.progress.connect(self.progress)
+        self._work: _CaptureWork | None = None
+
+    @property
+    def is_busy(self) -> bool:
+        """True while a capture runs."""
+        return self._job.is_busy
+
+    @property
+    def last_order(self) -> CaptureOrder | None:
+        """What is being captured, or was last; None before the first capture."""
+        return self._work.order if self._work is not None else None
+
+    def start(self, order: CaptureOrder) -> None:
+        """Begin a capture; one that runs is thrown away."""
+        self._work = _CaptureWork(order)
+        self._job.start(self._work)
+        self.began.emit(order)
+
+    def stop(self) -> None:
+        """Let the logger write what it has and end: the file is complete and `done` follows."""
+        if self._work is not None:
+            self._work.is_stopped = True
+
+    def discard(self) -> None:
+        """Stop and throw away what was captured."""
+        self._job.cancel()
+        self.ended.emit()
+
+    def close(self) -> None:
+        """Stop and wait; the window goes away."""
+        self._job.close()
+
+    @Slot(object)
+    def _on_done(self, outcome: object) -> None:
+        if outcome is not None:
+            self.done.emit(outcome)
+        self.ended.emit()
+
+    @Slot(object)
+    def _on_failed(self, error: object) -> None:
+        self.failed.emit(error)
+        self.ended.emit()
+
+
+class _CaptureWork:
+    """The work itself, on a pool thread."""
+
+    def __init__(self, order: CaptureOrder) -> None:
+        self.order = order
+        self.is_stopped = False
+
+    def __call__(self, is_cancelled: IsCancelled, report: Report) -> object:
+        messages = list[str]()
+
+        def say(level: int, text: str) -> None:
+            if level == 0:
+                messages.append(text)
+
+        if self.order.is_live:
+            # A file of that name may be mapped by a window: a new one takes its place, the old one lives on unnamed.
+            self.order.path.unlink(missing_ok=True)
+            result = self._run(is_cancelled, report, say, None)
+        else:
+            result = self._run_aside(is_cancelled, report, say)
+        return CaptureOutcome(self.order, result, messages)
+
+    def _run(self, is_cancelled: IsCancelled, report: Report, say: Say, stream: BinaryIO | None) -> CaptureResult:
+        from satview.capture.run import run  # here: brings numpy
+
+        def ends() -> bool:
+            return self.is_stopped or is_cancelled()
+
+        return run(self.order.capture, self.order.path, report, ends, say, stream)
+
+    def _run_aside(self, is_cancelled: IsCancelled, report: Report, say: Say) -> CaptureResult:
+        """Capture into a file beside the one wanted, which takes its name only when all is well."""
+        path = self.order.path
+        beside = path.with_name(path.name + ".part")
+        try:
+            with beside.open("wb") as stream:
+                result = self._run(is_cancelled, report, say, stream)
+            if is_cancelled():
+                raise Cancelled
+            beside.replace(path)
+        finally:
+            with contextlib.suppress(OSError):
+                beside.unlink(missing_ok=True)
+        return result

@@ -1,0 +1,1 @@
+"""Widgets of the filter: editors with proposals, chips, menus, dialogs."""

@@ -1,0 +1,158 @@
+"""The box in which a condition is written: line, effect, live number of hits, what is wrong."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from PySide6.QtCore import QTimer, Signal, Slot
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+
+from satview.base.errors import UsageError
+from satview.filters.passes import Effect, Pass
+from satview.gui.filters.chips import EFFECTS
+from satview.gui.filters.expression_line import ExpressionLine, fault_text
+from satview.gui.theme import Theme
+from satview.session.filter_work import CountWork
+from satview.session.jobs import LatestJob
+from satview.session.open_trace import OpenTrace
+
+_TYPING_MS: Final = 150
+
+
+class ConditionBox(QWidget):
+    """Return adds the condition to the filter, or changes the one that is being edited.
+
+    Attributes:
+        line: The text.
+        effect: What the filter is to do.
+        message: Hits, or what is wrong.
+        editing: Name of the pass that is being edited; empty for a new one.
+
+    Signals:
+        search_wanted: The condition is to be searched for instead: its text.
+    """
+
+    search_wanted = Signal(str)
+
+    def __init__(self, opened: OpenTrace, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._opened = opened
+        self.editing = ""
+        self.line = ExpressionLine(opened.trace, theme, self)
+        self.line.setPlaceholderText("Condition: pid == 7 and event == MSG_SENDV and duration > 2ms")
+        self.line.setAccessibleName("Condition")
+        self.effect = QComboBox(self)
+        for effect, text in EFFECTS.items():
+            self.effect.addItem(text, effect)
+        self.effect.setAccessibleName("Effect")
+        self.effect.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.effect.setMinimumContentsLength(6)
+        self._add = QPushButton("Add filter", self)
+        self._add.setProperty("primary", "true")
+        self._find = QPushButton("Find", self)
+        self.message = QLabel(self)
+        self.message.setWordWrap(True)
+        self._job = LatestJob(self)
+        self._job.done.connect(self._on_count)
+        self._job.failed.connect(self._on_failed)
+        self._typing = QTimer(self)
+        self._typing.setSingleShot(True)
+        self._typing.setInterval(_TYPING_MS)
+        self._typing.timeout.connect(self._count)
+        row = QHBoxLayout()
+        row.addWidget(self.effect, 1)
+        row.addWidget(self._find)
+        row.addWidget(self._add)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(8, 8, 8, 6)
+        layout.setSpacing(6)
+        layout.addWidget(self.line)
+        layout.addWidget(self.message)
+        layout.addLayout(row)
+        self.line.checked.connect(self._on_checked)
+        self.line.submitted.connect(self.submit)
+        self._add.clicked.connect(self.submit)
+        self._find.clicked.connect(self._on_find)
+        opened.filters.failed.connect(self._say_error)
+        self._on_checked()
+
+    def set_theme(self, theme: Theme) -> None:
+        """Draw in other colours."""
+        self.line.set_theme(theme)
+
+    def edit(self, name: str) -> None:
+        """Put a pass into the line."""
+        item = self._opened.filters.pass_named(name)
+        self.line.setText(item.expression)
+        self.editing = name
+        self.effect.setCurrentIndex(list(EFFECTS).index(item.effect))
+        self._add.setText(f"Change {name}")
+        self.line.setFocus()
+
+    def close_down(self) -> None:
+        """Stop the work in the background."""
+        self._typing.stop()
+        self._job.close()
+
+    @Slot()
+    def submit(self) -> None:
+        """Take the condition over into the filter."""
+        text, effect = self.line.text().strip(), Effect(self.effect.currentData())
+        if not text or self.line.fault is not None:
+            return
+        names = {item.name for item in self._opened.filters.state.stack.passes}
+        try:
+            if self.editing in names:
+                self._opened.filters.change_pass(self.editing, expression=text, effect=effect)
+            else:
+                self._opened.filters.add_pass(text, effect=effect)
+        except UsageError as error:
+            self._say_error(str(error))
+            return
+        self.line.clear()
+
+    @Slot()
+    def _on_find(self) -> None:
+        if self.line.text().strip() and self.line.fault is None:
+            self.search_wanted.emit(self.line.text().strip())
+
+    @Slot()
+    def _on_checked(self) -> None:
+        self._job.cancel()
+        self._typing.stop()
+        text, fault = self.line.text().strip(), self.line.fault
+        self._add.setEnabled(bool(text) and fault is None)
+        self._find.setEnabled(self._add.isEnabled())
+        if not text:
+            self.editing = ""
+            self._add.setText("Add filter")
+            self._say("Tab completes; Return adds the filter.", "faint")
+        elif fault is not None:
+            self._say(fault_text(fault), "error")
+        else:
+            self._say("\N{HORIZONTAL ELLIPSIS}", "dim")
+            self._typing.start()
+
+    @Slot()
+    def _count(self) -> None:
+        self._job.start(CountWork(self._opened.filters.evaluator, Pass("x", "", self.line.text())))
+
+    @Slot(object)
+    def _on_count(self, count: object) -> None:
+        if isinstance(count, int):
+            self._say(f"{count:,} of {len(self._opened.trace.events):,} events", "dim")
+
+    @Slot(object)
+    def _on_failed(self, error: object) -> None:
+        self._say_error(str(error))
+
+    @Slot(str)
+    def _say_error(self, text: str) -> None:
+        self._say(text[:1].upper() + text[1:], "error")
+
+    def _say(self, text: str, role: str) -> None:
+        self.message.setText(text)
+        if self.message.property("role") != role:
+            self.message.setProperty("role", role)
+            self.message.style().unpolish(self.message)
+            self.message.style().polish(self.message)

@@ -1,0 +1,69 @@
+"""The part of every context menu that filters: to, out, and marked; one entry per way to name the selection."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+from PySide6.QtWidgets import QMenu
+
+from satview.base.errors import UsageError
+from satview.filters.passes import Effect
+from satview.session.event_conditions import Proposal, proposals
+from satview.session.open_trace import OpenTrace
+
+_GROUPS: Final = (
+    ("Filter &to", "{}", Effect.HIDE),
+    ("E&xclude", "not ({})", Effect.HIDE),
+    ("Hi&ghlight", "{}", Effect.MARK),
+)
+_TITLE_LENGTH: Final = 60
+
+
+def add_filter_menus(menu: QMenu, opened: OpenTrace, argument: str = "") -> None:
+    """Add the entries for the selection of now.
+
+    Args:
+        menu: Where to.
+        opened: The trace.
+        argument: Name of the argument that was clicked: its entries stand in the menu itself.
+    """
+    found = proposals(opened)
+    clicked = [proposal for proposal in found if proposal.what == argument]
+    for title, pattern, effect in _GROUPS:
+        for proposal in clicked[:1]:
+            _add(menu, opened, f"{title} {_name(proposal)}", pattern.format(proposal.expression), effect)
+    if clicked:
+        menu.addSeparator()
+    for title, pattern, effect in _GROUPS:
+        inner = menu.addMenu(title)
+        inner.setEnabled(bool(found))
+        for i, proposal in enumerate(found):
+            if i and proposal.is_argument and not found[i - 1].is_argument:
+                inner.addSeparator()
+            _add(inner, opened, _name(proposal), pattern.format(proposal.expression), effect)
+
+
+def _name(proposal: Proposal) -> str:
+    title = " ".join(proposal.title.split())
+    if len(title) > _TITLE_LENGTH:
+        title = title[: _TITLE_LENGTH - 1] + "\N{HORIZONTAL ELLIPSIS}"
+    lead = f"{proposal.what} = {title}" if proposal.is_argument else f"This {_lower(proposal.what)}:  {title}"
+    return lead.replace("&", "&&")
+
+
+def _lower(what: str) -> str:
+    return what if what.isupper() else what.lower()
+
+
+def _add(menu: QMenu, opened: OpenTrace, text: str, expression: str, effect: Effect) -> None:
+    action = menu.addAction(text)
+    action.setToolTip(expression)
+    action.triggered.connect(partial(_run, opened, expression, effect))
+
+
+def _run(opened: OpenTrace, expression: str, effect: Effect, _checked: bool = False) -> None:
+    try:
+        opened.filters.add_pass(expression, effect=effect)
+    except UsageError as error:
+        opened.filters.failed.emit(str(error))

@@ -1,0 +1,145 @@
+"""A line for a condition: proposals while one types, and a red wave under the word that is wrong."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from PySide6.QtCore import QEvent, QPointF, QRect, Qt, Signal, Slot
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QPainter, QPaintEvent, QPen, QPolygonF
+from PySide6.QtWidgets import QLineEdit, QWidget
+
+from satview.filters.complete import Completion, completions
+from satview.filters.diagnostics import Diagnostic
+from satview.filters.expression import validate
+from satview.gui.filters.proposals import Proposals
+from satview.gui.theme import Theme, colour
+from satview.store.trace import Trace
+
+_WAVE_PX: Final = 2
+_SIGNS: Final = re.compile(r"[=<>~(]|\b(?:and|or|not|in)\s")
+
+
+class ExpressionLine(QLineEdit):
+    """Checks what is typed at once.
+
+    Attributes:
+        fault: What is wrong with the text; None if it is a condition, or empty.
+        proposals: The list.
+
+    Signals:
+        checked: `fault` is up to date with a new text.
+        submitted: Return was pressed.
+    """
+
+    checked = Signal()
+    submitted = Signal()
+
+    def __init__(self, trace: Trace, theme: Theme, parent: QWidget | None = None, *, takes_names: bool = False) -> None:
+        """Make an empty line.
+
+        Args:
+            trace: Whose names are proposed.
+            theme: For the wave.
+            parent: Owner.
+            takes_names: The text may be a plain name as well; nothing is proposed before it looks like a condition.
+        """
+        super().__init__(parent)
+        self._trace = trace
+        self._theme = theme
+        self._takes_names = takes_names
+        self.fault: Diagnostic | None = None
+        self.proposals = Proposals(self)
+        self.proposals.taken.connect(self._on_taken)
+        self.textChanged.connect(self._check)
+        self.textEdited.connect(self._propose)
+        self.setClearButtonEnabled(True)
+
+    def set_theme(self, theme: Theme) -> None:
+        """Draw in other colours."""
+        self._theme = theme
+        self.update()
+
+    @Slot(str)
+    def _check(self, text: str) -> None:
+        self.fault = validate(text, self._trace.release) if text.strip() else None
+        if self._takes_names and not _SIGNS.search(text):
+            self.fault = None
+        self.checked.emit()
+        self.update()
+
+    @Slot(str)
+    def _propose(self, text: str) -> None:
+        if self._takes_names and not _SIGNS.search(text):
+            self.proposals.hide()
+            return
+        if not text.strip() or text[: self.cursorPosition()].endswith(('"', ")", "]", "/")):
+            self.proposals.hide()
+            return
+        self._show_proposals()
+
+    def _show_proposals(self) -> None:
+        found = completions(self.text(), self.cursorPosition(), self._trace.release, self._trace)
+        self.proposals.propose(found, QRect(self.cursorRect().left(), 0, 1, self.height()))
+
+    @Slot(object)
+    def _on_taken(self, choice: object) -> None:
+        assert isinstance(choice, Completion)
+        text = self.text()
+        self.setText(text[: choice.start] + choice.text + text[choice.end :])
+        self.setCursorPosition(choice.start + len(choice.text))
+
+    def event(self, event: QEvent) -> bool:
+        """Keep the keys of the proposals while they show."""
+        if isinstance(event, QKeyEvent) and self.proposals.wants(event):
+            if event.type() == QEvent.Type.ShortcutOverride:
+                event.accept()
+                return True
+            if event.type() == QEvent.Type.KeyPress and event.key() == Qt.Key.Key_Tab:
+                return self.proposals.on_key(event)
+        return super().event(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Let the proposals have the key first."""
+        if self.proposals.on_key(event):
+            return
+        has_control = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
+        if event.key() == Qt.Key.Key_Down or (has_control and event.key() == Qt.Key.Key_Space):
+            self._show_proposals()
+        elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.submitted.emit()
+        else:
+            super().keyPressEvent(event)
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        """Close the proposals with the keyboard gone."""
+        self.proposals.hide()
+        super().focusOutEvent(event)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Draw the wave over the line."""
+        super().paintEvent(event)
+        if self.fault is None:
+            return
+        left, right = self._x(self.fault.start), self._x(max(self.fault.end, self.fault.start + 1))
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(colour(self._theme.error), 1.2))
+        painter.drawPolyline(wave(left, min(right, self.width() - 4.0), self.height() - 5.0))
+
+    def _x(self, place: int) -> float:
+        text, metrics, cursor = self.text(), self.fontMetrics(), self.cursorPosition()
+        here = self.cursorRect().center().x() - metrics.horizontalAdvance(text[:cursor])
+        return float(here + metrics.horizontalAdvance(text[:place]) + (6 if place > len(text) else 0))
+
+
+def wave(left: float, right: float, y: float) -> QPolygonF:
+    """Return a zigzag from left to right."""
+    right = max(right, left + 6)
+    steps = int((right - left) / _WAVE_PX) + 1
+    return QPolygonF([QPointF(left + i * _WAVE_PX, y + (_WAVE_PX if i % 2 else 0)) for i in range(steps + 1)])
+
+
+def fault_text(fault: Diagnostic) -> str:
+    """Return a fault with its place, first letter large."""
+    return f"Column {fault.column}: {fault.message}"

@@ -1,0 +1,185 @@
+"""All hits of the search as a table, without a limit; a click goes to the event; copy and export as CSV."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from PySide6.QtCore import QModelIndex, QPoint, Qt, Signal, Slot
+from PySide6.QtGui import QColor, QGuiApplication
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QHBoxLayout,
+    QHeaderView,
+    QLabel,
+    QPushButton,
+    QSizePolicy,
+    QTableView,
+    QVBoxLayout,
+    QWidget,
+)
+
+from satview.gui import dialogs
+from satview.gui.event_list.model import EventListModel
+from satview.gui.event_list.panel import column_widths
+from satview.gui.theme import Theme
+from satview.session.hits_table import CsvWork, tabbed
+from satview.session.jobs import LatestJob
+from satview.session.open_trace import OpenTrace
+from satview.session.settings import Settings
+
+_COPY_LIMIT: Final = 200_000
+
+
+class HitModel(EventListModel):
+    """The hits of the search instead of what the filter shows."""
+
+    def __init__(self, opened: OpenTrace, row_height_px: int, theme: Theme, parent: QWidget) -> None:
+        super().__init__(opened, row_height_px, theme, parent)
+        self._rows = opened.search.hits
+        opened.search.changed.connect(self._on_hits)
+
+    def _shade(self, _event: int, _role: int) -> QColor | None:
+        """Return no colour of a filter: hits are read, not looked for."""
+        return None
+
+    @Slot()
+    def _on_hits(self) -> None:
+        if self._rows is not self._opened.search.hits:
+            self._on_rows()
+
+    @Slot()
+    def _on_rows(self) -> None:
+        self.beginResetModel()
+        self._rows = self._opened.search.hits
+        self.first_row = 0
+        self._texts.cache_clear()
+        self.endResetModel()
+
+
+class ResultsPanel(QWidget):
+    """The table of hits.
+
+    Attributes:
+        model, table: What shows.
+
+    Signals:
+        menu_wanted: Right click on a row: global place.
+    """
+
+    menu_wanted = Signal(QPoint)
+
+    def __init__(self, opened: OpenTrace, settings: Settings, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._opened = opened
+        self.setMinimumSize(120, 64)
+        height_px = settings.number("events/row_height_px")
+        self.model = HitModel(opened, height_px, theme, self)
+        self.table = QTableView(self)
+        self._set_up(height_px)
+        self.message = QLabel(self)
+        self.message.setProperty("role", "dim")
+        self.message.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self._copy = QPushButton("Copy", self)
+        self._export = QPushButton("Export CSV\N{HORIZONTAL ELLIPSIS}", self)
+        head = QHBoxLayout()
+        head.setContentsMargins(10, 4, 8, 4)
+        head.addWidget(self.message, 1)
+        for button, run in ((self._copy, self.copy), (self._export, self.ask_export)):
+            button.setProperty("flat", "true")
+            button.clicked.connect(run)
+            head.addWidget(button)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addLayout(head)
+        layout.addWidget(self.table)
+        self._job = LatestJob(self)
+        self._job.done.connect(self._on_exported)
+        self._job.failed.connect(self._on_failed)
+        self._job.progress.connect(self._on_progress)
+        opened.search.changed.connect(self._on_search)
+        self.table.selectionModel().currentRowChanged.connect(self._on_row)
+        self.model.modelReset.connect(self._on_search)
+        self._on_search()
+
+    def set_theme(self, theme: Theme) -> None:
+        """Draw in other colours."""
+        self.model.set_theme(theme)
+        self.table.viewport().update()
+
+    def close_down(self) -> None:
+        """Stop the work in the background."""
+        self._job.close()
+
+    @Slot()
+    def copy(self) -> None:
+        """Copy the selected hits, or all of them if one or none is selected."""
+        chosen = sorted(index.row() for index in self.table.selectionModel().selectedRows())
+        hits = self._opened.search.hits
+        rows = hits[[row + self.model.first_row for row in chosen]] if len(chosen) > 1 else hits
+        QGuiApplication.clipboard().setText(tabbed(self._opened.trace, rows[:_COPY_LIMIT]))
+        more = f"; the other {len(rows) - _COPY_LIMIT:,} only fit into a file" if len(rows) > _COPY_LIMIT else ""
+        self.message.setText(f"Copied {min(len(rows), _COPY_LIMIT):,} events{more}")
+
+    @Slot()
+    def ask_export(self) -> None:
+        """Ask for a file and write all hits to it."""
+        path = dialogs.ask_save(self, self._opened.trace.path.with_suffix(".csv"), "CSV (*.csv)")
+        if path is not None:
+            self._job.start(CsvWork(self._opened.trace, self._opened.search.hits, path))
+
+    def _set_up(self, height_px: int) -> None:
+        table = self.table
+        table.setModel(self.model)
+        table.setAccessibleName("Search results")
+        table.verticalHeader().setVisible(False)
+        table.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        table.verticalHeader().setMinimumSectionSize(height_px)
+        table.verticalHeader().setDefaultSectionSize(height_px)
+        table.horizontalHeader().setStretchLastSection(True)
+        table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        table.setShowGrid(False)
+        table.setAlternatingRowColors(True)
+        table.setWordWrap(False)
+        table.setTabKeyNavigation(False)
+        table.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        table.customContextMenuRequested.connect(self._on_menu)
+        for column, width in enumerate(column_widths(table)):
+            table.setColumnWidth(column, width)
+
+    @Slot(QModelIndex, QModelIndex)
+    def _on_row(self, current: QModelIndex, _before: QModelIndex) -> None:
+        if current.isValid():
+            self._opened.select_event(self.model.event_at(current.row()))
+
+    @Slot(QPoint)
+    def _on_menu(self, place: QPoint) -> None:
+        self.menu_wanted.emit(self.table.viewport().mapToGlobal(place))
+
+    @Slot()
+    def _on_search(self) -> None:
+        search = self._opened.search
+        for button in (self._copy, self._export):
+            button.setEnabled(len(search.hits) > 0)
+        if search.error:
+            text = search.error
+        elif not search.text:
+            text = "Press / and type a name or a condition"
+        elif search.is_pending:
+            text = "Looking\N{HORIZONTAL ELLIPSIS}"
+        else:
+            text = f"{len(search.hits):,} hits for {search.text}"
+        self.message.setText(text)
+
+    @Slot(object)
+    def _on_exported(self, count: object) -> None:
+        if isinstance(count, int):
+            self.message.setText(f"Wrote {count:,} events")
+
+    @Slot(object)
+    def _on_failed(self, error: object) -> None:
+        self.message.setText(str(error))
+
+    @Slot(float)
+    def _on_progress(self, share: float) -> None:
+        self.message.setText(f"Writing\N{HORIZONTAL ELLIPSIS} {100 * share:.0f} %")

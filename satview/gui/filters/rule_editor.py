@@ -1,0 +1,226 @@
+"""The editor for rules: line numbers, proposals, a wave under the word that is wrong."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from PySide6.QtCore import QEvent, QRect, QSize, Qt, Signal, Slot
+from PySide6.QtGui import (
+    QFocusEvent,
+    QFontDatabase,
+    QKeyEvent,
+    QPainter,
+    QPaintEvent,
+    QResizeEvent,
+    QTextCharFormat,
+    QTextCursor,
+)
+from PySide6.QtWidgets import QPlainTextEdit, QTextEdit, QWidget
+
+from satview.filters.complete import Completion, completions
+from satview.filters.diagnostics import Diagnostic
+from satview.filters.external import RULE_ARGUMENTS, Mode, classes_of
+from satview.filters.text import check_rules, names_of_class, process_names
+from satview.gui.filters.proposals import Proposals
+from satview.gui.theme import Theme, colour
+from satview.store.trace import Trace
+
+_WHERE: Final = re.compile(r"\bWHERE\s(.*)$")
+_LIMIT: Final = 200
+_GUTTER_PX: Final = 10
+
+
+class RuleEditor(QPlainTextEdit):
+    """Checks its text a line at a time whenever it changes.
+
+    Attributes:
+        faults: What is wrong, in the order of lines.
+        proposals: The list.
+
+    Signals:
+        checked: `faults` is up to date.
+    """
+
+    checked = Signal()
+
+    def __init__(self, trace: Trace, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._trace = trace
+        self._theme = theme
+        self._names = process_names(trace)
+        self.faults: tuple[Diagnostic, ...] = ()
+        self.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
+        self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self.setAccessibleName("Rules")
+        self._gutter = _Gutter(self)
+        self.proposals = Proposals(self)
+        self.proposals.taken.connect(self._on_taken)
+        self.textChanged.connect(self._check)
+        self.blockCountChanged.connect(self._on_blocks)
+        self.updateRequest.connect(self._on_update)
+        self._on_blocks()
+
+    def set_theme(self, theme: Theme) -> None:
+        """Draw in other colours."""
+        self._theme = theme
+        self._check()
+
+    def go_to(self, fault: Diagnostic) -> None:
+        """Put the cursor where a fault is."""
+        block = self.document().findBlockByNumber(max(0, fault.line - 1))
+        cursor = QTextCursor(block)
+        cursor.setPosition(min(block.position() + fault.start, block.position() + block.length() - 1))
+        self.setTextCursor(cursor)
+        self.setFocus()
+
+    @Slot()
+    def _check(self) -> None:
+        _, self.faults = check_rules(self.toPlainText(), self._trace.release, self._names)
+        self.setExtraSelections([self._wave(fault) for fault in self.faults])
+        self.checked.emit()
+
+    def _wave(self, fault: Diagnostic) -> QTextEdit.ExtraSelection:
+        block = self.document().findBlockByNumber(max(0, fault.line - 1))
+        last = block.position() + max(0, block.length() - 1)
+        selection = QTextEdit.ExtraSelection()
+        selection.cursor = QTextCursor(block)
+        selection.cursor.setPosition(min(block.position() + fault.start, last))
+        end = min(max(block.position() + fault.end, block.position() + fault.start + 1), last)
+        selection.cursor.setPosition(end, QTextCursor.MoveMode.KeepAnchor)
+        form = QTextCharFormat()
+        form.setUnderlineStyle(QTextCharFormat.UnderlineStyle.SpellCheckUnderline)
+        form.setUnderlineColor(colour(self._theme.error))
+        selection.format = form
+        return selection
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Let the proposals have the key first."""
+        if self.proposals.on_key(event):
+            return
+        wants = event.key() == Qt.Key.Key_Space and bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
+        if not wants:
+            super().keyPressEvent(event)
+        if wants or (event.text().strip() and event.text().isprintable()):
+            self._propose()
+        else:
+            self.proposals.hide()
+
+    def event(self, event: QEvent) -> bool:
+        """Keep the keys of the proposals while they show."""
+        is_mine = isinstance(event, QKeyEvent) and self.proposals.wants(event)
+        if is_mine and event.type() == QEvent.Type.ShortcutOverride:
+            event.accept()
+            return True
+        return super().event(event)
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        """Close the proposals with the keyboard gone."""
+        self.proposals.hide()
+        super().focusOutEvent(event)
+
+    def _propose(self) -> None:
+        cursor = self.textCursor()
+        line = cursor.block().text()
+        found = list(rule_completions(line, cursor.positionInBlock(), self._trace))[:_LIMIT]
+        place = self.cursorRect()
+        self.proposals.propose(found, QRect(place.left() + self._gutter.width(), place.top(), 1, place.height() + 2))
+
+    @Slot(object)
+    def _on_taken(self, choice: object) -> None:
+        assert isinstance(choice, Completion)
+        cursor = self.textCursor()
+        base = cursor.block().position()
+        cursor.setPosition(base + choice.start)
+        cursor.setPosition(base + choice.end, QTextCursor.MoveMode.KeepAnchor)
+        cursor.insertText(choice.text)
+        self.setTextCursor(cursor)
+
+    @Slot()
+    def _on_blocks(self) -> None:
+        self.setViewportMargins(self._gutter.sizeHint().width(), 0, 0, 0)
+
+    def _on_update(self, rect: QRect, dy: int) -> None:
+        if dy:
+            self._gutter.scroll(0, dy)
+        else:
+            self._gutter.update(0, rect.y(), self._gutter.width(), rect.height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Follow the size."""
+        super().resizeEvent(event)
+        inner = self.contentsRect()
+        self._gutter.setGeometry(inner.left(), inner.top(), self._gutter.sizeHint().width(), inner.height())
+
+    def paint_gutter(self, painter: QPainter, area: QRect) -> None:
+        """Draw the line numbers, those of faulty lines in red."""
+        painter.fillRect(area, colour(self._theme.panel))
+        wrong = {fault.line for fault in self.faults}
+        block = self.firstVisibleBlock()
+        painter.setFont(self.font())
+        while block.isValid():
+            top = self.blockBoundingGeometry(block).translated(self.contentOffset()).top()
+            if top > area.bottom():
+                break
+            number = block.blockNumber() + 1
+            painter.setPen(colour(self._theme.error if number in wrong else self._theme.faint))
+            place = QRect(0, round(top), self._gutter.width() - _GUTTER_PX // 2, self.fontMetrics().height())
+            painter.drawText(place, int(Qt.AlignmentFlag.AlignRight), str(number))
+            block = block.next()
+
+
+class _Gutter(QWidget):
+    """Line numbers."""
+
+    def __init__(self, editor: RuleEditor) -> None:
+        super().__init__(editor)
+        self._editor = editor
+
+    def sizeHint(self) -> QSize:
+        """Return room for the largest number."""
+        digits = max(2, len(str(self._editor.blockCount())))
+        return QSize(self._editor.fontMetrics().horizontalAdvance("9") * digits + _GUTTER_PX, 0)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Draw."""
+        self._editor.paint_gutter(QPainter(self), event.rect())
+
+
+def rule_completions(line: str, position: int, trace: Trace) -> Iterator[Completion]:
+    """Yield what could stand at a place of a rule line: a mode, a class, an event, a process, a condition."""
+    before = line[:position]
+    condition = _WHERE.search(before)
+    if condition:
+        start = condition.start(1)
+        for found in completions(condition.group(1), len(condition.group(1)), trace.release, trace):
+            yield Completion(found.text, found.start + start, found.end + start, found.help)
+        return
+    words = before.split(" ")
+    begun, known = words[-1], [word.upper() for word in words[:-1] if word]
+    for name, note in _words(known, trace):
+        if name != begun and name.upper().startswith(begun.upper()):
+            yield Completion(name, position - len(begun), position, note)
+
+
+def _words(known: list[str], trace: Trace) -> Iterator[tuple[str, str]]:
+    if not known:
+        yield from ((mode.name, " ".join(arguments)) for mode, arguments in RULE_ARGUMENTS.items())
+        yield "WHERE", "condition on every event"
+        return
+    mode = next((mode for mode in RULE_ARGUMENTS if mode.name == known[0]), None)
+    arguments = RULE_ARGUMENTS[mode] if isinstance(mode, Mode) else ()
+    if len(known) > len(arguments):
+        return
+    wanted = arguments[len(known) - 1]
+    external = next((c for c in classes_of(trace.release) if len(known) > 1 and c.name == known[1]), None)
+    if wanted == "class":
+        yield from ((c.name, "") for c in classes_of(trace.release) if c.name != "EMPTY")
+    elif wanted == "event" and external is not None:
+        yield from ((name, "") for name in sorted(names_of_class(external, trace.release)))
+    elif wanted == "pid":
+        for name, pids in process_names(trace).items():
+            if "/" not in name and " " not in name:
+                yield name, f"pid {', '.join(map(str, pids[:5]))}"
+    elif wanted == "handler":
+        yield from (("WHERE", "a condition"), ("CALL", "a Python function: file.py:name"))

@@ -1,0 +1,239 @@
+"""The tab for static and dynamic rules: editor, files, and the way back to capture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QPushButton, QVBoxLayout, QWidget
+
+from satview.base.errors import UsageError
+from satview.export.c_program import c_program
+from satview.export.tracelogger_command import from_tracelogger_args, tracelogger_command
+from satview.filters.building import BuiltRules, build
+from satview.filters.explain import explain
+from satview.filters.handlers import Handlers
+from satview.filters.passes import Effect
+from satview.filters.text import check_rules, process_names, read_rule_text, rules_text, save_rules
+from satview.gui import dialogs
+from satview.gui.filters import questions
+from satview.gui.filters.kept_dialog import KeptDialog
+from satview.gui.filters.rule_editor import RuleEditor
+from satview.gui.theme import Theme
+from satview.session.open_trace import OpenTrace
+
+_PATTERN: Final = "Rules (*.satrules)"
+_START: Final = """\
+# One rule per line, in the words of TraceEvent(); Ctrl+Space proposes.
+# ADDCLASS THREAD
+# SETCLASSPID KERCALL devb-eide
+# WHERE duration > 2ms
+"""
+
+
+class RulesTab(QWidget):
+    """Rules as text. Opening a file runs nothing; Python handlers only after a yes.
+
+    Attributes:
+        editor: The text.
+        message: Faults, hints, what was done.
+        path: The file the rules are from; None while they have none.
+        editing: Name of the pass that is being edited; empty for new rules.
+    """
+
+    def __init__(self, opened: OpenTrace, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._opened = opened
+        self.path: Path | None = None
+        self.editing = ""
+        self.editor = RuleEditor(opened.trace, theme, self)
+        self.editor.setPlainText(_START)
+        self.message = QLabel(self)
+        self.message.setWordWrap(True)
+        self.message.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.apply_button = QPushButton("Apply", self)
+        self.apply_button.setProperty("primary", "true")
+        self.capture_menu = QMenu(self)
+        head, foot = QHBoxLayout(), QHBoxLayout()
+        for text, run in (("Open\N{HORIZONTAL ELLIPSIS}", self.open), ("Save\N{HORIZONTAL ELLIPSIS}", self.save)):
+            head.addWidget(self._button(text, run, is_flat=True))
+        head.addWidget(self._button("From header", self.import_arguments, is_flat=True))
+        head.addStretch()
+        capture = self._button("Capture", None)
+        capture.setMenu(self.capture_menu)
+        foot.addWidget(self._button("Kept?", self.show_kept))
+        foot.addWidget(capture)
+        foot.addStretch()
+        foot.addWidget(self.apply_button)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(8, 6, 8, 4)
+        layout.setSpacing(6)
+        layout.addLayout(head)
+        layout.addWidget(self.editor, 1)
+        layout.addWidget(self.message)
+        layout.addLayout(foot)
+        for text, act in (
+            ("Copy as tracelogger command", self.copy_command),
+            ("Export as C program\N{HORIZONTAL ELLIPSIS}", self.export_program),
+            ("Use in new capture\N{HORIZONTAL ELLIPSIS}", self.use_in_capture),
+        ):
+            self.capture_menu.addAction(text, partial(self._try, act))
+        self.apply_button.clicked.connect(partial(self._try, self.apply))
+        self.editor.checked.connect(self._on_checked)
+        self._on_checked()
+
+    def set_theme(self, theme: Theme) -> None:
+        """Draw in other colours."""
+        self.editor.set_theme(theme)
+
+    def edit(self, name: str) -> None:
+        """Put the rules of a pass into the editor."""
+        self.editor.setPlainText(self._opened.filters.pass_named(name).rules)
+        self.editing = name
+        self.editor.setFocus()
+
+    def apply(self) -> None:
+        """Make the rules a filter of the view, or change the one they were applied as before."""
+        filters = self._opened.filters
+        self.built()  # what the kernel would refuse is told here, not later from the background
+        filters.evaluator.forget()
+        text = self.editor.toPlainText()
+        if self.editing in {item.name for item in filters.state.stack.passes}:
+            filters.change_pass(self.editing, rules=text)
+        else:
+            self.editing = filters.add_pass(rules=text, effect=Effect.HIDE)
+        self._say(f"Applied as filter {self.editing}.", "dim")
+
+    def open(self) -> None:
+        """Read a rule file. Nothing in it is run."""
+        path = questions.ask_rule_file(self, self.path)
+        if path is not None:
+            self.load(path)
+
+    def load(self, path: Path) -> None:
+        """Show the rules of a file.
+
+        Raises:
+            UsageError: It cannot be read.
+        """
+        text = read_rule_text(path)
+        self.path, self.editing = path, ""
+        self._opened.filters.evaluator.folder = path.parent
+        self.editor.setPlainText(text)
+
+    def save(self) -> None:
+        """Write the rules to a file, whatever is wrong with them."""
+        suggestion = self.path or self._opened.trace.path.with_suffix(".satrules")
+        path = dialogs.ask_save(self, suggestion, _PATTERN)
+        if path is not None:
+            save_rules(path, self.editor.toPlainText())
+            self.path = path
+            self._opened.filters.evaluator.folder = path.parent
+            self._say(f"Saved {path.name}", "dim")
+
+    def import_arguments(self) -> None:
+        """Show the rules behind the trace's own TRACELOGGER_ARGS."""
+        trace = self._opened.trace
+        arguments = trace.header.get("TRACELOGGER_ARGS")
+        if not arguments:
+            raise UsageError("the header has no TRACELOGGER_ARGS (written from 6.4 on), so it does not tell the filter")
+        imported = from_tracelogger_args(arguments, trace.release)
+        notes = "".join(f"# {line}\n" for line in (arguments, *imported.notes))
+        self.editing = ""
+        self.editor.setPlainText(notes + rules_text(imported.rules, trace.release))
+
+    def copy_command(self) -> None:
+        """Copy the tracelogger command that comes closest."""
+        command = tracelogger_command(self.built())
+        QGuiApplication.clipboard().setText(command.text)
+        exact = "exactly these rules" if command.is_exact else "; ".join(("not exact", *command.reasons))
+        self._say(f"Copied: {command.text}\n({exact})", "dim")
+
+    def export_program(self) -> None:
+        """Write the C program that sets exactly these rules."""
+        path = dialogs.ask_save(self, self._opened.trace.path.with_name("set_rules.c"), "C source (*.c)")
+        if path is None:
+            return
+        title = self.path.name if self.path is not None else ""
+        try:
+            path.write_text(c_program(self.built(), title), encoding="utf-8")
+        except OSError as error:
+            raise UsageError(f"{path.name}: {error.strerror or error}") from error
+        self._say(f"Saved {path.name}", "dim")
+
+    def use_in_capture(self) -> None:
+        """Hand the rules to the dialog for a new capture."""
+        self.built()
+        self._opened.capture_wanted.emit(self.editor.toPlainText())
+
+    def show_kept(self) -> None:
+        """Tell what a capture with these rules would have kept."""
+        KeptDialog(self._opened, self.built(), self.window()).show()
+
+    def built(self) -> BuiltRules:
+        """Return the rules carried out; handlers after a yes.
+
+        Raises:
+            UsageError: They have faults, or call code that may not run.
+        """
+        self._allow_handlers()
+        trace, evaluator = self._opened.trace, self._opened.filters.evaluator
+        rules, faults = check_rules(self.editor.toPlainText(), trace.release, process_names(trace))
+        if faults:
+            self.editor.go_to(faults[0])
+            raise UsageError(str(faults[0]))
+        return build(rules, trace.release, Handlers(evaluator.allowed.__contains__, trace.release, evaluator.folder))
+
+    def _allow_handlers(self) -> None:
+        """Ask for every file of handlers that was not yet allowed."""
+        trace, evaluator = self._opened.trace, self._opened.filters.evaluator
+        rules, faults = check_rules(self.editor.toPlainText(), trace.release, process_names(trace))
+        if faults:
+            self.editor.go_to(faults[0])
+            raise UsageError(str(faults[0]))
+        places = {rule.function.rpartition(":")[0] for rule in rules if rule.function}
+        for file in sorted((evaluator.folder / place).resolve() for place in places):
+            if file not in evaluator.allowed:
+                if not questions.allow_code(self, file):
+                    raise UsageError(f"{file.name} is code and was not allowed to run")
+                evaluator.allowed.add(file)
+
+    @Slot()
+    def _on_checked(self) -> None:
+        faults = self.editor.faults
+        self.apply_button.setEnabled(not faults)
+        if faults:
+            more = f"  ({len(faults)} faults)" if len(faults) > 1 else ""
+            self._say(f"Line {faults[0].line}, column {faults[0].column}: {faults[0].message}{more}", "error")
+            return
+        trace = self._opened.trace
+        rules, _ = check_rules(self.editor.toPlainText(), trace.release, process_names(trace))
+        notes = explain(rules, trace.release)
+        hints = [f"Line {note.line}: {note.message}" for note in notes[:3]]
+        self._say("\n".join(hints) or f"{len(rules):,} rules", "dim")
+
+    def _button(self, text: str, run: Callable[[], None] | None, *, is_flat: bool = False) -> QPushButton:
+        button = QPushButton(text, self)
+        if is_flat:
+            button.setProperty("flat", "true")
+        if run is not None:
+            button.clicked.connect(partial(self._try, run))
+        return button
+
+    def _try(self, run: Callable[[], None], _checked: bool = False) -> None:
+        try:
+            run()
+        except UsageError as error:
+            text = str(error)
+            self._say(text[:1].upper() + text[1:], "error")
+
+    def _say(self, text: str, role: str) -> None:
+        self.message.setText(text)
+        if self.message.property("role") != role:
+            self.message.setProperty("role", role)
+            self.message.style().unpolish(self.message)
+            self.message.style().polish(self.message)

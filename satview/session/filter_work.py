@@ -1,0 +1,219 @@
+"""What a filter does to every event of a trace, worked out on the worker thread."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.base.errors import Cancelled
+from satview.filters import evaluate
+from satview.filters.event_facts import EventFacts
+from satview.filters.expression import Expression
+from satview.filters.facts import TraceFacts
+from satview.filters.handlers import FunctionRule, HandlerFile, Handlers
+from satview.filters.mask import EventMask
+from satview.filters.passes import Effect, Pass, PassEvaluator, PassStack
+from satview.session.filter_state import FilterState, Mask
+from satview.session.jobs import IsCancelled, Report
+from satview.store.trace import Trace
+
+_KEPT_BYTES: Final = 1 << 27
+_KEPT_LEAST: Final = 4
+_WAIT_S: Final = 0.02
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FilterView:
+    """What a filter does; None stands for "nothing of that kind".
+
+    Attributes:
+        rows: uint32, ascending event rows that show; None = all.
+        passing: bool (events,), the same as a mask.
+        by_passes: bool (events,), what conditions and rules alone let show.
+        dimmed: bool (events,), events that fade.
+        marked: bool (events,), events that stand out.
+        threads: bool (threads,), threads of which something shows.
+        counts: Hits by name of the pass.
+        chosen: Events that are checked in the trees.
+        notices: What the user should know: handlers that were switched off.
+    """
+
+    rows: NDArray[np.uint32] | None = None
+    passing: Mask | None = None
+    by_passes: Mask | None = None
+    dimmed: Mask | None = None
+    marked: Mask | None = None
+    threads: Mask | None = None
+    counts: dict[str, int] = field(default_factory=dict)
+    chosen: int = 0
+    notices: tuple[str, ...] = ()
+
+
+class FilterEvaluator(PassEvaluator):
+    """Evaluates filters of one trace; one at a time, whichever thread asks. Facts are made once.
+
+    Attributes:
+        allowed: Python files that the user allowed to run.
+        folder: Where rules look for them.
+    """
+
+    def __init__(self, trace: Trace) -> None:
+        self.facts = TraceFacts(trace)
+        super().__init__(trace, self.facts, self._load_function)
+        self.allowed: set[Path] = set()
+        self.folder = Path()
+        self.notices: list[str] = []
+        self._masks: dict[tuple[str, str], Mask] = {}
+        self._limit = max(_KEPT_LEAST, min(32, _KEPT_BYTES // max(1, len(trace.events))))
+        self._lock = threading.Lock()
+        self._is_cancelled: IsCancelled = _never
+
+    def mask(self, item: Pass) -> Mask:
+        """Return the events that fit a pass, bool (events,), not inverted; kept, not to be changed.
+
+        Raises:
+            RuleError: Its rules or its expression are faulty.
+            Cancelled: The work was told to stop.
+        """
+        key = (item.rules, item.expression)
+        if key not in self._masks:
+            answer = super()._fresh(replace(item, expression="")) if item.rules.strip() else None
+            if item.expression.strip():
+                condition = Expression(item.expression, self._trace.release)
+                rows = None if answer is None else np.flatnonzero(answer)
+                found = condition.mask(self._trace, rows, self.facts, self._is_cancelled)
+                if answer is None or rows is None:
+                    answer = found
+                else:
+                    answer[rows] = found
+            if answer is None:
+                answer = np.ones(len(self._trace.events), np.bool_)
+            answer.setflags(write=False)
+            while len(self._masks) >= self._limit:
+                self._masks.pop(next(iter(self._masks)))
+            self._masks[key] = answer
+        return self._masks[key]
+
+    def forget(self) -> None:
+        """Forget kept answers: a file of handlers may have changed."""
+        self._masks.clear()
+
+    def alone(self, is_cancelled: IsCancelled, run: Callable[[], object]) -> object:
+        """Run something while nobody else uses this object.
+
+        Raises:
+            Cancelled: `is_cancelled()` said so while others were at work, or inside.
+        """
+        while not self._lock.acquire(timeout=_WAIT_S):
+            if is_cancelled():
+                raise Cancelled("the filter was stopped")
+        try:
+            self._is_cancelled = is_cancelled
+            return run()
+        finally:
+            self._is_cancelled = _never
+            self._lock.release()
+
+    def view(self, state: FilterState) -> FilterView:
+        """Return what a filter does to the trace."""
+        trace, is_cancelled = self._trace, self._is_cancelled
+        self.notices = []
+        found = self.result(state.stack)
+        hides = [item for item in state.stack.passes if item.is_on and item.effect is Effect.HIDE]
+        by_passes = None
+        if state.stack.combination:
+            by_passes = found.hits
+        elif hides:
+            by_passes = ~found.hidden
+        dimmed, marked, passing = found.dimmed, found.marked, by_passes
+        chosen = len(trace.events)
+        if state.chooses:
+            checked = evaluate.event_mask(trace.events, EventMask(state.codes, state.threads), is_cancelled)
+            chosen = int(np.count_nonzero(checked))
+            if state.effect is Effect.HIDE:
+                passing = checked if passing is None else passing & checked
+            elif state.effect is Effect.DIM:
+                dimmed = dimmed | ~checked
+            elif state.effect is Effect.MARK:
+                marked = marked | checked
+        threads = rows = None
+        if passing is not None:
+            dimmed, marked = dimmed & passing, marked & passing
+            rows = evaluate.rows_of(passing)
+            threads = np.zeros(len(trace.threads), np.bool_)
+            for part in evaluate.chunks(len(rows)):
+                threads[trace.events.thread.take(rows[part])] = True
+        return FilterView(
+            rows,
+            passing,
+            by_passes,
+            dimmed if dimmed.any() else None,
+            marked if marked.any() else None,
+            threads if by_passes is not None else None,
+            found.counts,
+            chosen,
+            tuple(self.notices),
+        )
+
+    def _load_function(self, place: str) -> _StoppableRule:
+        handlers = Handlers(self.allowed.__contains__, self._trace.release, self.folder, self.notices.append)
+        return _StoppableRule(handlers(place), self._is_cancelled)
+
+
+class _StoppableRule:
+    """A handler that ends with the work it is part of: it may be asked millions of times."""
+
+    def __init__(self, rule: FunctionRule, is_cancelled: IsCancelled) -> None:
+        self._rule, self._is_cancelled = rule, is_cancelled
+        self.file: HandlerFile = rule.file
+        self.place = rule.place
+
+    def __call__(self, facts: EventFacts, /) -> int:
+        """Return the handler's answer."""
+        if self._is_cancelled():
+            raise Cancelled("the filter was stopped")
+        return self._rule(facts)
+
+
+class ViewWork:
+    """The work of the filter's job."""
+
+    def __init__(self, evaluator: FilterEvaluator, state: FilterState) -> None:
+        self._evaluator, self._state = evaluator, state
+
+    def __call__(self, is_cancelled: IsCancelled, _report: Report) -> object:
+        """Return a FilterView."""
+        return self._evaluator.alone(is_cancelled, lambda: self._evaluator.view(self._state))
+
+
+class CountWork:
+    """The work of live counting: how many events a condition fits."""
+
+    def __init__(self, evaluator: FilterEvaluator, item: Pass) -> None:
+        self._evaluator, self._item = evaluator, item
+
+    def __call__(self, is_cancelled: IsCancelled, _report: Report) -> object:
+        """Return a number of events."""
+        stack = PassStack((self._item,))
+        return self._evaluator.alone(is_cancelled, lambda: self._evaluator.result(stack).counts[self._item.name])
+
+
+class HitsWork:
+    """The work of searching by a condition: rows of the events it fits."""
+
+    def __init__(self, evaluator: FilterEvaluator, item: Pass) -> None:
+        self._evaluator, self._item = evaluator, item
+
+    def __call__(self, is_cancelled: IsCancelled, _report: Report) -> object:
+        """Return uint32 rows, ascending."""
+        return self._evaluator.alone(is_cancelled, lambda: evaluate.rows_of(self._evaluator.mask(self._item)))
+
+
+def _never() -> bool:
+    return False

@@ -1,0 +1,398 @@
+"""The filter's widgets: typed, clicked, then session state, rows and pixels are looked at."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QApplication, QMenu
+
+from satview.events import wire
+from satview.filters.passes import Effect
+from satview.gui import dialogs
+from satview.gui.filters import questions
+from satview.gui.filters.context import add_filter_menus
+from satview.gui.theme import DARK, LIGHT
+
+LEFT, RIGHT = Qt.MouseButton.LeftButton, Qt.MouseButton.RightButton
+Key = Qt.Key
+
+
+@pytest.fixture
+def panel(window):
+    window.workspace.docks["filter"].raise_()
+    return window.workspace.filter
+
+
+@pytest.fixture
+def settled(opened, qtbot):
+    def wait():
+        qtbot.waitUntil(lambda: not opened.filters.is_pending)
+        return opened.filters
+
+    return wait
+
+
+def labels(menu):
+    return [action.text() for action in menu.actions()]
+
+
+class TestCondition:
+    def test_typing_a_condition_filters(self, panel, window, opened, qtbot, settled):
+        line = panel.condition.line
+        qtbot.keyClicks(line, "class == USREVENT")
+        qtbot.keyClick(line, Key.Key_Return)
+        assert settled().row_count == 2
+        model = window.workspace.events.model
+        assert model.rowCount() == 2
+        assert {model.index(row, 6).data() for row in range(2)} == {"USREVENT"}
+        assert list(window.workspace.chips.chips) == ["A"]
+        assert window.workspace.chips.chips["A"].count.text() == "2"
+
+    def test_live_count_before_it_is_added(self, panel, opened, qtbot):
+        panel.condition.line.setText("class == USREVENT")
+        qtbot.waitUntil(lambda: panel.condition.message.text().startswith("2 of"))
+        assert not opened.filters.is_active
+
+    def test_fault_names_the_word(self, panel, opened, qtbot):
+        line = panel.condition.line
+        qtbot.keyClicks(line, "event == MSG_SENDV and duraton > 2ms")
+        assert (line.fault.start, line.fault.end) == (23, 30)
+        assert "Column 24" in panel.condition.message.text()
+        assert "duration" in panel.condition.message.text()
+        qtbot.keyClick(line, Key.Key_Return)
+        assert not opened.filters.state.stack.passes
+
+    def test_wave_lies_under_the_word(self, panel, qtbot):
+        line = panel.condition.line
+        line.setText("pid == 1 and duraton > 2ms")
+        image = line.grab().toImage()
+        red = [
+            x for x in range(image.width()) for y in range(image.height() - 8, image.height() - 2)
+            if image.pixelColor(x, y).red() > 150 and image.pixelColor(x, y).green() < 120
+        ]  # fmt: skip
+        advance = line.fontMetrics().horizontalAdvance
+        left = line._x(13)
+        assert left - 4 <= min(red)
+        assert max(red) <= left + advance("duraton") + 6
+
+    def test_tab_takes_a_proposal(self, panel, qtbot):
+        line = panel.condition.line
+        qtbot.keyClicks(line, "durat")
+        assert line.proposals.isVisible()
+        qtbot.keyClick(line, Key.Key_Tab)
+        assert line.text() == "duration"
+        assert not line.proposals.isVisible()
+
+    def test_arrows_choose_and_escape_closes(self, panel, qtbot):
+        line = panel.condition.line
+        qtbot.keyClicks(line, "event == MSG_SEND")
+        count = line.proposals.count()
+        assert count > 1
+        qtbot.keyClick(line, Key.Key_Down)
+        qtbot.keyClick(line, Key.Key_Down)
+        wanted = line.proposals.item(1).text().split()[0]
+        qtbot.keyClick(line, Key.Key_Return)
+        assert line.text() == f"event == {wanted}"
+        qtbot.keyClicks(line, " and p")
+        qtbot.keyClick(line, Key.Key_Escape)
+        assert not line.proposals.isVisible()
+        assert line.text().endswith(" and p")
+
+
+class TestChips:
+    def test_click_switches_off_and_cross_removes(self, window, opened, qtbot, settled):
+        opened.filters.add_pass("class == USREVENT")
+        settled()
+        chips = window.workspace.chips
+        assert chips.isVisible()
+        qtbot.mouseClick(chips.chips["A"].label, LEFT)
+        assert settled().rows is None
+        assert chips.chips["A"].property("chip") == "off"
+        qtbot.mouseClick(chips.chips["A"].cross, LEFT)
+        assert not chips.isVisible()
+        assert opened.edits.undo_title == "removed filter"
+
+    def test_keys_undo_and_redo(self, window, view, opened, qtbot, settled):
+        opened.filters.add_pass("class == USREVENT")
+        settled()
+        qtbot.keyClick(view, Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
+        assert settled().rows is None
+        qtbot.keyClick(view, Key.Key_Y, Qt.KeyboardModifier.ControlModifier)
+        assert settled().row_count == 2
+
+    def test_menu_changes_the_effect(self, window, opened, settled):
+        opened.filters.add_pass("class == USREVENT")
+        menu = window.workspace.chips.menu("A")
+        next(action for action in menu.actions() if action.text() == "Highlight").trigger()
+        assert opened.filters.pass_named("A").effect is Effect.MARK
+        assert settled().view.marked.sum() == 2
+
+    def test_trees_have_chips(self, window, opened):
+        opened.filters.show_codes([wire.code(wire.WireClass.USER, 7)], False)
+        chip = window.workspace.chips.chips["codes"]
+        assert chip.count.text() == f"{len(opened.trace.events) - 1:,}"
+        chip.cross.click()
+        assert not opened.filters.is_active
+
+    def test_edit_brings_it_back_into_the_line(self, panel, window, opened, qtbot, settled):
+        opened.filters.add_pass("class == USREVENT")
+        window.workspace.chips.edit_wanted.emit("A")
+        line = panel.condition.line
+        assert line.text() == "class == USREVENT"
+        line.setText("class == KER_CALL")
+        qtbot.keyClick(line, Key.Key_Return)
+        assert [item.expression for item in opened.filters.state.stack.passes] == ["class == KER_CALL"]
+        assert settled().row_count == 1
+
+    def test_many_chips_wrap(self, window, opened, settled):
+        for cpu in range(12):
+            opened.filters.add_pass(f"cpu == {cpu} or duration > 1234567ns", effect=Effect.COUNT)
+        settled()
+        QApplication.processEvents()
+        chips = window.workspace.chips
+        assert all(chips.rect().contains(chip.geometry()) for chip in chips.chips.values())
+        assert len({chip.y() for chip in chips.chips.values()}) > 1
+
+
+class TestPixels:
+    def colours(self, window, theme):
+        view = window.workspace.area.view
+        view.repaint()
+        image = view.grab().toImage()
+        ptr = np.frombuffer(image.convertToFormat(image.Format.Format_RGB32).constBits(), np.uint32)
+        return ptr & 0xFFFFFF
+
+    def test_highlight_draws_in_the_colour_of_hits(self, window, opened, settled, qtbot):
+        assert (self.colours(window, LIGHT) == LIGHT.hit).sum() == 0
+        opened.filters.add_pass("class == USREVENT", effect=Effect.MARK)
+        settled()
+        assert (self.colours(window, LIGHT) == LIGHT.hit).sum() > 5
+
+    def test_dim_fades_running(self, window, opened, settled):
+        from satview.events import states
+        from satview.gui.colours import value_colour
+
+        running = value_colour(states.RUNNING, False)
+        before = (self.colours(window, LIGHT) == running).sum()
+        assert before > 0
+        opened.filters.add_pass("class == USREVENT", effect=Effect.DIM)
+        settled()
+        assert (self.colours(window, LIGHT) == running).sum() == 0
+        opened.filters.show_all()
+        settled()
+        assert (self.colours(window, LIGHT) == running).sum() == before
+
+    def test_hide_leaves_only_what_fits(self, window, opened, settled):
+        from satview.events import states
+        from satview.gui.colours import value_colour
+
+        running = value_colour(states.RUNNING, False)
+        opened.filters.add_pass("class == USREVENT")
+        settled()
+        assert (self.colours(window, LIGHT) == running).sum() == 0
+
+    def test_list_shows_dimmed_text_and_marked_ground(self, window, opened, settled):
+        opened.filters.add_pass("class == USREVENT", effect=Effect.DIM)
+        opened.filters.add_pass("class == USREVENT", effect=Effect.MARK)
+        settled()
+        model = window.workspace.events.model
+        user = int(np.flatnonzero(opened.filters.view.marked)[0])
+        other = int(np.flatnonzero(opened.filters.view.dimmed)[0])
+        ground = Qt.ItemDataRole.BackgroundRole
+        assert model.index(user, 0).data(ground) is not None
+        assert model.index(other, 0).data(ground) is None
+        assert model.index(other, 0).data(Qt.ItemDataRole.ForegroundRole) is not None
+
+
+class TestContextMenu:
+    def test_filter_to_this_thread(self, window, opened, settled):
+        client = opened.trace.threads.row(2, 1)
+        event = int(np.flatnonzero(opened.trace.events.thread == client)[0])
+        opened.select_event(event)
+        menu = QMenu()
+        add_filter_menus(menu, opened)
+        to, exclude, highlight = (action.menu() for action in menu.actions())
+        next(action for action in to.actions() if action.text().startswith("This thread")).trigger()
+        assert set(opened.trace.events.thread[settled().rows].tolist()) == {client}
+        opened.filters.show_all()
+        next(action for action in exclude.actions() if action.text().startswith("This event")).trigger()
+        assert opened.trace.events.code[event] not in opened.trace.events.code[settled().rows]
+        assert highlight.actions()
+
+    def test_argument_of_the_details(self, window, opened, qtbot, settled):
+        window.workspace.docks["details"].raise_()
+        opened.select_event(int(np.flatnonzero(opened.trace.events.code >> 10 == wire.WireClass.KER_CALL)[0]))
+        browser = window.workspace.details.browser
+        names = [argument.name for argument in opened.trace.payloads.decode(opened.selection.event).arguments]
+        at = browser.document().find(names[0])
+        assert not at.isNull()
+        place = browser.cursorRect(at).center() - QPoint(2, 0)
+        if not browser.viewport().rect().contains(place):
+            browser.verticalScrollBar().setValue(place.y() - 40)
+            place = browser.cursorRect(at).center() - QPoint(2, 0)
+        assert window.workspace.details.argument_at(place) == names[0]
+        menu = QMenu()
+        add_filter_menus(menu, opened, names[0])
+        assert labels(menu)[0].startswith(f"Filter &to {names[0]} = ")
+        menu.actions()[0].trigger()
+        assert opened.selection.event in settled().rows.tolist()
+
+
+class TestTrees:
+    def test_only_keeps_the_found_ones(self, panel, opened, qtbot):
+        qtbot.keyClicks(panel.events.search, "event 7")
+        panel.events._on_only()
+        assert opened.filters.row_count == 1
+
+    def test_form_of_an_event_shows_in_list_and_details(self, panel, window, opened):
+        codes = [int(code) for code in panel._codes if panel._form_text(int(code))]
+        assert codes
+        panel.events.note_clicked.emit(codes)
+        assert opened.filters.is_wide == dict.fromkeys(codes, True)
+        panel.events.note_clicked.emit(codes)
+        assert opened.filters.is_wide == dict.fromkeys(codes, False)
+        assert "fast" in {panel.events._leaves[code].text(2) for code in codes}
+        opened.edits.undo()
+        assert set(opened.filters.is_wide.values()) == {True}
+
+    def test_presets(self, panel, opened, qtbot, settled):
+        texts = labels(panel.presets.menu())
+        assert texts[:4] == ["Used the CPU", "Changed state", "Did IPC", "MsgSend family of the selected"]
+        panel.presets.menu().actions()[0].trigger()
+        qtbot.waitUntil(lambda: opened.filters.is_active)
+        assert not opened.filters.state.threads.all()
+        assert opened.edits.undo_title == "Used the CPU"
+
+    def test_cpu_share_is_told(self, panel, qtbot):
+        tree = panel.threads.tree
+        qtbot.waitUntil(lambda: any("%" in tree.topLevelItem(i).text(2) for i in range(tree.topLevelItemCount())))
+
+    def test_effect_of_the_check_boxes(self, panel, opened, settled):
+        panel.effect.setCurrentIndex(1)
+        panel.effect.activated.emit(1)
+        assert opened.filters.state.effect is Effect.DIM
+
+
+class TestRules:
+    def test_apply_and_fault(self, panel, opened, qtbot, settled):
+        panel.tabs.setCurrentWidget(panel.rules)
+        editor = panel.rules.editor
+        editor.setPlainText("ADDCLASS THREAD\nADDCLAS COMM")
+        assert editor.faults[0].line == 2
+        assert "ADDCLASS" in panel.rules.message.text()
+        assert not panel.rules.apply_button.isEnabled()
+        editor.setPlainText("ADDCLASS USER")
+        qtbot.mouseClick(panel.rules.apply_button, LEFT)
+        assert settled().row_count == 2
+
+    def test_proposals(self, panel, qtbot):
+        panel.tabs.setCurrentWidget(panel.rules)
+        editor = panel.rules.editor
+        editor.clear()
+        qtbot.keyClicks(editor, "ADDEVENT KERCALL MSG_SENDVN")
+        assert editor.proposals.isVisible()
+        qtbot.keyClick(editor, Key.Key_Tab)
+        assert editor.toPlainText() == "ADDEVENT KERCALL MSG_SENDVNC"
+        assert editor.faults == ()
+
+    def test_files_run_nothing_until_a_yes(self, panel, opened, tmp_path, monkeypatch, settled, qtbot):
+        code = f"open({str(tmp_path / 'ran')!r}, 'w').close()\ndef one(event):\n    return True\n"
+        (tmp_path / "evil.py").write_text(code)
+        (tmp_path / "a.satrules").write_text("ADDCLASS KERCALLENTER\nADDCLASSEVHANDLER KERCALLENTER CALL evil.py:one\n")
+        asked = []
+        monkeypatch.setattr(questions, "allow_code", lambda parent, path: asked.append(path) or False)
+        panel.rules.load(tmp_path / "a.satrules")
+        assert not (tmp_path / "ran").exists()
+        panel.rules.apply_button.click()
+        assert asked == [tmp_path / "evil.py"]
+        assert not (tmp_path / "ran").exists()
+        assert "not allowed" in panel.rules.message.text()
+        monkeypatch.setattr(questions, "allow_code", lambda parent, path: True)
+        panel.rules.apply_button.click()
+        assert settled().row_count == 1
+        assert (tmp_path / "ran").exists()
+
+    def test_save_and_open(self, panel, tmp_path, monkeypatch):
+        monkeypatch.setattr(dialogs, "ask_save", lambda *arguments: tmp_path / "b.satrules")
+        panel.rules.editor.setPlainText("ADDCLASS USER")
+        panel.rules.save()
+        assert (tmp_path / "b.satrules").read_text() == "ADDCLASS USER\n"
+        panel.rules.editor.clear()
+        monkeypatch.setattr(questions, "ask_rule_file", lambda *arguments: tmp_path / "b.satrules")
+        panel.rules.open()
+        assert panel.rules.editor.toPlainText().strip() == "ADDCLASS USER"
+
+    def test_back_to_capture(self, panel, opened, tmp_path, monkeypatch, qtbot, window):
+        panel.rules.editor.setPlainText("ADDALLCLASSES\nDELCLASS COMM")
+        actions = {action.text(): action for action in panel.rules.capture_menu.actions()}
+        actions["Copy as tracelogger command"].trigger()
+        assert QGuiApplication.clipboard().text().startswith("tracelogger")
+        monkeypatch.setattr(dialogs, "ask_save", lambda *arguments: tmp_path / "rules.c")
+        next(action for text, action in actions.items() if "C program" in text).trigger()
+        assert "_NTO_TRACE_ADDCLASS, _NTO_TRACE_THREAD" in (tmp_path / "rules.c").read_text()
+        with qtbot.waitSignal(opened.capture_wanted) as wanted:
+            next(action for text, action in actions.items() if "new capture" in text).trigger()
+        assert wanted.args == ["ADDALLCLASSES\nDELCLASS COMM"]
+        from satview.gui.capture.dialog import NewCaptureDialog
+
+        dialog = window.findChild(NewCaptureDialog)
+        assert dialog.rules.text == "ADDALLCLASSES\nDELCLASS COMM"
+        dialog.close()
+
+    def test_what_would_be_kept(self, panel, window, qtbot):
+        from satview.gui.filters.kept_dialog import KeptDialog
+
+        panel.rules.editor.setPlainText("ADDCLASS USER")
+        panel.rules.show_kept()
+        dialog = window.findChild(KeptDialog)
+        qtbot.waitUntil(lambda: "USREVENT" in dialog.browser.toPlainText())
+        assert "state changes would be missing" in dialog.browser.toPlainText()
+        dialog.close()
+
+    def test_import_without_arguments_says_so(self, panel):
+        panel.rules._try(panel.rules.import_arguments)
+        text = panel.rules.message.text()
+        assert "TRACELOGGER_ARGS" in text or panel.rules.editor.toPlainText().startswith("# ")
+
+
+class TestSearch:
+    def test_condition_in_the_find_bar(self, window, opened, qtbot):
+        bar = window.workspace.find_bar
+        bar.start()
+        qtbot.keyClicks(bar.line, "class == USREVENT")
+        qtbot.keyClick(bar.line, Key.Key_Return)
+        qtbot.waitUntil(lambda: not opened.search.is_pending)
+        assert len(opened.search.hits) == 2
+
+    def test_faulty_condition_is_told(self, opened):
+        opened.search.find("pid == and")
+        assert opened.search.error.startswith("column 8")
+
+    def test_table_export_and_copy(self, window, opened, qtbot, tmp_path, monkeypatch):
+        results = window.workspace.results
+        opened.search.find("class == USREVENT")
+        qtbot.waitUntil(lambda: results.model.rowCount() == 2)
+        results.copy()
+        lines = QGuiApplication.clipboard().text().splitlines()
+        assert len(lines) == 3
+        assert lines[0].startswith("Number\tTime")
+        monkeypatch.setattr(dialogs, "ask_save", lambda *arguments: tmp_path / "hits.csv")
+        results.ask_export()
+        qtbot.waitUntil((tmp_path / "hits.csv").exists)
+        assert len((tmp_path / "hits.csv").read_text().splitlines()) == 3
+        results.table.selectRow(1)
+        assert opened.selection.event == int(opened.search.hits[1])
+
+    def test_list_button_shows_the_table(self, window, qtbot):
+        window.workspace.find_bar.list_wanted.emit()
+        QApplication.processEvents()
+        assert window.workspace.panel_shows("results")
+
+
+def test_theme_change_reaches_every_part(window, opened, settled):
+    opened.filters.add_pass("class == USREVENT", effect=Effect.MARK)
+    settled()
+    window.set_theme(DARK)
+    assert f"#{DARK.panel:06x}" in window.workspace.chips.styleSheet()

@@ -1,0 +1,340 @@
+"""Live: a file grows in steps, is cut, vanishes and comes back while a window follows it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication
+
+from satview.capture.logger_options import LoggerOptions
+from satview.capture.run import Capture, run
+from satview.session.session import Stage
+from tests.gui.conftest import settle
+
+END = b"TRACE_HEADER_END::"
+
+
+@pytest.fixture(scope="module")
+def captured(tmp_path_factory):
+    """The bytes of a real capture: header and system page, and the slots."""
+    path = tmp_path_factory.mktemp("capture") / "periodic.kev"
+    run(Capture("periodic", options=LoggerOptions(iterations=0), duration_ns=300_000_000), path)
+    data = path.read_bytes()
+    page = int(data[data.index(b"TRACE_SYSPAGE_LEN::") + 19 :].split(b"TRACE_")[0])
+    start = data.index(END) + len(END) + page
+    return data[:start], data[start:]
+
+
+class Writer:
+    """Writes a capture bit by bit."""
+
+    def __init__(self, path, captured):
+        self.path = path
+        self.start, self.slots = captured
+        self.count = len(self.slots) // 16
+
+    def write(self, share, rest=b""):
+        self.path.write_bytes(self.start + self.slots[: self.upto(share) * 16] + rest)
+
+    def append(self, share, until, rest=b""):
+        with self.path.open("ab") as file:
+            file.write(self.slots[self.upto(share) * 16 : self.upto(until) * 16] + rest)
+
+    def upto(self, share):
+        return int(self.count * share)
+
+
+@pytest.fixture
+def writer(tmp_path, captured):
+    return Writer(tmp_path / "live.kev", captured)
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    monkeypatch.setattr("satview.session.follow.POLL_MS", 30)
+    monkeypatch.setattr("satview.session.follow._REST_FACTOR", 0.0)
+
+
+@pytest.fixture
+def follow(empty_window, qtbot):
+    def begin(path):
+        empty_window.session.open(path, is_followed=True)
+        qtbot.waitUntil(lambda: empty_window.session.stage is Stage.READY)
+        return empty_window
+
+    return begin
+
+
+def grown(qtbot, window, slots):
+    """Wait until the window shows that many slots."""
+    qtbot.waitUntil(
+        lambda: window.session.opened is not None and window.session.opened.trace.slot_count == slots, timeout=8_000
+    )
+    return window.session.opened
+
+
+def test_new_events_appear_and_end_like_a_trace_opened_at_once(writer, follow, qtbot, load, application):
+    writer.write(0.3)
+    window = follow(writer.path)
+    first = window.session.opened
+    count = len(first.trace.events)
+    assert first.trace.slot_count == writer.upto(0.3)
+    for before, share in ((0.3, 0.5), (0.5, 0.9), (0.9, 1.0)):
+        writer.append(before, share)
+        grown(qtbot, window, writer.upto(share))
+    opened = window.session.opened
+    assert len(opened.trace.events) > count * 2
+    assert window.workspace.opened is opened
+    assert window.workspace.events.model.rowCount() == len(opened.trace.events)
+    settle(qtbot, window)
+    other = load(application.new_window(), writer.path).session.opened
+    assert (other.trace.events.time_cycles == opened.trace.events.time_cycles).all()
+    assert other.trace.problems.counts() == opened.trace.problems.counts()
+    assert [info.title for info in other.timeline.infos] == [info.title for info in opened.timeline.infos]
+
+
+def test_half_a_slot_is_no_problem_and_is_read_when_whole(writer, follow, qtbot):
+    cut = writer.upto(0.5) * 16
+    writer.path.write_bytes(writer.start + writer.slots[: cut + 5])
+    window = follow(writer.path)
+    assert window.session.opened.trace.slot_count == cut // 16
+    assert "partial-slot" not in window.session.opened.trace.problems.counts()
+    with writer.path.open("ab") as file:
+        file.write(writer.slots[cut + 5 : cut + 32])
+    opened = grown(qtbot, window, cut // 16 + 2)
+    assert bytes(opened.trace.payloads.raw(0)) is not None
+
+
+def test_window_selection_filter_folds_and_texts_stay(writer, follow, qtbot):
+    writer.write(0.6)
+    window = follow(writer.path)
+    opened, work = window.session.opened, window.workspace
+    trace = opened.trace
+    opened.viewport.jump(type(trace.window)(trace.window.start + 1_000_000, trace.window.start + 90_000_000))
+    event = len(trace.events) // 4
+    opened.select_event(event, reveal=False)
+    time = int(trace.events.time_cycles[event])
+    hidden = int(trace.threads.row(1, 1))
+    opened.filters.show_threads([hidden], False)
+    folded = next(row.index for row in opened.lanes.rows if row.is_foldable and row.is_open)
+    title = opened.timeline.infos[folded].title
+    opened.lanes.fold(folded)
+    work.find_bar.start()
+    work.find_bar.line.setText("TIMER")
+    group = work.filter.events.tree.topLevelItem(1)
+    group.setExpanded(True)
+    shown = opened.viewport.window
+    writer.append(0.6, 1.0)
+    now = grown(qtbot, window, writer.upto(1.0))
+    assert now is not opened
+    pixel = shown.length // opened.viewport.width_px  # windows start at whole pixels; the scroll bar may have come
+    assert abs(now.viewport.window.start - shown.start) <= pixel
+    assert abs(now.viewport.window.length - shown.length) <= pixel
+    assert not window.session.follow.is_sticking
+    assert int(now.trace.events.time_cycles[now.selection.event]) == time
+    assert now.trace.events.slot[now.selection.event] == trace.events.slot[event]
+    assert not now.filters.threads[now.trace.threads.row(1, 1)]
+    assert now.filters.threads.sum() == len(now.trace.threads) - 1
+    row = next(row for row in now.lanes.rows if now.timeline.infos[row.index].title == title)
+    assert not row.is_open
+    assert work.find_bar.line.text() == "TIMER"
+    assert not work.find_bar.isHidden()
+    qtbot.waitUntil(lambda: len(now.search.hits) > 0)
+    group = work.filter.events.tree.topLevelItem(1)
+    assert group.isExpanded()
+
+
+def test_view_sticks_to_the_end_until_one_scrolls_back(writer, follow, qtbot):
+    writer.write(0.3)
+    window = follow(writer.path)
+    opened = window.session.opened
+    assert window.session.follow.is_sticking
+    opened.viewport.zoom(0.25, opened.viewport.limits.end)
+    length = opened.viewport.window.length
+    writer.append(0.3, 0.5)
+    now = grown(qtbot, window, writer.upto(0.5))
+    end = now.trace.window.end
+    assert now.viewport.window.start < end <= now.viewport.window.end
+    assert now.viewport.window.end - end < length / 20
+    assert abs(now.viewport.window.length - length) <= length / 100
+    now.viewport.pan(-1.5)
+    back = now.viewport.window
+    assert not window.session.follow.is_sticking
+    assert not window.registry["capture.stick"].is_checked()
+    writer.append(0.5, 0.7)
+    now = grown(qtbot, window, writer.upto(0.7))
+    assert now.viewport.window == back
+    window.workspace.area.view.setFocus()
+    window.actions_by_id.by_id["capture.stick"].trigger()
+    assert window.session.follow.is_sticking
+    assert now.viewport.window.end >= now.trace.window.end
+    writer.append(0.7, 1.0)
+    now = grown(qtbot, window, writer.upto(1.0))
+    assert now.viewport.window.end >= now.trace.window.end
+
+
+def test_whole_trace_stays_whole_and_the_list_stays_at_its_end(writer, follow, qtbot):
+    writer.write(0.3)
+    window = follow(writer.path)
+    writer.append(0.3, 1.0)
+    now = grown(qtbot, window, writer.upto(1.0))
+    assert now.viewport.is_whole
+    bar = window.workspace.events.table.verticalScrollBar()
+    assert bar.value() == bar.maximum() > 100
+
+
+def test_cut_file_begins_anew_with_a_sentence(writer, follow, qtbot):
+    writer.write(0.8)
+    window = follow(writer.path)
+    window.session.opened.select_event(50)
+    with qtbot.waitSignal(window.session.told, timeout=8_000) as told:
+        writer.write(0.2)
+    assert f"from {len(writer.start) + writer.upto(0.8) * 16:,} to" in told.args[0]
+    assert "it was cut short, or a new capture began" in told.args[0]
+    now = grown(qtbot, window, writer.upto(0.2))
+    assert now.selection.is_empty
+    assert now.viewport.is_whole
+    assert window.session.follow.is_sticking
+    writer.append(0.2, 0.4)
+    grown(qtbot, window, writer.upto(0.4))
+
+
+def test_cut_below_its_header_waits_and_keeps_the_view(writer, follow, qtbot):
+    writer.write(0.5)
+    window = follow(writer.path)
+    shown = window.session.opened
+    writer.path.write_bytes(writer.start[:40])
+    qtbot.waitUntil(lambda: "ends inside the header" in window.session.follow.note)
+    assert window.session.opened is shown
+    assert window.live.text().endswith("waiting  \N{RIGHTWARDS ARROW TO BAR}")
+    with qtbot.waitSignal(window.session.told, timeout=8_000):
+        writer.write(0.1)
+    grown(qtbot, window, writer.upto(0.1))
+
+
+def test_ring_lap_of_the_same_length_is_noticed(writer, follow, qtbot):
+    writer.write(0.5)
+    window = follow(writer.path)
+    half = writer.upto(0.5) * 16
+    with qtbot.waitSignal(window.session.told, timeout=8_000) as told:
+        writer.path.write_bytes(writer.start + writer.slots[half : 2 * half])
+    assert "was written over from byte" in told.args[0]
+    now = grown(qtbot, window, writer.upto(0.5))
+    assert int(now.trace.payloads.words(0)[0]) is not None
+
+
+def test_file_that_vanishes_and_comes_back(writer, follow, qtbot):
+    writer.write(0.4)
+    window = follow(writer.path)
+    shown = window.session.opened
+    writer.path.unlink()
+    qtbot.waitUntil(lambda: "is not there" in window.session.follow.note)
+    assert window.session.opened is shown
+    writer.write(0.6)
+    grown(qtbot, window, writer.upto(0.6))
+
+
+def test_waits_for_a_file_that_is_not_there_yet(writer, empty_window, qtbot):
+    empty_window.session.open(writer.path, is_followed=True)
+    qtbot.waitUntil(lambda: "is not there yet" in empty_window.loading.text.text())
+    writer.path.write_bytes(b"")
+    qtbot.waitUntil(lambda: "empty so far" in empty_window.loading.text.text())
+    writer.write(0.2)
+    qtbot.waitUntil(lambda: empty_window.session.stage is Stage.READY)
+    assert empty_window.live.isVisibleTo(empty_window)
+
+
+def test_what_is_no_kev_fails_with_a_page(empty_window, tmp_path, qtbot):
+    path = tmp_path / "letter.kev"
+    path.write_text("Dear all, this is long enough to be no header.")
+    empty_window.session.open(path, is_followed=True)
+    qtbot.waitUntil(lambda: empty_window.session.stage is Stage.FAILED)
+    assert "only .kev files can be followed" in empty_window.failed.remedy.text().lower()
+    assert empty_window.session.follow is None
+
+
+def test_live_command_follows_the_open_file(writer, empty_window, load, qtbot):
+    writer.write(0.4)
+    window = load(empty_window, writer.path)
+    assert not window.live.isVisibleTo(window)
+    window.workspace.area.view.setFocus()
+    qtbot.keyClick(window.workspace.area.view, Qt.Key.Key_L, Qt.KeyboardModifier.ControlModifier)
+    assert window.registry["capture.live"].is_checked()
+    writer.append(0.4, 0.8)
+    grown(qtbot, window, writer.upto(0.8))
+    assert window.live.isVisibleTo(window)
+    assert "events/s" in window.live.text()
+    window.registry["capture.live"].run()
+    assert window.session.follow is None
+    assert not window.live.isVisibleTo(window)
+    writer.append(0.8, 1.0)
+    qtbot.wait(150)
+    assert window.session.opened.trace.slot_count == writer.upto(0.8)
+
+
+def test_listings_cannot_be_followed(empty_window, load, tmp_path, writer, monkeypatch):
+    writer.write(0.1)
+    window = load(empty_window, writer.path)
+    object.__setattr__(window.session.opened.trace, "format", "traceprinter")
+    window.registry["capture.live"].run()
+    assert window.session.follow is None
+    assert "Only .kev files" in window.statusBar().currentMessage()
+
+
+def test_views_are_not_replaced_while_the_user_is_at_it(writer, follow, qtbot):
+    writer.write(0.4)
+    window = follow(writer.path)
+    shown = window.session.opened
+    window.session.may_renew = lambda: False
+    writer.append(0.4, 0.6)
+    qtbot.wait(400)
+    assert window.session.opened is shown
+    window.session.may_renew = lambda: True
+    grown(qtbot, window, writer.upto(0.6))
+
+
+def test_rest_after_a_slow_read_is_longer(qapp, tmp_path, monkeypatch):
+    from satview.session import follow as module
+
+    now = [100.0]
+    monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(module, "_REST_FACTOR", 2.0)
+    path = tmp_path / "x.kev"
+    path.write_bytes(b"x")
+    follow = module.Follow(path)
+    dues = []
+    follow.due.connect(lambda: dues.append(now[0]))
+    follow.begin_read()
+    now[0] = 103.0
+    follow._poll()
+    assert dues == []
+    follow.end_read(10)
+    for now[0] in (104.0, 108.9, 109.1):
+        follow._poll()
+    assert dues == [109.1]
+    follow.stop()
+
+
+def test_live_demo_runs_in_a_window_and_leaves_nothing(empty_window, qtbot):
+    empty_window.registry["capture.demo"].run()
+    qtbot.waitUntil(lambda: empty_window.session.stage is Stage.READY, timeout=10_000)
+    path = empty_window.session.path
+    count = len(empty_window.session.opened.trace.events)
+    qtbot.waitUntil(lambda: len(empty_window.session.opened.trace.events) > count, timeout=10_000)
+    assert path.exists()
+    assert empty_window.actions_by_id.by_id["capture.stop"].isEnabled()
+    assert list(empty_window.recent.files()) == []
+    empty_window.close()
+    QApplication.processEvents()
+    assert not path.parent.exists()
+
+
+def test_command_line_checks_follow():
+    done = subprocess.run(
+        [sys.executable, "-m", "satview", "--follow"], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 2
+    assert "--follow needs a FILE" in done.stderr

@@ -1,0 +1,225 @@
+"""File > New capture: the dialog, its rules, a capture from start to trace, what it found, and how it is stopped."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QTextCharFormat
+from PySide6.QtWidgets import QLabel
+
+from satview.capture.workloads.registry import names
+from satview.gui import dialogs
+from satview.gui.capture.dialog import NewCaptureDialog
+from satview.gui.capture.outcome import OutcomeDialog
+from satview.session.session import Stage
+
+LEFT = Qt.MouseButton.LeftButton
+
+
+@pytest.fixture
+def dialog(empty_window, tmp_path, qtbot):
+    empty_window.activateWindow()
+    qtbot.waitUntil(empty_window.isActiveWindow)
+    qtbot.keyClick(empty_window, Qt.Key.Key_N, Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier)
+    found = empty_window.findChild(NewCaptureDialog)
+    qtbot.waitExposed(found)
+    found.path.setText(str(tmp_path / "new.kev"))
+    return found
+
+
+def choose(dialog, name, duration_s=0.0):
+    dialog.workloads.choose(name)
+    dialog.duration.setValue(duration_s)
+
+
+def capture(dialog, window, qtbot):
+    qtbot.mouseClick(dialog.start_button, LEFT)
+    qtbot.waitUntil(lambda: window.session.stage is Stage.READY, timeout=15_000)
+    return window.session.opened.trace
+
+
+def underlined(box):
+    """Return the words that are marked as faulty."""
+    wave = QTextCharFormat.UnderlineStyle.WaveUnderline
+    return [
+        selection.cursor.selectedText()
+        for selection in box.edit.extraSelections()
+        if selection.format.underlineStyle() == wave
+    ]
+
+
+def test_all_workloads_are_offered_with_their_lesson(dialog):
+    offered = [
+        (dialog.workloads.item(i).text(), dialog.workloads.item(i).toolTip()) for i in range(dialog.workloads.count())
+    ]
+    assert offered == names()
+    assert len(offered) >= 12
+    choose(dialog, "automotive")
+    assert dialog.cpus.text() == "as the workload likes it: 4"
+    assert dialog.duration.text() == "as the workload likes it: 2 s"
+
+
+def test_capture_opens_its_trace(dialog, empty_window, qtbot, tmp_path):
+    choose(dialog, "polite", 0.02)
+    dialog.cpus.setValue(2)
+    dialog.seed.setValue(7)
+    dialog.release.setCurrentText("QNX 8.0")
+    dialog.form.setCurrentIndex(1)
+    trace = capture(dialog, empty_window, qtbot)
+    assert trace.path == tmp_path / "new.kev"
+    assert trace.release.value == "8.0"
+    assert trace.cpu_count == 2
+    assert 15_000_000 < trace.duration_ns < 40_000_000
+    assert empty_window.statusBar().currentMessage().startswith("Captured: ")
+    assert empty_window.findChild(OutcomeDialog) is None
+    assert list(empty_window.recent.files()) == [tmp_path / "new.kev"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["new.kev"]
+
+
+def test_same_seed_gives_the_same_file_as_the_command_line(dialog, empty_window, qtbot, tmp_path):
+    from satview.__main__ import main
+
+    choose(dialog, "two-threads")
+    dialog.seed.setValue(5)
+    capture(dialog, empty_window, qtbot)
+    folder = tmp_path / "other"
+    folder.mkdir()
+    arguments = ["-c", "--workload", "two-threads", "--seed", "5", "-f", str(folder / "new.kev")]
+    assert main(["tracelogger", *arguments]) == 0
+    mine, theirs = (tmp_path / "new.kev").read_bytes(), (folder / "new.kev").read_bytes()
+    # The command line keeps its arguments in the header; all else is the same.
+    end = b"TRACE_HEADER_END::"
+    assert mine[mine.index(end) :] == theirs[theirs.index(end) :]
+
+
+def test_deadlock_is_reported_beside_the_trace(dialog, empty_window, qtbot):
+    choose(dialog, "deadlock")
+    capture(dialog, empty_window, qtbot)
+    outcome = empty_window.findChild(OutcomeDialog)
+    assert outcome.isVisible()
+    texts = [label.text() for label in outcome.findChildren(QLabel)]
+    assert texts[0] == "1 finding"
+    assert "Deadlock" in texts
+    finding = next(label.text() for label in outcome.findChildren(QLabel, "finding"))
+    assert "waits for mutex second" in finding
+    assert "waits for mutex first" in finding
+
+
+def test_faults_of_rules_are_marked_at_the_word_while_typing(dialog, qtbot):
+    edit = dialog.rules.edit
+    edit.setFocus()
+    for line in ("DELALLCLASSES", "ADDCLASS THRED", "ADDEVENT KERCALL MSG_SENDV"):
+        qtbot.keyClicks(edit, line)
+        qtbot.keyClick(edit, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: underlined(dialog.rules) == ["THRED"])
+    assert "Line 2" in dialog.rules.message.text()
+    assert "THREAD" in dialog.rules.message.text()
+    assert not dialog.start_button.isEnabled()
+    assert dialog.message.text() == "The rules have a fault."
+    edit.setPlainText("DELALLCLASSES\nADDCLASS THREAD")
+    qtbot.waitUntil(lambda: underlined(dialog.rules) == [])
+    assert dialog.rules.message.text() == "2 rules"
+    assert dialog.start_button.isEnabled()
+
+
+def test_names_of_processes_are_those_of_the_workload(dialog):
+    choose(dialog, "client-server")
+    dialog.rules.edit.setPlainText("SETCLASSPID KERCALL nobody")
+    dialog.rules.check()
+    assert underlined(dialog.rules) == ["nobody"]
+    dialog.rules.edit.setPlainText("SETCLASSPID KERCALL slow_server")
+    dialog.rules.check()
+    known = underlined(dialog.rules) == []
+    choose(dialog, "deadlock")
+    assert known
+    assert underlined(dialog.rules) == ["slow_server"]
+
+
+def test_rules_decide_what_is_logged(dialog, empty_window, qtbot):
+    choose(dialog, "two-threads")
+    dialog.rules.edit.setPlainText("DELALLCLASSES\nADDCLASS THREAD")
+    trace = capture(dialog, empty_window, qtbot)
+    found = {trace.catalogue.spec(int(code)).class_name for code in trace.code_counts.nonzero()[0]}
+    assert "THREAD" in found
+    assert found <= {"THREAD", "CONTROL", "PROCESS"}
+
+
+def test_save_as_is_checked(dialog, tmp_path, monkeypatch):
+    dialog.path.setText("")
+    assert not dialog.start_button.isEnabled()
+    dialog.path.setText(str(tmp_path / "nowhere" / "x.kev"))
+    assert "There is no folder" in dialog.message.text()
+    (tmp_path / "old.kev").write_bytes(b"old")
+    dialog.path.setText(str(tmp_path / "old.kev"))
+    assert dialog.start_button.isEnabled()
+    assert dialog.message.text() == "old.kev exists and will be replaced."
+    monkeypatch.setattr(dialogs, "ask_save", lambda *_arguments: tmp_path / "chosen")
+    dialog._browse()
+    assert dialog.path.text() == str(tmp_path / "chosen.kev")
+
+
+def test_cancel_leaves_the_old_file_and_goes_back_to_the_editors(dialog, empty_window, qtbot, tmp_path):
+    (tmp_path / "new.kev").write_bytes(b"old")
+    choose(dialog, "small-system", 3600)
+    qtbot.mouseClick(dialog.start_button, LEFT)
+    qtbot.waitUntil(lambda: dialog.bar.isVisible() and dialog.bar.maximum() == 1000)
+    assert not dialog.workloads.isEnabled()
+    assert empty_window.actions_by_id.by_id["capture.stop"].isEnabled()
+    qtbot.mouseClick(dialog.cancel_button, LEFT)
+    assert dialog.isVisible()
+    assert dialog.workloads.isEnabled()
+    assert "nothing was saved" in dialog.message.text()
+    qtbot.waitUntil(lambda: not (tmp_path / "new.kev.part").exists())
+    assert (tmp_path / "new.kev").read_bytes() == b"old"
+    assert empty_window.session.stage is Stage.EMPTY
+    qtbot.mouseClick(dialog.cancel_button, LEFT)
+    assert not dialog.isVisible()
+
+
+def test_stop_opens_what_there_is(dialog, empty_window, qtbot):
+    choose(dialog, "small-system", 3600)
+    qtbot.mouseClick(dialog.start_button, LEFT)
+    qtbot.waitUntil(lambda: dialog.stop_button.isVisible() and dialog.bar.maximum() == 1000)
+    qtbot.mouseClick(dialog.stop_button, LEFT)
+    qtbot.waitUntil(lambda: empty_window.session.stage is Stage.READY, timeout=15_000)
+    assert len(empty_window.session.opened.trace.events) > 100
+    assert empty_window.statusBar().currentMessage().startswith("Stopped: ")
+
+
+def test_what_cannot_be_written_is_said_in_the_dialog(dialog, empty_window, qtbot, tmp_path, monkeypatch):
+    told = []
+    monkeypatch.setattr(dialogs, "tell", lambda *arguments: told.append(arguments))
+    shut = tmp_path / "new.kev.part"
+    shut.mkdir()  # the file beside the one wanted cannot be made
+    choose(dialog, "polite", 0.01)
+    qtbot.mouseClick(dialog.start_button, LEFT)
+    qtbot.waitUntil(lambda: dialog.start_button.isVisible() and not empty_window.capture_job.is_busy)
+    assert told == []  # the dialog says it, no other one on top of it
+    assert "directory" in dialog.message.text().lower()
+    assert dialog.isVisible()
+    assert empty_window.session.stage is Stage.EMPTY
+
+
+def test_live_capture_is_followed_and_can_be_stopped(dialog, empty_window, qtbot, tmp_path):
+    choose(dialog, "periodic", 60)
+    dialog.live.setChecked(True)
+    dialog.mode.setCurrentIndex(1)
+    assert "nothing to watch live" in dialog.message.text()
+    dialog.mode.setCurrentIndex(0)
+    qtbot.mouseClick(dialog.start_button, LEFT)
+    assert not dialog.isVisible()
+    qtbot.waitUntil(lambda: empty_window.session.stage is Stage.READY, timeout=10_000)
+    assert empty_window.session.follow is not None
+    empty_window.registry["capture.stop"].run()
+    qtbot.waitUntil(lambda: not empty_window.capture_job.is_busy, timeout=10_000)
+    assert empty_window.statusBar().currentMessage().startswith("Stopped: ")
+    assert (tmp_path / "new.kev").stat().st_size > 1000
+
+
+def test_both_themes_show_every_editor(dialog, application):
+    for theme in ("light", "dark"):
+        application.settings.set("window/theme", theme)
+        image = dialog.grab().toImage()
+        corner, list_place = image.pixelColor(3, 3), dialog.workloads.geometry().center()
+        assert (corner.lightness() < 128) == (theme == "dark")
+        assert image.pixelColor(list_place).alpha() == 255

@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from satview.base.errors import Cancelled
+from satview.events import wire
+from satview.filters.expression import Expression
+from satview.filters.passes import Effect, Pass
+from satview.session.event_conditions import proposals
+from satview.session.filter_work import CountWork
+from satview.session.lane_shades import LaneShades
+from satview.timeline.spans import pixel_edges
+
+USER_7 = wire.code(wire.WireClass.USER, 7)
+
+
+def settled(opened, qtbot):
+    qtbot.waitUntil(lambda: not opened.filters.is_pending)
+    return opened.filters
+
+
+def rows_that_fit(opened, text):
+    return np.flatnonzero(Expression(text, opened.trace.release).mask(opened.trace)).tolist()
+
+
+def test_condition_hides_all_others(opened, qtbot):
+    opened.filters.add_pass("class == USREVENT")
+    filters = settled(opened, qtbot)
+    assert filters.rows.tolist() == rows_that_fit(opened, "class == USREVENT")
+    assert filters.row_count == 2
+    assert filters.view.counts == {"A": 2}
+
+
+def test_dim_and_mark_hide_nothing(opened, qtbot):
+    opened.filters.add_pass("class == USREVENT", effect=Effect.DIM)
+    opened.filters.add_pass("cpu == 0", effect=Effect.MARK)
+    filters = settled(opened, qtbot)
+    assert filters.rows is None
+    users = rows_that_fit(opened, "class == USREVENT")
+    assert np.flatnonzero(~filters.view.dimmed).tolist() == users
+    assert np.flatnonzero(filters.view.marked).tolist() == rows_that_fit(opened, "cpu == 0")
+
+
+def test_check_boxes_can_dim(opened, qtbot):
+    opened.filters.set_effect(Effect.DIM)
+    opened.filters.show_codes([USER_7], False)
+    filters = settled(opened, qtbot)
+    assert filters.row_count == len(opened.trace.events)
+    assert np.flatnonzero(filters.view.dimmed).tolist() == np.flatnonzero(opened.trace.events.code == USER_7).tolist()
+    assert filters.codes.all()  # nothing is hidden, so lanes and mouse see everything
+
+
+def test_undo_redo_and_remove(opened, qtbot):
+    name = opened.filters.add_pass("class == USREVENT")
+    assert settled(opened, qtbot).row_count == 2
+    opened.filters.change_pass(name, is_inverted=True)
+    assert settled(opened, qtbot).row_count == len(opened.trace.events) - 2
+    opened.edits.undo()
+    assert settled(opened, qtbot).row_count == 2
+    opened.edits.undo()
+    assert not settled(opened, qtbot).is_active
+    opened.edits.redo()
+    assert settled(opened, qtbot).row_count == 2
+    opened.filters.remove_pass(name)
+    assert settled(opened, qtbot).rows is None
+
+
+def test_combination(opened, qtbot):
+    opened.filters.add_pass("class == USREVENT")
+    opened.filters.add_pass("class == KER_CALL")
+    assert settled(opened, qtbot).row_count == 0  # both at once is impossible
+    opened.filters.combine("A or B")
+    assert settled(opened, qtbot).rows.tolist() == rows_that_fit(opened, "class in (USREVENT, KER_CALL)")
+
+
+def test_threads_without_events_lose_their_lanes(opened, qtbot):
+    client = opened.trace.threads.row(2, 1)
+    opened.filters.add_pass("not (pid == 2 and tid == 1)")
+    settled(opened, qtbot)
+    assert opened.lane_of_thread(client) not in {row.index for row in opened.lanes.rows}
+
+
+def test_rules_filter_too(opened, qtbot):
+    opened.filters.add_pass(rules="ADDCLASS USER")
+    assert settled(opened, qtbot).rows.tolist() == rows_that_fit(opened, "class == USREVENT")
+
+
+def test_failure_is_told(opened, qtbot):
+    with qtbot.waitSignal(opened.filters.failed) as told:
+        opened.filters.add_pass(rules="ADDCLASS NONSENSE")
+    assert "NONSENSE" in told.args[0]
+
+
+def test_newest_filter_wins(opened, qtbot):
+    for expression in ("cpu == 0", "cpu == 1", "class == USREVENT"):
+        opened.filters.show_all()
+        opened.filters.add_pass(expression)
+    assert settled(opened, qtbot).row_count == 2
+
+
+def test_cancelled_count_stops(opened):
+    work = CountWork(opened.filters.evaluator, Pass("x", "", "cpu == 0"))
+    with pytest.raises(Cancelled):
+        work(lambda: True, lambda share: None)
+    assert work(lambda: False, lambda share: None) == len(rows_that_fit(opened, "cpu == 0"))
+
+
+def test_every_proposal_fits_the_selected_event(opened):
+    for event in range(len(opened.trace.events)):
+        opened.select_event(event)
+        found = proposals(opened)
+        assert found
+        for proposal in found:
+            if proposal.what != "State":  # the interval's state may be another than the event's
+                assert event in rows_that_fit(opened, proposal.expression), proposal
+
+
+def test_shades_follow_the_event_that_began_an_interval(opened, qtbot):
+    opened.filters.add_pass("state == RUNNING")
+    view = settled(opened, qtbot).view
+    lane = opened.lane_of_thread(opened.trace.threads.row(2, 1))
+    spans = opened.timeline.lane(lane).spans
+    edges = pixel_edges(opened.viewport.limits, 500)
+    values = opened.timeline.raster((lane,), opened.viewport.limits, 500, exact=True)
+    before = set((values & 63).ravel().tolist())
+    LaneShades(opened.timeline, view).hide((lane,), values, edges, True)
+    shown = set((values & 63).ravel().tolist())
+    running = {int(value) for value, event in zip(spans.value, spans.event, strict=True)
+               if event < len(view.passing) and view.passing[event]}
+    assert shown - {0} <= running | set(spans.value[spans.event >= len(view.passing)].tolist())
+    assert before - shown
