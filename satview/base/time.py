@@ -59,7 +59,7 @@ class Clock:
         whole, rest = np.divmod(cycles - self.start_cycles, self.cycles_per_s)
         whole = np.clip(whole, -_MOST_S, _MOST_S)
         if self.cycles_per_s <= np.iinfo(np.int64).max // NS_PER_S:
-            return whole * NS_PER_S + rest * NS_PER_S // self.cycles_per_s
+            return np.asarray(whole * NS_PER_S + rest * NS_PER_S // self.cycles_per_s)
         exact = [int(r) * NS_PER_S // self.cycles_per_s for r in rest]
         return whole * NS_PER_S + np.array(exact, dtype=np.int64)
 

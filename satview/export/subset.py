@@ -160,7 +160,7 @@ def _first_states(trace: Trace, rows: slice) -> NDArray[np.uint32]:
     states, threads = state_rows(trace)
     inside = (states >= rows.start) & (states < rows.stop)
     _, first = np.unique(threads[inside], return_index=True)
-    return states[inside][first]
+    return np.asarray(states[inside][first])
 
 
 def header_pairs(trace: Trace) -> tuple[tuple[str, str], ...]:

@@ -68,7 +68,7 @@ class TableTest:
     @staticmethod
     def _in_run(column: NDArray[np.unsignedinteger], low: int, high: int) -> Bools:
         if low == high:
-            return column == low
+            return np.asarray(column == low)
         # Below the run the difference turns over to a large number, so one comparison does.
         return (column - column.dtype.type(low)) <= column.dtype.type(high - low)
 
@@ -167,7 +167,7 @@ class StaticMask:
     @property
     def codes(self) -> Bools:
         """Codes of this trace whose events pass whatever their thread, vector and payload are; bool (32768,)."""
-        return self._kind == _ON
+        return np.asarray(self._kind == _ON)
 
     def of(self, rows: Rows) -> Bools:
         """Return which of some events pass, bool (len(rows),)."""
@@ -218,7 +218,7 @@ class StaticMask:
         own = is_comm & (event <= 3) & ((second == -1) | (second == owner_pid))
         pid[own], tid[own] = owner_pid[own], owner_tid[own]
         wanted = np.array(self._settings, np.int32)[self._setting[code]]
-        return (pid == wanted[:, 0]) & ((wanted[:, 1] == 0) | (tid == -1) | (tid == wanted[:, 1]))
+        return np.asarray((pid == wanted[:, 0]) & ((wanted[:, 1] == 0) | (tid == -1) | (tid == wanted[:, 1])))
 
 
 def _names_its_thread(code: int, is_vthread: bool) -> bool:

@@ -45,7 +45,7 @@ def cpu_cycles(trace: Trace) -> NDArray[np.int64]:
 
 def idle_threads(trace: Trace) -> Bools:
     """Return which threads are the idle ones: threads 1 to the number of CPUs of process 1; bool (threads,)."""
-    return (trace.threads.pid == 1) & (trace.threads.tid >= 1) & (trace.threads.tid <= trace.cpu_count)
+    return np.asarray((trace.threads.pid == 1) & (trace.threads.tid >= 1) & (trace.threads.tid <= trace.cpu_count))
 
 
 def used_cpu(trace: Trace) -> Bools:

@@ -88,7 +88,7 @@ class _Traced:
         finally:
             self._waiting.pop()
             log.note(now(), self._category, codes.MUTEX_LOCK, codes.SECOND, result, 1, depth)
-        return got
+        return bool(got)
 
     def release(self) -> None:
         """Release the lock as `threading.Lock.release` does."""

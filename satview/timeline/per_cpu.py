@@ -26,7 +26,7 @@ def idle_threads(trace: Trace) -> NDArray[np.bool_]:
     idle = kernel & named
     if trace.release in (Release.QNX_6, Release.QNX_6_6, Release.QNX_7) and not idle.any():
         idle = kernel & (threads.tid <= trace.cpu_count)
-    return idle
+    return np.asarray(idle)
 
 
 def run_slices(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:

@@ -152,10 +152,10 @@ class Interrupts:
         machine.record.handler_enter(cpu.index, machine.stamp(), attachment.process, attachment.vector,
                                      code_address(attachment.handler, attachment.thread))
         machine.spend(attachment.handler_ns)
-        event = machine.guard(attachment.thread, "interrupt handler", attachment.handler)
-        if event is not None and not isinstance(event, Sigevent):
-            machine.fault(attachment.thread, f"interrupt handler returned {event!r:.40}, which is no Sigevent", "")
-            event = None
+        said = machine.guard(attachment.thread, "interrupt handler", attachment.handler)
+        event = said if isinstance(said, Sigevent) else None
+        if said is not event:
+            machine.fault(attachment.thread, f"interrupt handler returned {said!r:.40}, which is no Sigevent", "")
         machine.record.handler_exit(cpu.index, machine.stamp(), attachment.vector, event)
         return event
 

@@ -34,7 +34,7 @@ def effective_priority(thread: Thread) -> int:
     if channel is not None and not channel.fixed_priority and thread.state != "RECEIVE":
         waiting += [message.client.priority for message in channel.senders]
         waiting += [pulse.priority for pulse in channel.pulses]
-    return max([thread.base_priority, *waiting])
+    return int(max([thread.base_priority, *waiting]))
 
 
 def pass_on_priority(machine: Machine, cpu: Cpu, thread: Thread) -> None:

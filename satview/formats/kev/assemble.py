@@ -164,7 +164,7 @@ def _activity() -> NDArray[np.bool_]:
     kind = codes >> wire.CLASS_SHIFT
     in_dump = (kind == wire.WireClass.CONTROL) | (kind == wire.WireClass.PR_TH) | (kind == wire.WireClass.SYSTEM)
     destroyed = np.isin(codes, (wire.PROC_DESTROY, wire.PROC_DESTROY_NAME, wire.THREAD_DESTROY))
-    return ~in_dump | destroyed
+    return np.asarray(~in_dump | destroyed)
 
 
 def _report_pass(decoded: Decoded, region: EventRegion, names: Catalogue, problems: Problems) -> None:

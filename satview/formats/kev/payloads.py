@@ -73,7 +73,7 @@ class SlotPayloads:
         step, place = word // 2, 2 + word % 2
         at = self._events.slot[events].astype(np.int64)
         if step == 0:
-            return self._slots[at, place].astype(np.uint32, copy=False)
+            return np.asarray(self._slots[at, place], np.uint32)
         inside = self._events.slot_count[events] > step
         at += step
         if len(self._fragments.event):
@@ -92,4 +92,4 @@ class SlotPayloads:
 
     def word_counts(self, events: NDArray[np.integer]) -> NDArray[np.int64]:
         """Return the payload words of many events, padding included."""
-        return self._events.slot_count[events].astype(np.int64) * 2
+        return np.asarray(self._events.slot_count[events], np.int64) * 2

@@ -195,7 +195,7 @@ class _RefineWork:
 
     def _event_count(self) -> int:
         part = self._timeline.trace.rows_between(self._request.window)
-        return part.stop - part.start
+        return int(part.stop - part.start)
 
 
 def column_blocks(request: Request, event_count: int) -> list[tuple[slice, TimeWindow]]:
