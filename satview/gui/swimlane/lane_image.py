@@ -108,7 +108,7 @@ class LanePalette:
             table[Kind.INNER, key] = table[Kind.FOOT, key] = found | OPAQUE
             if value in THICK:
                 table[Kind.OUTER, key] = table[Kind.LOWER, key] = found | OPAQUE
-            if key & states.SEEN_RUNNING and value != states.RUNNING and not value >= states.IDLE:
+            if key & states.SEEN_RUNNING and not states.IS_BUSY[value] and value != states.ABSENT:
                 table[Kind.FOOT, key] = table[Kind.LOWER, key] = running | OPAQUE
         self.table = table
         self.faded = _faded(table, theme.base)
