@@ -7,7 +7,9 @@ import os
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 import pytest
-from PySide6.QtWidgets import QApplication
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QWidget
 
 from satview.gui.application import Application
 from satview.session.recent_files import RecentFiles
@@ -19,6 +21,20 @@ from tests.helpers.scene import scene
 @pytest.fixture(scope="session")
 def qapp_args():
     return ["satview"]
+
+
+@pytest.fixture(autouse=True)
+def hands_off(qapp):
+    """Leave no pressed button and no open menu behind: a followed file is not read anew while the user holds either."""
+    yield
+    while (popup := QApplication.activePopupWidget()) is not None:
+        popup.close()
+    for button in (Qt.MouseButton.LeftButton, Qt.MouseButton.MiddleButton, Qt.MouseButton.RightButton):
+        if QApplication.mouseButtons() & button:
+            somewhere = QWidget()
+            QTest.mouseRelease(somewhere, button)
+            somewhere.deleteLater()
+    assert QApplication.mouseButtons() == Qt.MouseButton.NoButton
 
 
 @pytest.fixture
