@@ -1,7 +1,7 @@
 """Coarse copies of a lane for zooming out: per time cell the value that covers most of it.
 
-Cells of 2^k cycles on one grid for all lanes; the finest level has about as many cells as the lane has intervals and at
-least 8192, every coarser one half as many, down to 16. One byte per cell: six bits of value, `SEEN_RUNNING`,
+Cells of 2^k cycles on one grid for all lanes; the finest level has about half as many cells as the lane has intervals
+and at least 8192, every coarser one half as many, down to 16. One byte per cell: six bits of value, `SEEN_RUNNING`,
 `SEEN_EVENT`, so that short bursts and single events never vanish. Exact per cell at every level.
 """
 
@@ -18,6 +18,7 @@ from satview.events.states import IS_BUSY, SEEN_EVENT, SEEN_RUNNING, VALUE_COUNT
 from satview.timeline.spans import LaneSpans
 
 MIN_FINEST_CELLS: Final = 8192
+MAX_CELL_PX: Final = 4
 MIN_COARSEST_CELLS: Final = 16
 _BLOCK_BITS: Final = 14
 
@@ -37,15 +38,19 @@ class Levels:
     cells: tuple[NDArray[np.uint8], ...]
 
     def level_for(self, cycles_per_px: float) -> int | None:
-        """Return the coarsest level whose cells are not longer than a pixel; None if even the finest is."""
-        if cycles_per_px < 1 << self.shift:
+        """Return the coarsest level whose cells are not longer than a pixel.
+
+        Beyond the finest level its cells serve until they are `MAX_CELL_PX` wide: a frame while the view moves may be
+        that coarse, and the exact one replaces it when the view rests. None where even that is not enough.
+        """
+        if cycles_per_px * MAX_CELL_PX < 1 << self.shift:
             return None
-        return min(int(cycles_per_px).bit_length() - 1 - self.shift, len(self.cells) - 1)
+        return min(max(0, int(cycles_per_px).bit_length() - 1 - self.shift), len(self.cells) - 1)
 
 
 def finest_shift(window: TimeWindow, intervals: int) -> int:
     """Return log2 of the finest cell's length in cycles for a lane with that many intervals."""
-    wanted = max(MIN_FINEST_CELLS, intervals)
+    wanted = max(MIN_FINEST_CELLS, intervals // 2)
     return max(0, (window.length // wanted).bit_length() - 1)
 
 

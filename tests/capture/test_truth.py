@@ -38,9 +38,11 @@ def setup_of(name: str) -> tuple[registry.Workload, float]:
 
 @pytest.mark.parametrize("release", RELEASES, ids=str)
 @pytest.mark.parametrize("name", [name for name, _ in registry.names()])
-def test_every_state_message_and_interrupt_is_in_the_trace(name: str, release: Release, tmp_path: Path) -> None:
+@pytest.mark.parametrize("wide", [False, True], ids=["fast", "wide"])
+def test_every_state_message_and_interrupt_is_in_the_trace(
+    name: str, release: Release, tmp_path: Path, wide: bool
+) -> None:
     workload, ms = setup_of(name)
-    wide = len(name) % 2 == 0
     made = traced(workload.setup, ms, tmp_path, release, workload.cpus, 5, WIDE if wide else FAST)
     trace, truth = made.trace, made.truth
     assert not trace.problems.counts()
