@@ -67,6 +67,7 @@ def run(args: list[str]) -> None:
         print(
             f"{options.kind} {millions:g} M slots: load {load_ns / 1e6:.1f} ms, {load_ns / slots:.1f} ns/slot; "
             f"copy {copy_ns / 1e6:.1f} ms; "
-            f"ratio {load_ns / copy_ns:.1f}; kept {kept / events:.1f} bytes/event ({events} events)",
+            f"ratio {load_ns / copy_ns:.1f}; "
+            f"kept {kept / slots:.1f} bytes/slot, {kept / events:.1f} bytes/event ({events} events)",
             flush=True,
         )
