@@ -57,7 +57,8 @@ class Clock:
         the rest is computed in Python integers.
         """
         whole, rest = np.divmod(cycles - self.start_cycles, self.cycles_per_s)
-        whole = np.clip(whole, -_MOST_S, _MOST_S)
+        beyond = np.abs(whole) > _MOST_S
+        whole[beyond], rest[beyond] = np.sign(whole[beyond]) * _MOST_S, 0
         if self.cycles_per_s <= np.iinfo(np.int64).max // NS_PER_S:
             return np.asarray(whole * NS_PER_S + rest * NS_PER_S // self.cycles_per_s)
         exact = [int(r) * NS_PER_S // self.cycles_per_s for r in rest]

@@ -6,42 +6,16 @@ Source: kernel event trace format, section 7.1; capture side, section 1.1.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from enum import IntEnum
 
 from satview.capture.sim.errors import Errno, QnxError
 from satview.events import naming, wire
 from satview.events.spec import Release
 from satview.events.wire import WireClass
+from satview.filters.external import ExternalClass
 
 CALLS = 128          # kernel calls a class has room for; an exit is that far from its entry
 
-
-class Class(IntEnum):
-    """External classes, as programs name them."""
-
-    EMPTY = 0
-    CONTROL = 1
-    KERCALL = 2
-    KERCALLENTER = 3
-    KERCALLEXIT = 4
-    KERCALLINT = 5
-    INT = 6
-    INTENTER = 7
-    INTEXIT = 8
-    PROCESS = 9
-    THREAD = 10
-    VTHREAD = 11
-    USER = 12
-    SYSTEM = 13
-    COMM = 14
-    INT_HANDLER_ENTER = 15
-    INT_HANDLER_EXIT = 16
-    QUIP = 17
-    SEC = 18
-    QVM = 19
-    PMU = 20
-
-
+Class = ExternalClass   # the numbers that programs name are those that rules name
 KNOWN = frozenset(range(17)) - {Class.USER}
 INTERRUPTS = (Class.INTENTER, Class.INTEXIT, Class.INT_HANDLER_ENTER, Class.INT_HANDLER_EXIT)
 WITH_PID = (Class.KERCALL, Class.KERCALLENTER, Class.KERCALLEXIT, Class.THREAD, Class.VTHREAD, Class.SYSTEM, Class.COMM)

@@ -10,8 +10,6 @@ from enum import IntEnum
 from typing import Final
 
 SLOT_BYTES: Final = 16
-SLOT_WORDS: Final = 4
-PAYLOAD_WORDS_PER_SLOT: Final = 2
 
 EVENT_MASK: Final = 0x3FF
 CLASS_SHIFT: Final = 10
@@ -21,7 +19,6 @@ PROCESS_INJECTED: Final = 0x10000  # 8.0: a process, not the kernel, supplied th
 CPU_SHIFT: Final = 24
 CPU_MASK: Final = 0x3F
 STRUCT_SHIFT: Final = 30
-STRUCT_MASK: Final = 0xC0000000
 CODE_COUNT: Final = CODE_MASK + 1
 
 

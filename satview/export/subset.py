@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from satview.base.errors import UsageError
 from satview.base.time import TimeWindow
-from satview.events.states import NOT_A_STATE
 from satview.events.wire import (
     CONTROL_BUFFER,
     CONTROL_BUFFER_END,
@@ -191,9 +190,3 @@ def header_pairs(trace: Trace) -> tuple[tuple[str, str], ...]:
 
 def _system_page(trace: Trace) -> bytes:
     return trace.system.raw if trace.system is not None else b""
-
-
-def states_lost(trace: Trace, keep: Bools) -> int:
-    """Return how many thread state events a choice leaves out."""
-    is_state = trace.catalogue.state_value_of_code != NOT_A_STATE
-    return sum(int(np.count_nonzero(is_state[trace.events.code[part]] & ~keep[part])) for part in chunks(len(keep)))

@@ -15,7 +15,7 @@ from typing import Final
 from satview.filters.diagnostics import ExpressionError, did_you_mean, nearest
 from satview.filters.pattern import Pattern, glob, regex
 from satview.filters.tokens import Kind, Token, tokens
-from satview.filters.vocabulary import FIELDS, FUNCTIONS, WORD_LIMIT, FieldKind
+from satview.filters.vocabulary import FIELDS, FUNCTIONS, WORD_LIMIT
 
 NESTING_LIMIT: Final = 40
 DEPTH_LIMIT: Final = 60  # of the tree; chains of + count, chains of and/or do not
@@ -391,8 +391,3 @@ def children(node: Node) -> tuple[Node, ...]:
     if isinstance(node, Match):
         return (node.value,)
     return node.arguments if isinstance(node, Call) else ()
-
-
-def kind_of_field(node: Node) -> FieldKind | None:
-    """Return the kind of a node that is a field, None for every other."""
-    return FIELDS[node.name].kind if isinstance(node, Field) else None

@@ -44,7 +44,6 @@ FILE_LIMIT: Final = 1 << 20  # bytes of a rule file
 LINE_LIMIT: Final = 2_000  # lines with a rule
 WIDTH_LIMIT: Final = 12_000  # characters of a line
 FAULT_LIMIT: Final = 100  # faults reported
-FILE_SUFFIX: Final = ".satrules"
 _PREFIX: Final = "_NTO_TRACE_"
 _WORD: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s"]+')
 _NUMBER: Final = re.compile(r"0[xX][0-9A-Fa-f]{1,16}|[0-9]{1,20}")

@@ -88,7 +88,6 @@ FUNCTIONS: Final = {
     "signed": FunctionSpec(1, "signed(x): the low 32 bits of x as a signed number"),
     "bit": FunctionSpec(2, "bit(x, n): bit n of x, 0 or 1"),
 }
-OPERATORS: Final = ("and", "or", "not", "in", "==", "!=", "<", "<=", ">", ">=", "~", "!~")
 
 
 def class_codes(name: str, release: Release) -> NDArray[np.bool_] | None:

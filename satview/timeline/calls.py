@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.time import TimeWindow
 from satview.events import wire
 from satview.store.tables import UNKNOWN_THREAD
 from satview.store.trace import Trace
@@ -109,8 +108,3 @@ def lost_marks(trace: Trace) -> NDArray[np.int64]:
         time = int(events.time_cycles[row])
         marks.append((time, time + 1))
     return np.array(sorted(marks), np.int64).reshape(-1, 2)
-
-
-def marks_between(marks: NDArray[np.int64], window: TimeWindow) -> NDArray[np.int64]:
-    """Return the marks that reach into a window."""
-    return marks[(marks[:, 1] > window.start) & (marks[:, 0] < window.end)]

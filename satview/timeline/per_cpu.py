@@ -11,8 +11,6 @@ from satview.events.states import IDLE, INTERRUPT, KERNEL_CALL, RUNNING, UNKNOWN
 from satview.store.trace import Trace
 from satview.timeline.spans import NO_EVENT, LaneSpans, constant_lane, touching
 
-_FIRST_TIME = np.iinfo(np.int64).min
-
 
 def idle_threads(trace: Trace) -> NDArray[np.bool_]:
     """Tell for every thread row whether it is an idle thread.

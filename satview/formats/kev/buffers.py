@@ -28,6 +28,13 @@ class EventRegion:
         return self.offset + slot * wire.SLOT_BYTES
 
 
+def _sequences(cpu: NDArray[np.uint8], release: Release) -> list[NDArray[np.intp]]:
+    """Return the buffers whose numbers count on together: those of each CPU in 8.0, else all."""
+    if release == Release.QNX_8:
+        return [np.flatnonzero(cpu == number) for number in np.unique(cpu)]
+    return [np.arange(len(cpu))]
+
+
 def buffer_table(
     rows: NDArray[np.int64], words: NDArray[np.uint32], events: EventTable, release: Release
 ) -> BufferTable:
@@ -44,8 +51,7 @@ def buffer_table(
     cpu = events.cpu[rows]
     sequence = words[:, 0].astype(np.int64)
     lost = np.zeros(len(rows), np.int64)
-    groups = [np.flatnonzero(cpu == c) for c in np.unique(cpu)] if release == Release.QNX_8 else [np.arange(len(rows))]
-    for group in groups:
+    for group in _sequences(cpu, release):
         lost[group[1:]] = np.maximum(np.diff(sequence[group]) - 1, 0)
     return BufferTable(
         events.slot[rows].astype(np.int64),
@@ -59,12 +65,7 @@ def buffer_table(
 
 def report_buffers(buffers: BufferTable, region: EventRegion, release: Release, problems: Problems) -> None:
     """List gaps, buffers out of order, and buffers that are shorter or longer than they say."""
-    groups = (
-        [np.flatnonzero(buffers.cpu == c) for c in np.unique(buffers.cpu)]
-        if release == Release.QNX_8
-        else [np.arange(len(buffers))]
-    )
-    for group in groups:
+    for group in _sequences(buffers.cpu, release):
         sequence = buffers.sequence[group].astype(np.int64)
         step = np.diff(sequence)
         for i in np.flatnonzero(step != 1).tolist():

@@ -2,8 +2,9 @@
 
 Source: kernel event trace format, section 5.3. Per CPU there is a reference: the latest 64-bit time placed on it. A
 stamp is placed in the turn that puts it at most a quarter turn before the reference and less than three quarters after
-it; a CONTROL TIME event sets the reference. `place_one_by_one` is that rule as it reads. `ClockRebuilder` gives the
-same times: a chunk in which no CPU can leave its turn needs one addition, the others are placed in stretches.
+it; a CONTROL TIME event sets the reference. `ClockRebuilder` gives the times of that rule without a walk (the walk
+itself is the yardstick of its tests): a chunk in which no CPU can leave its turn needs one addition, the others are
+placed in stretches.
 """
 
 from __future__ import annotations
@@ -270,34 +271,6 @@ def _place_rest(reference: int, stamps: NDArray[np.uint32], rows: NDArray[np.int
             times.append(reference - TURN + ahead)
     out[rows] = times
     return reference
-
-
-def place_one_by_one(
-    stamps: list[int], cpus: list[int], times: dict[int, int], same_as_next: set[int], start: int
-) -> list[int]:
-    """Return the time of every event by the rules as they read, one event after the other; the yardstick for tests."""
-    references: dict[int, int] = {}
-    last, out = start, []
-    for row, (stamp, cpu) in enumerate(zip(stamps, cpus, strict=True)):
-        if cpu not in references:
-            references[cpu] = last
-        if row in same_as_next and row + 1 < len(stamps):
-            out.append(_UNSET)
-            continue
-        if times.get(row, -1) >= 0:
-            value = times[row]
-            late = (stamp - value) % TURN
-            time = value + late if late < TURN - SLACK else value - (TURN - late)
-            references[cpu] = value
-        else:
-            time = place(references[cpu], stamp)
-            references[cpu] = max(references[cpu], time)
-        out.append(time)
-        last = time
-    for row in sorted(same_as_next, reverse=True):
-        if row + 1 < len(out):
-            out[row] = out[row + 1]
-    return out
 
 
 def held_times(stamps: NDArray[np.uint32], value: int) -> NDArray[np.int64]:

@@ -19,25 +19,6 @@ from satview.store.trace import Header
 BEGIN: Final = b"TRACE_HEADER_BEGIN::"
 END: Final = b"TRACE_HEADER_END::"
 MAX_HEADER_BYTES: Final = 1 << 20  # the vendor never writes 1 KiB; beyond this it is not a header
-KEY_ORDER: Final = (
-    "FILE_NAME",
-    "DATE",
-    "VER_MAJOR",
-    "VER_MINOR",
-    "LITTLE_ENDIAN",
-    "BIG_ENDIAN",
-    "MIDDLE_ENDIAN",
-    "ENCODING",
-    "BOOT_DATE",
-    "CYCLES_PER_SEC",
-    "CPU_NUM",
-    "SYSNAME",
-    "NODENAME",
-    "SYS_RELEASE",
-    "SYS_VERSION",
-    "MACHINE",
-    "SYSPAGE_LEN",
-)
 
 _KEY = re.compile(rb"TRACE_((?:(?!TRACE_|::).)+)::", re.DOTALL)
 
