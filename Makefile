@@ -60,4 +60,5 @@ docs: setup
 	$(BIN)/python tools/write_docs.py
 	$(BIN)/satview $(SAMPLE) --screenshot docs/images/overview.png --size 1400x860 --theme light
 	$(BIN)/satview $(SAMPLE) --screenshot docs/images/zoom.png --size 1400x860 --range 1.0s..1.02s --select 28700 --theme light
+	$(BIN)/python tools/take_panel_pictures.py
 	$(BIN)/satview $(SAMPLE) --screenshot docs/images/zoom-dark.png --size 1400x860 --range 1.0s..1.02s --select 28700 --theme dark

@@ -7,6 +7,7 @@ The public API, each name imported when first used:
         print(event.time_ns, event.thread_name, event.args)
     rows = satview.select(trace, "duration > 2ms")     # event rows that an expression passes
     lanes = satview.Timeline(trace)                    # states per thread and CPU
+    found = satview.Statistics(trace)                  # who used the CPUs, waited, called, sent
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from satview.analysis.statistics import Statistics
     from satview.base.errors import SatviewError, TraceFormatError
+    from satview.base.time import TimeWindow
     from satview.filters.expression import select
     from satview.filters.rules import RuleSet
     from satview.formats.registry import open_trace
@@ -30,6 +33,8 @@ __all__ = [
     "EventTable",
     "RuleSet",
     "SatviewError",
+    "Statistics",
+    "TimeWindow",
     "Timeline",
     "Trace",
     "TraceFormatError",
@@ -41,6 +46,8 @@ _HOMES = {
     "EventTable": "satview.store.tables",
     "RuleSet": "satview.filters.rules",
     "SatviewError": "satview.base.errors",
+    "Statistics": "satview.analysis.statistics",
+    "TimeWindow": "satview.base.time",
     "Timeline": "satview.timeline.lane_tree",
     "Trace": "satview.store.trace",
     "TraceFormatError": "satview.base.errors",

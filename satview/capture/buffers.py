@@ -137,15 +137,18 @@ class TraceBuffers:
         hand_over: Called with every full buffer.
         time_enabled: Tells whether TIME events pass the filters; given CPU, time and the payload.
         between_slots: Called between two slots of an event, where interrupts may come.
+        skew_cycles: Per CPU, what its stamps have more than the machine's clock.
     """
 
     def __init__(self, target: Target, count: int, hand_over: Callable[[Buffer], None],
-                 time_enabled: Callable[[int, int, tuple[int, int]], bool], between_slots: Callable[[], None]) -> None:
+                 time_enabled: Callable[[int, int, tuple[int, int]], bool], between_slots: Callable[[], None],
+                 skew_cycles: Sequence[int] = ()) -> None:
         rings = target.cpus if target.has_buffer_end else 1
         self.target = target
         self.rings = [BufferRing(target, count, cpu, hand_over) for cpu in range(rings)]
         self._time_enabled = time_enabled
         self._between_slots = between_slots
+        self.skew_cycles = skew_cycles or (0,) * target.cpus
         self._per_cpu = target.has_buffer_end
         self._limit = target.slots_per_buffer - (1 if target.has_buffer_end else 0)
         self._last_low = [0] * target.cpus
@@ -166,6 +169,7 @@ class TraceBuffers:
         """Write an event; False if it, or its end, was dropped."""
         ring = self.rings[cpu if self._per_cpu else 0]
         header = code | cpu << wire.CPU_SHIFT | flags
+        time += self.skew_cycles[cpu]
         stamp = time & _LOW
         if not self._open(ring, cpu, time):
             return False
@@ -196,7 +200,9 @@ class TraceBuffers:
         self._last_low[cpu] = low
         if must_tell:
             self._timed[cpu] = buffer.sequence
-            self.time(cpu, time)
+            self._put_time(ring, cpu, time)
+            if ring.current is not buffer:      # TIME was the last that fitted
+                return self._open(ring, cpu, time)
         return True
 
     def _begin(self, ring: BufferRing, cpu: int, stamp: int) -> Buffer | None:
@@ -215,16 +221,18 @@ class TraceBuffers:
 
     def time(self, cpu: int, time: int) -> None:
         """Write a TIME event, if the filters let it pass."""
+        self._put_time(self.rings[cpu if self._per_cpu else 0], cpu, time + self.skew_cycles[cpu])
+
+    def _put_time(self, ring: BufferRing, cpu: int, time: int) -> None:
         early = time - EARLY_CYCLES if self.target.time_read_early else time
         payload = (early >> 32 & _LOW, early & _LOW)
         if self._time_enabled(cpu, time, payload):
-            ring = self.rings[cpu if self._per_cpu else 0]
             self._slot(ring, cpu, (wire.CONTROL_TIME | cpu << wire.CPU_SHIFT, time & _LOW, *payload))
 
     def put_slot(self, cpu: int, slot: tuple[int, int, int, int], time: int) -> bool:
         """Write one slot exactly as given."""
         ring = self.rings[cpu if self._per_cpu else 0]
-        return self._open(ring, cpu, time) and self._slot(ring, cpu, slot)
+        return self._open(ring, cpu, time + self.skew_cycles[cpu]) and self._slot(ring, cpu, slot)
 
     def _slot(self, ring: BufferRing, cpu: int, slot: tuple[int, int, int, int]) -> bool:
         buffer = ring.current

@@ -32,7 +32,8 @@ _KERNEL_PULSES = frozenset(code for name, code in _COMM.items() if name.startswi
 _PROCESS = {"CREATE": wire.PROC_CREATE, "CREATE_NAME": wire.PROC_CREATE_NAME, "DESTROY": wire.PROC_DESTROY,
             "DESTROY_NAME": wire.PROC_DESTROY_NAME}
 # What the library calls instead where the kernel of a release has no such call.
-_OLDER = {"SYNC_BARRIER_WAIT": "SYNC_CONDVAR_WAIT", "SYNC_RWLOCK": "SYNC_CONDVAR_WAIT", "SCHED_CTL": "SCHED_CTL"}
+_OLDER = {"SYNC_BARRIER_WAIT": "SYNC_CONDVAR_WAIT", "SYNC_RWLOCK": "SYNC_CONDVAR_WAIT",
+          "MSG_SEND_PULSEPTR": "MSG_SEND_PULSE", "SIGNAL_KILL_SIGVAL": "SIGNAL_KILL"}
 _INSERTS = frozenset((9, 30, 31, 32, 42, 43))   # modes that leave no kernel call behind, 6.4 on
 _PASS_EXIT_TOO = 2     # what the class handler of kernel call entries may answer
 

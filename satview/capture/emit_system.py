@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING
 from satview.capture.classes import Class
 from satview.capture.gate import Gate
 from satview.capture.payloads import text_words
-from satview.capture.settings import ON
+from satview.capture.settings import ON, WIDE
 from satview.events import wire
 from satview.events.spec import Release
 from satview.events.wire import WireClass
 
 if TYPE_CHECKING:
-    from satview.capture.sim.calls import Sigevent
+    from satview.capture.sim.calls import Mmap, Sigevent
     from satview.capture.sim.threads import Partition, Process, Thread
 
 _LOW = 0xFFFFFFFF
 _INT_ENTER, _INT_EXIT, _HANDLER_ENTER, _HANDLER_EXIT = (wire.code(WireClass.INT, i) for i in range(1, 5))
 _INT_ENTER_64, _HANDLER_ENTER_64, _DELIVER = (wire.code(WireClass.INT, i) for i in range(5, 8))
 _SYS = {name: wire.code(WireClass.SYSTEM, number) for name, number in (
-    ("PATHMGR", 2), ("APS_NAME", 3), ("APS_BUDGETS", 4), ("APS_BNKR", 5), ("IPI", 16), ("TIMER", 18),
-    ("IST_ATTACH", 29))}
+    ("PATHMGR", 2), ("APS_NAME", 3), ("APS_BUDGETS", 4), ("APS_BNKR", 5), ("MMAP", 6), ("MUNMAP", 7), ("IPI", 16),
+    ("TIMER", 18), ("IST_ATTACH", 29))}
 _IPI_64 = wire.code(WireClass.SYSTEM, 0x210)
 _IPI_RESCHEDULE = 0x1
 
@@ -43,7 +43,7 @@ class SystemEvents(Gate):
     def interrupt_enter(self, cpu: int, time: int, vector: int, address: int) -> None:
         """Emit the entry of an interrupt."""
         self._enter_interrupt()
-        if self.settings.interrupts[Class.INTENTER][vector & 0xFF]:
+        if self.settings.logs_interrupt(Class.INTENTER, vector):
             if address >> 32:
                 code, words = _INT_ENTER_64, [vector, 0, *self._double(address)]
             else:
@@ -52,7 +52,7 @@ class SystemEvents(Gate):
 
     def interrupt_exit(self, cpu: int, time: int, vector: int, kernel_flags: int) -> None:
         """Emit the exit of an interrupt."""
-        if self.settings.interrupts[Class.INTEXIT][vector & 0xFF]:
+        if self.settings.logs_interrupt(Class.INTEXIT, vector):
             self._interrupt(cpu, time, Class.INTEXIT, vector, _INT_EXIT, [vector, kernel_flags])
         if self.buffers is not None and self.buffers.in_interrupt:
             self.buffers.leave_interrupt(time)
@@ -63,7 +63,7 @@ class SystemEvents(Gate):
 
     def handler_enter(self, cpu: int, time: int, process: Process, vector: int, address: int) -> None:
         """Emit the entry of a handler: always combine."""
-        if self.target.is_old or not self.settings.interrupts[Class.INT_HANDLER_ENTER][vector & 0xFF]:
+        if self.target.is_old or not self.settings.logs_interrupt(Class.INT_HANDLER_ENTER, vector):
             return
         area = 0x8060000
         if address >> 32:
@@ -73,7 +73,7 @@ class SystemEvents(Gate):
 
     def handler_exit(self, cpu: int, time: int, vector: int, event: Sigevent | None) -> None:
         """Emit the exit of a handler with the event it returned, all zero if none."""
-        if self.target.is_old or not self.settings.interrupts[Class.INT_HANDLER_EXIT][vector & 0xFF]:
+        if self.target.is_old or not self.settings.logs_interrupt(Class.INT_HANDLER_EXIT, vector):
             return
         words = [vector, 0, 0, 0, 0]
         if event is not None:
@@ -83,7 +83,7 @@ class SystemEvents(Gate):
 
     def deliver_interrupt(self, cpu: int, time: int, ident: int) -> None:
         """Emit the delivery of an interrupt to its service thread (8.0)."""
-        if self.settings.interrupts[Class.INTENTER][ident & 0xFF]:
+        if self.settings.logs_interrupt(Class.INTENTER, ident):
             self.put(cpu, _DELIVER, time, (ident, 0))
 
     def _interrupt(self, cpu: int, time: int, cls: Class, vector: int, code: int, words: list[int]) -> None:
@@ -127,6 +127,23 @@ class SystemEvents(Gate):
     def partition_bankrupt(self, cpu: int, time: int, thread: Thread, partition: Partition) -> None:
         """Emit the bankruptcy of a partition."""
         self._system(cpu, time, "APS_BNKR", (thread.process.pid, thread.tid, partition.ident), thread, 3)
+
+    def mapped(self, cpu: int, time: int, process: Process, address: int, call: Mmap) -> None:
+        """Emit that memory has been mapped; a mapping without a file has no name."""
+        words = [process.pid, *self._double(address), *self._double(call.length), call.flags]
+        if self.settings.on[_SYS["MMAP"]] & WIDE:
+            descriptor = 3 if call.file else _LOW
+            words += [call.prot, descriptor, *self._double(0), *self._double(0)]
+            words += text_words(call.file, self.byte_order) if call.file else []
+        self._memory(cpu, time, "MMAP", words)
+
+    def unmapped(self, cpu: int, time: int, process: Process, address: int, length: int) -> None:
+        """Emit that memory has been given back."""
+        self._memory(cpu, time, "MUNMAP", [process.pid, *self._double(address), *self._double(length)])
+
+    def _memory(self, cpu: int, time: int, name: str, words: Sequence[int]) -> None:
+        if not self.target.is_old:
+            self._system(cpu, time, name, words)
 
     def path(self, cpu: int, time: int, thread: Thread, text: str) -> None:
         """Emit the resolution of a path name."""

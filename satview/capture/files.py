@@ -18,7 +18,7 @@ from satview.base.errors import SatviewError
 from satview.capture.sim.target import Target
 from satview.events.spec import Release
 from satview.formats.kev.header import header_bytes
-from satview.formats.kev.syspage import syspage_bytes
+from satview.formats.kev.syspage import GLOBAL_CLOCK, syspage_bytes
 from satview.formats.kev.writer import slots_as_bytes, standard_header, write_start
 
 EPOCH_S = 1_718_000_000            # boot of every simulated target: June 2024
@@ -45,6 +45,7 @@ def start_of_file(target: Target, file_name: str, started_cycles: int,
     name = _CPU_NAME.get(target.release, "Intel(R) Core(TM) i7-1185GRE")
     page = syspage_bytes(order, kind=_KIND[target.release], cycles_per_s=target.cycles_per_s, boot_time_s=EPOCH_S,
                          cpu_names=(name,) * target.cpus, speed_mhz=target.cycles_per_s // 1_000_000,
+                         flags=GLOBAL_CLOCK if target.has_global_clock else 0,
                          strings=((_HOSTNAME, "simulated"), (_RELEASE, target.sys_release), (_MACHINE, target.machine),
                                   (_SYSNAME, "QNX")))
     pairs = standard_header(

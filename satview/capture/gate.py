@@ -48,7 +48,8 @@ class Gate:
         """Make the kernel buffers."""
         if self._machine is None:
             raise AssertionError("connect() comes first")
-        self.buffers = TraceBuffers(self.target, count, hand_over, self._time_passes, self._machine.poll_nested)
+        self.buffers = TraceBuffers(self.target, count, hand_over, self._time_passes, self._machine.poll_nested,
+                                    self._machine.truth.skew_cycles)
 
     # The way into the buffers
 

@@ -14,8 +14,9 @@ from satview.capture.sim.cpu import Cpu
 from satview.capture.sim.dispatch import handlers
 from satview.capture.sim.interrupts import Interrupts, InterruptSource
 from satview.capture.sim.machine import Machine
+from satview.capture.sim.manager import boot
 from satview.capture.sim.partitions import PartitionScheduler
-from satview.capture.sim.processes import add_thread, boot, new_process, start
+from satview.capture.sim.processes import add_thread, new_process, start
 from satview.capture.sim.target import Target
 from satview.capture.sim.threads import ANY_CPU, Body, Partition, Policy, Process, Thread
 from satview.capture.sim.timers import Timers

@@ -112,10 +112,7 @@ class Logger:
 
     def _set_up(self) -> Program:
         options = self.options
-        if self.kernel.emitter.buffers is not None:
-            yield from self._ask("DEALLOCBUFFER")
-        yield from self._ask("ALLOCBUFFER", options.kernel_buffers, [])
-        self.say(1, f"{options.kernel_buffers} kernel buffers allocated")
+        yield from self._allocate()
         yield InterruptHookTrace(lambda info: Sigevent("pulse", self._coid, options.priority, _FULL, info))
         if not options.is_daemon or options.sets_filters:
             for name, args in self._filters():
@@ -123,15 +120,29 @@ class Logger:
             self.say(1, "events enabled")
         yield from self._ask("SETRINGMODE" if options.is_ring else "SETLINEARMODE")
 
+    def _allocate(self) -> Program:
+        options, control, address = self.options, self.kernel.control, list[int]()
+        has_buffers = self.kernel.emitter.buffers is not None
+        if has_buffers and options.reuses_buffers:
+            self.say(1, "kernel buffers reused")
+            return
+        if has_buffers:
+            yield from self._ask("DEALLOCBUFFER")
+        control.buffer_address = options.physical_address or control.buffer_address
+        yield from self._ask("ALLOCBUFFER", options.kernel_buffers, address)
+        at = f" at physical address {address[0]:#x}" if address else ""
+        self.say(1, f"{options.kernel_buffers} kernel buffers allocated{at}")
+
     def _filters(self) -> list[RULE]:
-        options = self.options
+        options, known = self.options, self.kernel.emitter.settings.known
         clear: list[RULE] = [(name, (cls,)) for cls in (Class.KERCALL, Class.THREAD, Class.VTHREAD, Class.COMM)
-                             for name in ("CLRCLASSPID", "CLRCLASSTID")]
+                             if cls in known for name in ("CLRCLASSPID", "CLRCLASSTID")]
         width: RULE = ("SETALLCLASSESWIDE" if options.is_wide else "SETALLCLASSESFAST", ())
         if options.rules is not None:
             return [("DELALLCLASSES", ()), *clear, width, *options.rules]
-        without: list[RULE] = [("DELCLASS", (_CLASSES_OF_F[n],)) for n in options.without if n in _CLASSES_OF_F]
-        security: list[RULE] = [("ADDCLASS", (Class.SEC,))] if options.with_security else []
+        without: list[RULE] = [("DELCLASS", (_CLASSES_OF_F[n],)) for n in options.without
+                               if _CLASSES_OF_F.get(n) in known]
+        security: list[RULE] = [("ADDCLASS", (Class.SEC,))] if options.with_security and Class.SEC in known else []
         return [*clear, ("ADDALLCLASSES", ()), *security, *without, width]
 
     def _ask(self, name: str, *args: Any) -> Program:

@@ -27,6 +27,8 @@ class LoggerOptions:
         with_security: `-a`.
         flush_every_s: `-D`.
         keeps_buffers: `-P`.
+        reuses_buffers: `-R`: take the buffers that a logger with `-P` has left on this machine, if there are any.
+        physical_address: `-p`: where the kernel is to put its buffers, 0 = where it likes.
         flushes_at_end: Hand over the partly filled last buffer too; tracelogger itself leaves it in the kernel.
         rules: TraceEvent() calls instead of "all classes": name of the mode without prefix, and arguments.
         disk_ns_per_buffer: How long the disk takes for a full buffer: the knob for loggers that are too slow.
@@ -45,6 +47,8 @@ class LoggerOptions:
     with_security: bool = False
     flush_every_s: float = 0
     keeps_buffers: bool = False
+    reuses_buffers: bool = False
+    physical_address: int = 0
     flushes_at_end: bool = True
     rules: Sequence[RULE] | None = None
     disk_ns_per_buffer: int = 150_000

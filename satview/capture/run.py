@@ -71,6 +71,7 @@ class Capture:
         limit_bytes: Maximum size of the file, 0 = none.
         patience_s: Real time after which a program that never yields is ended.
         sys_release: Exact release within the family, such as `6.2.1`; empty = the usual one.
+        skew_ns: How far the counters of two CPUs may be apart; None = as the release has it.
         rules_text: Rules as in `.satrules` files, set by the logger instead of "all classes"; process names are those
             of the workload. `load_function` is asked for rules that call Python functions; None refuses them.
         pace: Simulated seconds per real second, for files that grow while somebody watches; 0 = as fast as it can.
@@ -88,6 +89,7 @@ class Capture:
     limit_bytes: int = 0
     patience_s: float = 10.0
     sys_release: str = ""
+    skew_ns: int | None = None
     pace: float = 0.0
     rules_text: str = ""
     load_function: FunctionLoader | None = None
@@ -112,7 +114,8 @@ def run(capture: Capture, path: Path | str, progress: Callable[[float], None] | 
     """
     workload = capture.workload if isinstance(capture.workload, Workload) else find(capture.workload)
     path = Path(path)
-    kernel = Kernel(target(capture.release, capture.cpus or workload.cpus, capture.sys_release), capture.seed)
+    kernel = Kernel(target(capture.release, capture.cpus or workload.cpus, capture.sys_release, capture.skew_ns),
+                    capture.seed)
     machine = kernel.machine
     cycles = machine.target.cycles
     lead_in_ns = capture.lead_in_ns if capture.lead_in_ns >= 0 else workload.lead_in_ns

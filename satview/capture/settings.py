@@ -13,7 +13,6 @@ from typing import Any
 from satview.capture.classes import (
     CALLS,
     INTERRUPTS,
-    KNOWN,
     WITH_PID,
     WITH_WIDE,
     Class,
@@ -24,9 +23,11 @@ from satview.capture.sim.errors import Errno, QnxError
 from satview.events import wire
 from satview.events.spec import Release
 from satview.events.wire import WireClass
+from satview.filters.external import LATER_CLASSES
 
 ON, WIDE = 1, 2
 _VECTORS = 256
+_MAX_ID = 0x7FFFFFFF
 MAX_HANDLERS = 128
 
 
@@ -70,7 +71,8 @@ class Settings(Codes):
     Attributes:
         on: One byte per code (64-bit flag left out): bit 0 on, bit 1 wide.
         watched: One byte per code: not 0 if a pid is stored or a handler attached.
-        interrupts: One byte array of 256 vectors per interrupt class.
+        interrupts: One byte array per interrupt class: 256 vectors, and all those above together, which have no switch
+            of their own and follow the class.
         thread_wide: Bit 31 of the thread mask: THREAD events are wide.
     """
 
@@ -78,7 +80,7 @@ class Settings(Codes):
         super().__init__(release)
         self.on = bytearray(wire.CODE_COUNT)
         self.watched = bytearray(wire.CODE_COUNT)
-        self.interrupts = {cls: bytearray(_VECTORS) for cls in INTERRUPTS}
+        self.interrupts = {cls: bytearray(_VECTORS + 1) for cls in INTERRUPTS}
         self.thread_wide = False
         self.owners: dict[int, Place] = {}          # code to (pid, tid); tid 0 = any
         self.hooks: dict[Place, Hook] = {}
@@ -97,17 +99,15 @@ class Settings(Codes):
             if cls not in (Class.KERCALL, Class.INT):
                 self.switch(self.codes_of_class(cls), on)
         for table in self.interrupts.values():
-            table[:] = bytes([on]) * _VECTORS
+            table[:] = bytes([on]) * (_VECTORS + 1)
 
     def switch_class(self, cls: int, on: bool) -> None:
         """ADDCLASS and DELCLASS."""
-        if cls == Class.USER or cls in KNOWN:
-            self.switch(self.codes_of_class(cls), on)
-        elif cls not in (Class.QUIP, Class.SEC, Class.QVM, Class.PMU):
-            raise unsupported(f"class {cls}")
+        self._check_class(cls)
+        self.switch(self.codes_of_class(cls), on)
         for member in INTERRUPTS if cls == Class.INT else (cls,):
             if member in self.interrupts:
-                self.interrupts[Class(member)][:] = bytes([on]) * _VECTORS
+                self.interrupts[Class(member)][:] = bytes([on]) * (_VECTORS + 1)
         if cls == Class.THREAD:
             self.thread_wide = on   # all bits of the mask, so the one for "wide" too
 
@@ -115,6 +115,9 @@ class Settings(Codes):
         """ADDEVENT and DELEVENT."""
         if cls == Class.EMPTY:
             return
+        if cls == Class.KERCALLINT:
+            raise unsupported("interrupted calls follow their exits")
+        self._check_class(cls)
         if cls == Class.USER and not 0 <= event <= wire.EVENT_MASK:
             raise QnxError(Errno.EINVAL, f"user event {event} is not 0 to 1023")
         if cls in INTERRUPTS or cls == Class.INT:
@@ -124,9 +127,19 @@ class Settings(Codes):
             for member in members:
                 self.interrupts[member][event] = on
             return
-        if cls == Class.KERCALLINT or (cls not in KNOWN and cls != Class.USER):
-            raise unsupported(f"class {cls}")
+        if cls in LATER_CLASSES:
+            if not 0 <= event <= wire.EVENT_MASK:
+                raise unsupported(f"class {cls} has no event {event}")
+            return              # nothing here emits any
         self.switch(self.codes_of_event(cls, event), on)
+
+    def _check_class(self, cls: int, but_user: bool = False) -> None:
+        if cls not in self.known or (but_user and cls == Class.USER):
+            raise unsupported(f"class {cls}")
+
+    def logs_interrupt(self, cls: Class, vector: int) -> bool:
+        """Tell whether the interrupt events of a class are on for a vector."""
+        return bool(self.interrupts[cls][vector if 0 <= vector < _VECTORS else _VECTORS])
 
     # Fast and wide
 
@@ -137,8 +150,7 @@ class Settings(Codes):
 
     def widen_class(self, cls: int, wide: bool) -> None:
         """SETCLASSFAST and SETCLASSWIDE."""
-        if cls not in KNOWN:
-            raise unsupported(f"class {cls}")
+        self._check_class(cls, but_user=True)
         if cls in WITH_WIDE:
             self.widen(self.codes_of_class(cls), wide)
         elif cls == Class.THREAD:
@@ -151,8 +163,7 @@ class Settings(Codes):
 
     def widen_event(self, cls: int, event: int, wide: bool) -> None:
         """SETEVENTFAST and SETEVENTWIDE; classes without the choice are accepted without effect."""
-        if cls not in KNOWN:
-            raise unsupported(f"class {cls}")
+        self._check_class(cls, but_user=True)
         if cls in WITH_WIDE:
             self.widen(self.codes_of_event(cls, event), wide)
 
@@ -162,28 +173,29 @@ class Settings(Codes):
         """Return the codes that share one setting: entry and exit of a kernel call have a common one, at the entry."""
         return {code & ~CALLS if wire.class_of(code) == WireClass.KER_CALL else code for code in codes}
 
-    def own(self, cls: int, event: int, pid: int, tid: int) -> None:
-        """SETCLASSPID, SETEVENTPID (tid 0), SETCLASSTID, SETEVENTTID; event -1 = the whole class."""
-        if cls not in WITH_PID:
+    def own(self, cls: int, event: int | None, pid: int, tid: int) -> None:
+        """SETCLASSPID, SETEVENTPID (tid 0), SETCLASSTID, SETEVENTTID; event None = the whole class, 0 = nobody."""
+        if cls not in self.known or cls not in WITH_PID:
             raise unsupported(f"class {cls} has no pid setting")
-        codes = self.codes_of_class(cls) if event < 0 else self.codes_of_event(cls, event, highest_only=True)
+        if not (0 <= pid <= _MAX_ID and 0 <= tid <= _MAX_ID):
+            raise unsupported(f"pid {pid}, tid {tid}")
+        codes = self.codes_of_class(cls) if event is None else self.codes_of_event(cls, event, highest_only=True)
         for code in self._shared(codes):
             self.owners[code] = (pid, tid)
         self.refresh()
 
-    def disown(self, cls: int, event: int, with_tid: bool) -> None:
-        """CLRCLASSPID, CLREVENTPID (with_tid False), CLRCLASSTID, CLREVENTTID."""
-        if cls not in KNOWN or (event >= 0 and cls not in WITH_PID):
-            raise unsupported(f"class {cls}")
+    def disown(self, cls: int, event: int | None, with_tid: bool) -> None:
+        """CLRCLASSPID, CLREVENTPID (with_tid False), CLRCLASSTID, CLREVENTTID; event None = the whole class."""
+        self._check_class(cls, but_user=True)
         if cls not in WITH_PID:
             return
-        codes = self._shared(self.codes_of_class(cls) if event < 0 else
+        codes = self._shared(self.codes_of_class(cls) if event is None else
                              self.codes_of_event(cls, event, highest_only=True))
         # SYSTEM and COMM test the opposite of what they should in 6.4: they clear where no tid is stored.
-        is_inverted = event < 0 and with_tid and cls in (Class.SYSTEM, Class.COMM) and self.release == Release.QNX_6
+        is_inverted = event is None and with_tid and cls in (Class.SYSTEM, Class.COMM) and self.release == Release.QNX_6
         for code in codes:
             has_tid = bool(self.owners.get(code, (0, 0))[1])
-            if event >= 0 and not with_tid and has_tid:
+            if event is not None and not with_tid and has_tid:
                 raise unsupported("a thread is stored for this event; clear that first")
             if has_tid == (with_tid and not is_inverted):
                 self.owners.pop(code, None)
@@ -255,4 +267,4 @@ class Settings(Codes):
     def owner_passes(self, code: int, pid: int, tid: int) -> bool:
         """Tell whether a pid and tid are those stored for a code; tid 0 asks for the pid only."""
         stored = self.owners.get(code & ~CALLS if wire.class_of(code) == WireClass.KER_CALL else code)
-        return stored is None or (stored[0] == pid and (not stored[1] or not tid or stored[1] == tid))
+        return stored is None or not stored[0] or (stored[0] == pid and (not stored[1] or not tid or stored[1] == tid))

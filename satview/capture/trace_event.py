@@ -42,6 +42,7 @@ class TraceControl:
     Attributes:
         hook: Handler of the synthetic interrupt, called with every full buffer (InterruptHookTrace).
         is_root: Whether the caller may allocate buffers and attach handlers.
+        buffer_address: Physical address that ALLOCBUFFER gives the buffers.
     """
 
     def __init__(self, machine: Machine, emitter: Emitter) -> None:
@@ -49,6 +50,7 @@ class TraceControl:
         self.emitter = emitter
         self.hook: Callable[[Buffer], None] | None = None
         self.is_root = True
+        self.buffer_address = _BUFFER_ADDRESS
         self._caller = (0, 0)     # CPU and pid
         self._in_handler = False
         order = rows.RELEASE_ORDER
@@ -110,10 +112,10 @@ class TraceControl:
             18: lambda cls: s.widen_class(cls, False), 19: lambda cls: s.widen_class(cls, True),
             20: lambda cls, event: s.widen_event(cls, event, False),
             21: lambda cls, event: s.widen_event(cls, event, True),
-            22: lambda cls, pid: s.own(cls, -1, pid, 0), 23: lambda cls, pid, tid: s.own(cls, -1, pid, tid),
+            22: lambda cls, pid: s.own(cls, None, pid, 0), 23: lambda cls, pid, tid: s.own(cls, None, pid, tid),
             24: lambda cls, event, pid: s.own(cls, event, pid, 0),
             25: s.own,
-            26: lambda cls: s.disown(cls, -1, False), 27: lambda cls: s.disown(cls, -1, True),
+            26: lambda cls: s.disown(cls, None, False), 27: lambda cls: s.disown(cls, None, True),
             28: lambda cls, event: s.disown(cls, event, False), 29: lambda cls, event: s.disown(cls, event, True),
             30: lambda event, d0, d1: self._insert_user(event, (d0, d1)),
             31: self._insert_complex, 32: self._insert_text,
@@ -187,10 +189,11 @@ class TraceControl:
             raise QnxError(Errno.ECANCELED, "there are no buffers")
         was_tracing, self.emitter.is_tracing = self.emitter.is_tracing, False
         for ring in buffers.rings:
+            now = self.machine.now + buffers.skew_cycles[ring.cpu]
             if ring.is_ring and was_tracing:
-                ring.close(self.machine.now)
+                ring.close(now)
             elif self.machine.target.has_buffer_end and was_tracing:
-                ring.close(self.machine.now, sequence=1)   # 8.0 hands over the trailing buffer and counts from 1 again
+                ring.close(now, sequence=1)   # 8.0 hands over the trailing buffer and counts from 1 again
 
     def _allocate(self, count: int, _pointer: Any) -> int:
         if not self.is_root:
@@ -201,7 +204,7 @@ class TraceControl:
             raise QnxError(Errno.ENOMEM, f"{count} buffers")
         self.emitter.allocate(count, self.hand_over)
         if isinstance(_pointer, list):
-            _pointer[:] = [_BUFFER_ADDRESS]
+            _pointer[:] = [self.buffer_address]
         return 0
 
     def _deallocate(self) -> None:
@@ -217,7 +220,7 @@ class TraceControl:
         for ring in buffers.rings:
             if ring.is_ring and self.emitter.is_tracing:
                 raise QnxError(Errno.ECANCELED, "ring mode, and tracing is on")
-            ring.close(self.machine.now)
+            ring.close(self.machine.now + buffers.skew_cycles[ring.cpu])
 
     def _query_events(self) -> int:
         buffers = self.emitter.buffers

@@ -75,9 +75,7 @@ def run(args: argparse.Namespace) -> int:
     trace = open_trace(args.file)
     if args.from_args:
         _print_arguments(trace)
-    rules = _rules(args.rules, trace)
-    handlers = Handlers(lambda _: args.allow_code, trace.release, _folder(args.rules), _complain)
-    built = build(rules, trace.release, handlers)
+    rules, built = built_rules(args.rules, args.allow_code, trace)
     if args.explain:
         for note in explain(rules, trace.release):
             print(f"line {note.line}: {note.message}")
@@ -85,6 +83,31 @@ def run(args: argparse.Namespace) -> int:
     if not (args.from_args and not (args.rules or args.expression or args.output)):
         _filter(args, built, trace)
     return COST_DATA if trace.problems.cost_data else FINE
+
+
+def built_rules(files: list[str], allow_code: bool, trace: Trace) -> tuple[tuple[Rule, ...], BuiltRules]:
+    """Return the rules of some files, read and ready for a trace.
+
+    Raises:
+        UsageError: A file cannot be read, or its rules have faults, which have been printed.
+    """
+    rules = _rules(files, trace)
+    handlers = Handlers(lambda _: allow_code, trace.release, _folder(files), _complain)
+    return rules, build(rules, trace.release, handlers)
+
+
+def chosen_events(
+    built: BuiltRules, expressions: list[str], trace: Trace, facts: TraceFacts
+) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Return the events that pass rules and conditions, bool (events,).
+
+    Raises:
+        UsageError: A condition is faulty.
+    """
+    chosen = built.mask(trace, facts)
+    for text in expressions:
+        chosen &= _expression(text, trace.release).mask(trace, None, facts)
+    return chosen
 
 
 def _complain(text: str) -> None:
@@ -131,9 +154,7 @@ def _capture(args: argparse.Namespace, built: BuiltRules, trace: Trace) -> None:
 
 def _filter(args: argparse.Namespace, built: BuiltRules, trace: Trace) -> None:
     facts = TraceFacts(trace)
-    chosen = built.mask(trace, facts)
-    for text in args.expression:
-        chosen &= _expression(text, trace.release).mask(trace, None, facts)
+    chosen = chosen_events(built, args.expression, trace, facts)
     window = window_of(trace, args.begin, args.end)
     if args.output is None:
         rows = trace.rows_between(window) if window else slice(0, len(trace.events))

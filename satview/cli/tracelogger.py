@@ -80,6 +80,8 @@ def _add_target_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--seed", type=int, default=1, help="same seed, same file (1)")
     group.add_argument("--cpus", type=int, default=0, help="1 to 64 (as the workload likes it)")
     group.add_argument("--release", choices=RELEASES, default=Release.QNX_7.value, help="release of the target (7.x)")
+    group.add_argument("--skew", metavar="ns", type=int,
+                       help="how far the counters of two CPUs may be apart (40 in 6.x, else 0)")
     group.add_argument("--duration", metavar="sec", type=float, default=0,
                        help="simulated seconds until the signal comes that ends a continuous or ring capture")
     group.add_argument("--events", metavar="N", type=int, default=0,
@@ -129,7 +131,7 @@ def _capture(args: argparse.Namespace) -> int:
     capture = Capture(
         args.workload, args.seed, args.cpus, Release(args.release), int(args.duration * NS_PER_S), _options(args),
         control=control.load(args.control) if args.control else None, attributes=_attributes(args), limit_bytes=limit,
-        pace=args.pace, **_rules(args))
+        pace=args.pace, skew_ns=args.skew, **_rules(args))
     say(1, f"creating {path.name}" + (f", at most {limit} bytes" if limit else ""))
     with _signals() as caught:
         result = run_capture(capture, path, cancelled=lambda: bool(caught), say=say,
@@ -175,6 +177,7 @@ def _options(args: argparse.Namespace) -> LoggerOptions:
         iterations=iterations, kernel_buffers=args.kernel_buffers, own_buffers=args.own_buffers, seconds=args.seconds,
         is_daemon=args.daemon is not None, sets_filters=args.enable, is_ring=args.ring, is_wide=args.wide,
         without=tuple(args.without), with_security=args.security, flush_every_s=args.flush, keeps_buffers=args.keep,
+        physical_address=_address(args.address),
         flushes_at_end=not args.no_flush, disk_ns_per_buffer=int(args.disk * 1_000_000))
 
 
@@ -188,8 +191,6 @@ def _notes(args: argparse.Namespace, limit: int) -> Iterator[str]:
         yield "-P: the simulated target ends with this command, and its buffers with it"
     if args.reuse:
         yield "-R: there are no kept buffers; new ones are allocated"
-    if args.address is not None:
-        yield "-p: the buffers of a simulated target have no physical address"
     if args.security and args.release in (Release.QNX_6.value, Release.QNX_6_6.value):
         yield f"-a: release {args.release} has no Security class"
     if args.enable and args.daemon is None:
@@ -198,6 +199,16 @@ def _notes(args: argparse.Namespace, limit: int) -> Iterator[str]:
         yield "-d1: no --control program is given, so nothing will start the trace"
     if args.control and args.daemon is None:
         yield "--control: without -d1 the trace starts by itself, and the program changes it while it runs"
+
+
+def _address(text: str | None) -> int:
+    try:
+        address = int(text or "0", 0)
+    except ValueError:
+        address = -1
+    if not 0 <= address < 1 << 64:
+        raise UsageError(f"-p {text}: an address, for instance 0x40000000")
+    return address
 
 
 def _size(text: str | None) -> int:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from satview.events.wire import THREAD_RUNNING, WireClass, code
 from satview.filters.facts import state_rows
 from satview.filters.mask import CHUNK_ROWS, Bools
+from satview.store.idle import idle_threads
 from satview.store.trace import Trace
 
 _SEND, _RECEIVE, _REPLY, _ERROR = (code(WireClass.COMM, event) for event in (0, 2, 10, 11))
@@ -41,11 +42,6 @@ def cpu_cycles(trace: Trace) -> NDArray[np.int64]:
         np.add.at(total, trace.events.thread[own], lengths)
     total[0] = 0
     return total
-
-
-def idle_threads(trace: Trace) -> Bools:
-    """Return which threads are the idle ones: threads 1 to the number of CPUs of process 1; bool (threads,)."""
-    return np.asarray((trace.threads.pid == 1) & (trace.threads.tid >= 1) & (trace.threads.tid <= trace.cpu_count))
 
 
 def used_cpu(trace: Trace) -> Bools:

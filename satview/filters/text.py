@@ -285,7 +285,7 @@ class _Line:
             raise self.fault(f"{word.text[:40]!r} is no number; names of processes need an open trace", word)
         pids = self.processes.get(word.text, ())
         if not pids:
-            raise self.fault(f"this trace has no process {word.text[:40]!r}", word, nearest(word.text, self.processes))
+            raise self.fault(f"there is no process {word.text[:40]!r}", word, nearest(word.text, self.processes))
         if len(pids) > 1:
             listed = ", ".join(map(str, pids[:6]))
             raise self.fault(

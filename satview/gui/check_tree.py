@@ -10,6 +10,7 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QHeaderView,
+    QLabel,
     QLineEdit,
     QPushButton,
     QTreeWidget,
@@ -126,6 +127,43 @@ class CheckTree(QWidget):
         self.buttons = self._buttons()
         layout.addLayout(self.buttons)
         layout.addWidget(self.tree)
+        self._nothing = QLabel("Nothing fits the search.", self.tree)
+        self._nothing.setProperty("role", "faint")
+        self._nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._nothing.hide()
+        cover = QVBoxLayout(self.tree.viewport())
+        cover.addWidget(self._nothing)
+
+    def renew(self, groups: Sequence[Group]) -> list[Group]:
+        """Show other counts and titles, and what is new at the end; what shows stays in its place.
+
+        Args:
+            groups: All groups, each with all its leaves; none goes away.
+
+        Returns:
+            The groups in the order of the tree.
+        """
+        order = {}
+        self.tree.blockSignals(True)
+        for group in groups:
+            known = (self._leaves[leaf.key].parent() for leaf in group.leaves if leaf.key in self._leaves)
+            top = next(known, None)
+            if top is None:
+                top = self._add_group(Group(group.title, (), group.tip))
+            _set_text(top, 0, group.title)
+            _set_text(top, 1, f"{sum(leaf.count for leaf in group.leaves):,}")
+            for leaf in group.leaves:
+                item = self._leaves.get(leaf.key)
+                if item is None:
+                    self._add_leaf(top, leaf)
+                else:
+                    _set_text(item, 0, leaf.title)
+                    _set_text(item, 1, f"{leaf.count:,}")
+            order[self.tree.indexOfTopLevelItem(top)] = group
+        self.tree.blockSignals(False)
+        if self.search.text():
+            self._on_search(self.search.text())
+        return [order[place] for place in sorted(order)]
 
     def refresh(self, shown: Iterable[int]) -> None:
         """Check exactly these keys."""
@@ -181,19 +219,23 @@ class CheckTree(QWidget):
         row.addStretch()
         return row
 
-    def _add_group(self, group: Group) -> None:
+    def _add_group(self, group: Group) -> _GroupItem:
         top = _GroupItem(self.tree, [group.title, f"{sum(leaf.count for leaf in group.leaves):,}"])
         top.setFlags(top.flags() | Qt.ItemFlag.ItemIsUserCheckable | Qt.ItemFlag.ItemIsAutoTristate)
         top.setToolTip(0, group.tip)
         top.setTextAlignment(1, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         for leaf in group.leaves:
-            item = QTreeWidgetItem(top, [leaf.title, f"{leaf.count:,}", leaf.note])
-            item.setTextAlignment(2, _RIGHT)
-            item.setFlags(item.flags() | Qt.ItemFlag.ItemIsUserCheckable)
-            item.setData(0, _KEY, leaf.key)
-            item.setCheckState(0, Qt.CheckState.Checked)
-            item.setTextAlignment(1, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-            self._leaves[leaf.key] = item
+            self._add_leaf(top, leaf)
+        return top
+
+    def _add_leaf(self, top: QTreeWidgetItem, leaf: Leaf) -> None:
+        item = QTreeWidgetItem(top, [leaf.title, f"{leaf.count:,}", leaf.note])
+        item.setTextAlignment(2, _RIGHT)
+        item.setFlags(item.flags() | Qt.ItemFlag.ItemIsUserCheckable)
+        item.setData(0, _KEY, leaf.key)
+        item.setCheckState(0, Qt.CheckState.Checked)
+        item.setTextAlignment(1, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        self._leaves[leaf.key] = item
 
     @Slot(QTreeWidgetItem, int)
     def _on_item(self, item: QTreeWidgetItem, column: int) -> None:
@@ -219,15 +261,18 @@ class CheckTree(QWidget):
         for i in range(self.tree.topLevelItemCount()):
             top = self.tree.topLevelItem(i)
             assert top is not None
-            top_matches = all(word in top.text(0).casefold() for word in words)
+            title = f"{top.text(0)} {top.toolTip(0)}".casefold()  # of a process the tip is its path
+            top_matches = all(word in title for word in words)
             any_shown = False
             for child in filter(None, map(top.child, range(top.childCount()))):
-                name = f"{top.text(0)} {child.text(0)}".casefold()
+                name = f"{title} {child.text(0).casefold()}"
                 shown = all(word in name for word in words)
                 child.setHidden(not shown)
                 any_shown |= shown
             top.setHidden(not (any_shown or top_matches))
             top.setExpanded(bool(words) and any_shown)
+        tops = map(self.tree.topLevelItem, range(self.tree.topLevelItemCount()))
+        self._nothing.setVisible(all(top.isHidden() for top in tops if top is not None))
 
     @Slot()
     def _on_all(self) -> None:
@@ -244,3 +289,8 @@ class CheckTree(QWidget):
     @Slot()
     def _on_only(self) -> None:
         self.only_wanted.emit(self.selected_keys() or self.visible_keys())
+
+
+def _set_text(item: QTreeWidgetItem, column: int, text: str) -> None:
+    if item.text(column) != text:
+        item.setText(column, text)

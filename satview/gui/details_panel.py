@@ -49,7 +49,7 @@ class DetailsPanel(QWidget):
         self._job.done.connect(self._on_partner)
         opened.selection.changed.connect(self._on_selection)
         self._forms = opened.filters.is_wide
-        opened.filters.rows_changed.connect(self._on_filter)
+        opened.filters.view_changed.connect(self._on_filter)
         self.browser.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.browser.customContextMenuRequested.connect(self._on_menu)
         self.refresh()

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import (
     QComboBox,
     QHBoxLayout,
     QLabel,
-    QMenu,
     QPushButton,
     QSizePolicy,
     QTabWidget,
@@ -21,17 +17,18 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from satview.base.errors import UsageError
 from satview.filters import presets
 from satview.filters.fastwide import has_two_forms
 from satview.filters.passes import Effect
-from satview.gui.check_tree import CheckTree, Group, Leaf
+from satview.gui.check_tree import CheckTree
 from satview.gui.filters.condition_box import ConditionBox
+from satview.gui.filters.groups import event_groups, thread_groups
 from satview.gui.filters.rules_tab import RulesTab
+from satview.gui.filters.thread_presets import ThreadPresets
 from satview.gui.theme import Theme
-from satview.session.jobs import IsCancelled, LatestJob, Report
+from satview.session.jobs import LatestJob
 from satview.session.open_trace import OpenTrace
-from satview.store.trace import Trace
+from satview.store.idle import idle_threads
 
 _EFFECTS: Final = {
     Effect.HIDE: "Hide unchecked",
@@ -40,7 +37,6 @@ _EFFECTS: Final = {
 }
 _NEXT_FORM: Final = {None: True, True: False, False: None}  # as logged, wide, fast, as logged
 _FORM_TEXT: Final = {None: "as logged", True: "wide", False: "fast"}
-_TOP: Final = (3, 5, 10, 20)
 
 
 class FilterPanel(QWidget):
@@ -71,7 +67,7 @@ class FilterPanel(QWidget):
         heads = ("Process, thread", "Events", "CPU")
         self.threads = CheckTree(self._groups, "Find a process, thread or pid", self, heads)
         self.rules = RulesTab(opened, theme, self)
-        self.presets = self._preset_button()
+        self.presets = ThreadPresets(opened, self.threads.selected_keys, self)
         self.threads.buttons.addWidget(self.presets)
         self.tabs = QTabWidget(self)
         self.tabs.setDocumentMode(True)
@@ -83,9 +79,7 @@ class FilterPanel(QWidget):
         layout.addWidget(self.condition)
         layout.addWidget(self.tabs)
         layout.addLayout(self._foot())
-        self._job = LatestJob(self)
         self._cpu_job = LatestJob(self)
-        self._preset_title = ""
         self._connect()
         self._show_summary()
 
@@ -96,7 +90,7 @@ class FilterPanel(QWidget):
 
     def close_down(self) -> None:
         """Stop the work in the background."""
-        self._job.close()
+        self.presets.close_down()
         self._cpu_job.close()
         self.condition.close_down()
 
@@ -110,6 +104,20 @@ class FilterPanel(QWidget):
         else:
             self.condition.edit(name)
 
+    def show_rules(self) -> None:
+        """Open the rules that capture what the filter lets show."""
+        self.tabs.setCurrentWidget(self.rules)
+        self.rules.from_filter.click()
+
+    def renew(self) -> None:
+        """Show what a longer reading of the same file has more; what is open, chosen or half typed stays."""
+        trace = self._opened.trace
+        self._codes = np.flatnonzero(trace.code_counts)
+        self.events.renew(event_groups(trace))
+        self._groups = self.threads.renew(thread_groups(trace, self._opened.events_of_thread))
+        self.refresh()
+        self._count_cpu()
+
     @Slot()
     def refresh(self) -> None:
         """Show the filter of now in the check boxes."""
@@ -119,16 +127,6 @@ class FilterPanel(QWidget):
         self.effect.setCurrentIndex(list(_EFFECTS).index(state.effect) if state.effect in _EFFECTS else 0)
         self.events.set_notes({int(code): self._form_text(int(code)) for code in self._codes})
         self._show_summary()
-
-    def choose_preset(self, title: str, choose: Callable[[Trace], NDArray[np.bool_]]) -> None:
-        """Check the threads that a function of the trace chooses, in the background."""
-        trace = self._opened.trace
-        self._preset_title = title
-
-        def work(_is_cancelled: IsCancelled, _report: Report) -> object:
-            return choose(trace)
-
-        self._job.start(work)
 
     def _connect(self) -> None:
         opened = self._opened
@@ -142,12 +140,12 @@ class FilterPanel(QWidget):
         self.effect.activated.connect(self._on_effect)
         self.condition.search_wanted.connect(self.search_wanted)
         opened.filters.changed.connect(self.refresh)
-        opened.filters.rows_changed.connect(self._show_summary)
-        self._job.done.connect(self._on_preset)
-        self._job.failed.connect(self._on_failed)
         self._cpu_job.done.connect(self._on_cpu)
         self.events.set_notes({int(code): self._form_text(int(code)) for code in self._codes})
-        trace = opened.trace
+        self._count_cpu()
+
+    def _count_cpu(self) -> None:
+        trace = self._opened.trace
         self._cpu_job.start(lambda _cancelled, _report: presets.cpu_cycles(trace))
 
     def _foot(self) -> QHBoxLayout:
@@ -164,48 +162,12 @@ class FilterPanel(QWidget):
         for effect, text in _EFFECTS.items():
             self.effect.addItem(text, effect)
         foot = QHBoxLayout()
-        foot.setContentsMargins(10, 4, 8, 6)
+        foot.setContentsMargins(8, 4, 8, 6)
+        foot.setSpacing(8)
         foot.addWidget(self.effect)
         foot.addWidget(self.summary, 1)
         foot.addWidget(self._reset)
         return foot
-
-    def _preset_button(self) -> QPushButton:
-        button = QPushButton("Presets", self)
-        button.setProperty("flat", "true")
-        menu = QMenu(button)
-        for title, choose in (
-            ("Used the CPU", presets.used_cpu),
-            ("Changed state", presets.changed_state),
-            ("Did IPC", presets.did_ipc),
-        ):
-            menu.addAction(title, partial(self.choose_preset, title, choose))
-        menu.addAction("MsgSend family of the selected", self._family)
-        menu.addSeparator()
-        for count in _TOP:
-            title = f"Top {count} by CPU"
-            menu.addAction(title, partial(self.choose_preset, title, partial(presets.top_by_cpu, count=count)))
-        button.setMenu(menu)
-        return button
-
-    def _family(self) -> None:
-        """Choose the selected threads and everyone they send to."""
-        selected = np.zeros(len(self._opened.trace.threads), np.bool_)
-        selected[self.threads.selected_keys() or self._selected_thread()] = True
-        if not selected.any():
-            self._opened.filters.failed.emit("select a thread first, here or in the timeline")
-            return
-        self.choose_preset("MsgSend family", partial(presets.message_family, threads=selected))
-
-    def _selected_thread(self) -> list[int]:
-        selection, opened = self._opened.selection, self._opened
-        if selection.lane is not None:
-            info = opened.timeline.infos[selection.lane]
-            if info.thread > 0:
-                return [info.thread]
-            if info.process > 0:
-                return [int(row) for row in np.flatnonzero(opened.trace.threads.process == info.process)]
-        return [int(opened.trace.events.thread[selection.event])] if selection.event is not None else []
 
     def _form_text(self, code: int) -> str:
         if not has_two_forms(code, self._opened.trace.release):
@@ -216,8 +178,8 @@ class FilterPanel(QWidget):
     def _show_summary(self) -> None:
         filters, total = self._opened.filters, len(self._opened.trace.events)
         self._reset.setEnabled(filters.is_active or bool(filters.state.stack.passes))
-        text = f"{filters.row_count:,} of {total:,}" if filters.is_active else f"All {total:,} events"
-        self.summary.setToolTip("Events that show")
+        text = f"{filters.row_count:,} shown" if filters.is_active else "All events"
+        self.summary.setToolTip(f"{filters.row_count:,} of {total:,} events show")
         self.summary.setText("\N{HORIZONTAL ELLIPSIS}" if filters.is_pending else text)
 
     @Slot(list, bool)
@@ -262,73 +224,20 @@ class FilterPanel(QWidget):
         self._opened.filters.set_effect(Effect(self.effect.currentData()))
 
     @Slot(object)
-    def _on_preset(self, threads: object) -> None:
-        if isinstance(threads, np.ndarray):
-            rows = np.flatnonzero(threads)
-            if not len(rows):
-                self._opened.filters.failed.emit(f"{self._preset_title}: no thread of this trace fits")
-                return
-            self._opened.filters.only_threads(rows, self._preset_title)
-
-    @Slot(object)
-    def _on_failed(self, error: object) -> None:
-        if not isinstance(error, UsageError):
-            raise error if isinstance(error, Exception) else RuntimeError(error)
-        self._opened.filters.failed.emit(str(error))
-
-    @Slot(object)
     def _on_cpu(self, cycles: object) -> None:
-        """Show who used how much of all CPUs together."""
+        """Show who used how much of all CPUs together; what idle threads used, nobody did."""
         trace = self._opened.trace
         whole = trace.window.length * max(1, trace.cpu_count)
         if isinstance(cycles, np.ndarray) and whole > 0:
-            shares = cycles / whole
+            idle = idle_threads(trace)
+            shares = np.where(idle, 0, cycles / whole)
             of_groups = [_share(sum(float(shares[leaf.key]) for leaf in group.leaves)) for group in self._groups]
-            keys = (leaf.key for group in self._groups for leaf in group.leaves)
-            self.threads.set_notes({key: _share(float(shares[key])) for key in keys}, of_groups)
+            keys = [leaf.key for group in self._groups for leaf in group.leaves]
+            notes = {key: "idle" if idle[key] else _share(float(shares[key])) for key in keys}
+            self.threads.set_notes(notes, of_groups)
 
 
 def _share(share: float) -> str:
     if share <= 0:
         return ""
     return f"{100 * share:.1f} %" if share >= 0.0005 else "<0.1 %"
-
-
-def event_groups(trace: Trace) -> list[Group]:
-    """Return the classes of a trace in table order with the events that occur, most frequent first."""
-    counts = trace.code_counts
-    by_class: dict[str, list[Leaf]] = {}
-    for code in np.flatnonzero(counts):
-        spec = trace.catalogue.spec(int(code))
-        name = f"{spec.name} (64 bit)" if spec.is_64bit else spec.name
-        by_class.setdefault(spec.class_name, []).append(Leaf(int(code), name, int(counts[code])))
-    titles = {spec.name: spec.title for spec in trace.catalogue.classes}
-    order = {spec.name: place for place, spec in enumerate(trace.catalogue.classes)}
-    return [
-        Group(name, tuple(sorted(by_class[name], key=lambda leaf: -leaf.count)), titles.get(name, ""))
-        for name in sorted(by_class, key=lambda name: order.get(name, len(order)))
-    ]
-
-
-def thread_groups(trace: Trace, counts: NDArray[np.int64]) -> list[Group]:
-    """Return the processes with their threads, by number of events."""
-    by_process: dict[int, list[Leaf]] = {}
-    for row in range(len(trace.threads)):
-        process = int(trace.threads.process[row])
-        tid = int(trace.threads.tid[row])
-        title = f"{tid}  {trace.threads.names[row]}".strip() if tid > 0 else "thread not known"
-        if row or counts[0]:
-            by_process.setdefault(process, []).append(Leaf(row, title, int(counts[row])))
-    groups = [
-        Group(_process_title(trace, process), tuple(leaves), trace.processes.names[process])
-        for process, leaves in by_process.items()
-    ]
-    return sorted(groups, key=lambda group: -sum(leaf.count for leaf in group.leaves))
-
-
-def _process_title(trace: Trace, process: int) -> str:
-    if not process:
-        return "not known"
-    name = trace.process_name(process)
-    pid = int(trace.processes.pid[process])
-    return name if name == f"pid {pid}" else f"{name}  (pid {pid})"

@@ -102,7 +102,6 @@ class MainWindow(QMainWindow):
         self.set_theme(theme)
         self._restore_geometry()
         self.session.stage_changed.connect(self._on_stage)
-        self.session.renewed.connect(self._on_renewed)
         self.session.follow_changed.connect(self._on_follow)
         self.capture_job.began.connect(self.actions_by_id.refresh)
         self.capture_job.ended.connect(self.actions_by_id.refresh)
@@ -196,6 +195,7 @@ class MainWindow(QMainWindow):
         self.workspace.area.menu_wanted.connect(self._show_context_menu)
         self.workspace.events.menu_wanted.connect(self._show_context_menu)
         self.workspace.results.menu_wanted.connect(self._show_context_menu)
+        self.workspace.statistics.menu_wanted.connect(self._show_context_menu)
         self.workspace.details.menu_wanted.connect(self._show_context_menu)
         opened.capture_wanted.connect(self._capture_with)
 
@@ -220,14 +220,6 @@ class MainWindow(QMainWindow):
         """Tell whether the views may be replaced now: not under a drag, a menu or a dialog."""
         is_busy = QApplication.mouseButtons() != Qt.MouseButton.NoButton
         return not is_busy and QApplication.activePopupWidget() is None and QApplication.activeModalWidget() is None
-
-    @Slot(object)
-    def _on_renewed(self, _old: object) -> None:
-        opened = self.session.opened
-        if self.workspace is not None and opened is not None:
-            self.workspace.renew(opened)
-            self._connect_workspace(opened)
-            self.actions_by_id.refresh()
 
     @Slot()
     def _on_follow(self) -> None:

@@ -33,7 +33,6 @@ class ProblemsPanel(QWidget):
         self.tree.setHeaderLabels(["Problem", "Count", "Time", "Detail"])
         self.tree.setUniformRowHeights(True)
         self.tree.header().setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
-        self._fill()
         self.tree.itemClicked.connect(self._on_item)
         self.tree.itemActivated.connect(self._on_item)
         self._stack = QStackedWidget(self)
@@ -42,10 +41,27 @@ class ProblemsPanel(QWidget):
         fine.setProperty("role", "dim")
         fine.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._stack.addWidget(fine)
-        self._stack.setCurrentIndex(0 if len(opened.trace.problems) else 1)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self._stack)
+        for column, width_px in enumerate((240, 80, 170)):
+            self.tree.setColumnWidth(column, width_px)
+        self._counts: dict[str, int] = {}
+        self.renew()
+
+    def renew(self) -> None:
+        """Show the problems of a longer reading, if there are others by now; open branches and the place stay."""
+        counts = self._opened.trace.problems.counts()
+        self._stack.setCurrentIndex(0 if counts else 1)
+        if counts == self._counts:
+            return
+        tops = [self.tree.topLevelItem(i) for i in range(self.tree.topLevelItemCount())]
+        opened = {top.text(0): top.isExpanded() for top in tops if top is not None}
+        place = self.tree.verticalScrollBar().value()
+        self.tree.clear()
+        self._fill(opened)
+        self._counts = counts
+        self.tree.verticalScrollBar().setValue(place)
 
     def set_theme(self, theme: Theme) -> None:
         """Draw in other colours."""
@@ -55,7 +71,7 @@ class ProblemsPanel(QWidget):
             if item is not None:
                 item.setForeground(0, colour(theme.error if item.data(0, _TIME + 1) else theme.warning))
 
-    def _fill(self) -> None:
+    def _fill(self, opened: dict[str, bool]) -> None:
         problems = self._opened.trace.problems
         for slug, count in problems.counts().items():
             kind = KINDS[slug]
@@ -69,10 +85,8 @@ class ProblemsPanel(QWidget):
             if left_out:
                 QTreeWidgetItem(top, [f"\N{HORIZONTAL ELLIPSIS} {left_out:,} more of this kind"])
             top.setTextAlignment(1, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-            top.setExpanded(top.childCount() <= 5)
+            top.setExpanded(opened.get(kind.title, top.childCount() <= 5))
         self.set_theme(self._theme)
-        for column, width_px in enumerate((240, 80, 170)):
-            self.tree.setColumnWidth(column, width_px)
 
     def _add(self, top: QTreeWidgetItem, problem: Problem) -> None:
         place = f"byte 0x{problem.offset:x}" if problem.offset is not None else ""

@@ -35,8 +35,10 @@ class StatusFields(QWidget):
         opened.selection.cursors_changed.connect(self._show_cursors)
         opened.selection.range_changed.connect(self._show_range)
         opened.viewport.window_changed.connect(self._show_window)
-        opened.filters.rows_changed.connect(self._show_window)
+        opened.filters.view_changed.connect(self._show_window)
         opened.lanes.changed.connect(self._show_window)
+        opened.renewed.connect(self._show_problems)
+        opened.renewed.connect(self._show_range)
         for show in (
             self._show_mouse,
             self._show_selected,

@@ -198,12 +198,29 @@ def _style_sheet(theme: Theme) -> str:
         border: 1px solid {line}; border-radius: 4px;
         padding: 4px 6px; selection-background-color: {accent}; selection-color: {css(theme.on_accent)}; }}
     QLineEdit:focus, QPlainTextEdit:focus {{ border: 1px solid {accent}; }}
+    QAbstractSpinBox {{ background: {base}; color: {text}; border: 1px solid {line}; border-radius: 4px;
+        padding: 2px 0; selection-background-color: {accent}; selection-color: {css(theme.on_accent)}; }}
+    QAbstractSpinBox:focus {{ border: 1px solid {accent}; }}
+    QAbstractSpinBox::up-button, QAbstractSpinBox::down-button {{ border: none; width: 20px; }}
+    QAbstractSpinBox::up-button:hover, QAbstractSpinBox::down-button:hover {{ background: {hover}; }}
+    QAbstractSpinBox::up-arrow {{ image: url({shipped}/up-{tone}.svg); width: 9px; height: 9px; }}
+    QAbstractSpinBox::down-arrow {{ image: url({shipped}/open-{tone}.svg); width: 9px; height: 9px; }}
+    QAbstractSpinBox::up-arrow:off, QAbstractSpinBox::down-arrow:off {{ image: none; }}
+    QLineEdit:disabled, QPlainTextEdit:disabled, QAbstractSpinBox:disabled, QCheckBox:disabled {{ color: {faint}; }}
     QPushButton {{ background: {panel}; color: {text}; border: 1px solid {line}; border-radius: 4px;
         padding: 5px 14px; }}
     QPushButton:hover {{ background: {hover}; }}
     QPushButton:pressed {{ background: {chosen}; }}
     QPushButton:disabled {{ color: {faint}; }}
     QPushButton[primary="true"] {{ background: {accent}; color: {css(theme.on_accent)}; border: 1px solid {accent}; }}
+    QPushButton[primary="true"]:disabled {{ background: {line}; color: {faint}; border-color: {line}; }}
+    QComboBox {{ background: {panel}; color: {text}; border: 1px solid {line}; border-radius: 4px; padding: 4px 8px; }}
+    QComboBox:hover {{ background: {hover}; }}
+    QComboBox:focus {{ border-color: {accent}; }}
+    QComboBox:disabled {{ color: {faint}; }}
+    QComboBox::drop-down {{ border: none; width: 20px; }}
+    QComboBox::down-arrow {{ image: url({shipped}/open-{tone}.svg); width: 10px; height: 10px; }}
+    QComboBox QAbstractItemView {{ background: {panel}; border: 1px solid {line}; padding: 2px; }}
     QPushButton[flat="true"] {{ border: none; background: transparent; color: {accent}; padding: 3px 6px; }}
     QPushButton[flat="true"]:hover {{ background: {hover}; }}
     QPushButton[row="true"] {{ border: none; background: transparent; text-align: left; padding: 4px 6px; }}

@@ -44,7 +44,7 @@ class TraceCommands:
         registry.bind("lanes.pin", partial(self._run, self._pin), self._is_pinned)
         registry.bind("lanes.hide_empty", partial(self._run, self._hide_empty), self._hides_empty)
         registry.bind("view.legend", self._toggle_legend, partial(self._settings.flag, "swimlane/show_legend"))
-        for name in ("events", "details", "filter", "problems", "results"):
+        for name in ("events", "statistics", "details", "filter", "problems", "results"):
             registry.bind(f"panels.{name}", partial(self._toggle_panel, name), partial(self._panel_shows, name))
         registry.bind("panels.bottom", self._toggle_bottom)
         registry.bind("panels.reset", self._arrange)
@@ -227,7 +227,8 @@ class TraceCommands:
         work.tell(f"Done again: {title}" if title else "Nothing to do again")
 
     def _copy(self, work: Workspace) -> None:
-        text = work.events.selected_text() if work.events.table.hasFocus() else work.details.selected_or_all()
+        tables = [panel for panel in (work.events, work.statistics) if panel.table.hasFocus()]
+        text = tables[0].selected_text() if tables else work.details.selected_or_all()
         QGuiApplication.clipboard().setText(text)
         work.tell("Copied")
 

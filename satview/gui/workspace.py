@@ -15,16 +15,16 @@ from satview.gui.filters.chips import ChipBar
 from satview.gui.filters.results_panel import ResultsPanel
 from satview.gui.find_bar import FindBar
 from satview.gui.problems_panel import ProblemsPanel
+from satview.gui.statistics.panel import StatisticsPanel
 from satview.gui.status_bar import StatusFields
 from satview.gui.swimlane.area import SwimlaneArea
 from satview.gui.swimlane.motion import Motion
 from satview.gui.theme import Theme
-from satview.gui.widget_state import WidgetState
 from satview.session.navigation import Navigation
 from satview.session.open_trace import OpenTrace
 from satview.session.settings import Settings
 
-_LAYOUT_VERSION: Final = 2
+_LAYOUT_VERSION: Final = 3
 _RIGHT_PX: Final = 340
 _BOTTOM_PX: Final = 240
 
@@ -33,7 +33,7 @@ class Workspace(QWidget):
     """The views of one open trace. They share the session's objects and never call each other.
 
     Attributes:
-        area, chips, find_bar, events, details, filter, problems, results: The views.
+        area, chips, find_bar, events, statistics, details, filter, problems, results: The views.
         navigation, motion: The moves.
         docks: Name of the panel to its dock.
     """
@@ -46,12 +46,14 @@ class Workspace(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
+        self._stale: set[str] = set()
         self._make_views(opened)
         self.docks: dict[str, QDockWidget] = {}
         for name, title, widget in (
             ("details", "Details", self.details),
             ("filter", "Filter", self.filter),
             ("events", "Events", self.events),
+            ("statistics", "Statistics", self.statistics),
             ("problems", "Problems", self.problems),
             ("results", "Search results", self.results),
         ):
@@ -68,6 +70,7 @@ class Workspace(QWidget):
         self.find_bar = FindBar(opened, theme, self)
         self.motion = Motion(opened, self.area.view)
         self.events = EventListPanel(opened, self._settings, theme, window)
+        self.statistics = StatisticsPanel(opened, self.navigation, self._settings, theme, window)
         self.details = DetailsPanel(opened, theme, window)
         self.filter = FilterPanel(opened, theme, window)
         self.results = ResultsPanel(opened, self._settings, theme, window)
@@ -80,53 +83,38 @@ class Workspace(QWidget):
         layout.addWidget(self.find_bar)
         self._connect()
 
-    def renew(self, opened: OpenTrace) -> None:
-        """Show a longer reading of the same file; panels, scrolling, focus and texts stay as they are."""
-        docked = ("details", "filter", "events", "problems", "results")
-        chips = self.chips
-        old = [self.area, self.find_bar, *(getattr(self, name) for name in docked)]
-        navigation, scroll_px = self.navigation, self.area.view.scroll_px
-        window, width_px = opened.viewport.window, opened.viewport.width_px
-        kept = [WidgetState.of(widget) for widget in old]
-        self._window.setUpdatesEnabled(False)
-        try:
-            self._stop()
-            for widget in (*old, chips):
-                widget.hide()
-                widget.setParent(None)
-                widget.deleteLater()
-            navigation.deleteLater()
-            self._make_views(opened)
-            for name in docked:
-                self.docks[name].setWidget(getattr(self, name))
-            new = [self.area, self.find_bar, *(getattr(self, name) for name in docked)]
-            for widget, state in zip(new, kept, strict=True):
-                state.give(widget)
-            layout = self.layout()
-            assert layout is not None
-            layout.activate()
-            self.area.view.scroll_to(scroll_px)
-            opened.viewport.put_back(window, width_px)
-        finally:
-            self._window.setUpdatesEnabled(True)
+    @Slot()
+    def _on_renewed(self) -> None:
+        """Let the panels that do not follow by themselves show the longer reading, once they can be seen."""
+        self._stale = {"filter", "problems"}
+        self._freshen()
+
+    @Slot()
+    def _freshen(self) -> None:
+        for name in [name for name in self._stale if self.panel_shows(name)]:
+            self._stale.discard(name)
+            (self.filter if name == "filter" else self.problems).renew()
 
     def arrange(self) -> None:
         """Put all panels where they are at first."""
         right, bottom = Qt.DockWidgetArea.RightDockWidgetArea, Qt.DockWidgetArea.BottomDockWidgetArea
         window = self._window
+        before: dict[Qt.DockWidgetArea, QDockWidget] = {}
         for name, side in (
             ("details", right),
             ("filter", right),
             ("events", bottom),
+            ("statistics", bottom),
             ("problems", bottom),
             ("results", bottom),
         ):
-            window.addDockWidget(side, self.docks[name])
-            self.docks[name].setFloating(False)
-            self.docks[name].show()
-        window.tabifyDockWidget(self.docks["details"], self.docks["filter"])
-        window.tabifyDockWidget(self.docks["events"], self.docks["problems"])
-        window.tabifyDockWidget(self.docks["problems"], self.docks["results"])
+            dock = self.docks[name]
+            window.addDockWidget(side, dock)
+            if side in before:  # at once: side by side they would be wider than a small window
+                window.tabifyDockWidget(before[side], dock)
+            before[side] = dock
+            dock.setFloating(False)
+            dock.show()
         self.docks["details"].raise_()
         self.docks["events"].raise_()
         window.resizeDocks([self.docks["details"]], [_RIGHT_PX], Qt.Orientation.Horizontal)
@@ -140,6 +128,7 @@ class Workspace(QWidget):
             self.chips,
             self.find_bar,
             self.events,
+            self.statistics,
             self.details,
             self.filter,
             self.problems,
@@ -188,6 +177,7 @@ class Workspace(QWidget):
     def _stop(self) -> None:
         self.motion.stop()
         self.area.close_down()
+        self.statistics.close_down()
         self.details.close_down()
         self.filter.close_down()
         self.results.close_down()
@@ -201,6 +191,7 @@ class Workspace(QWidget):
         dock = QDockWidget(title, self._window)
         dock.setObjectName(f"dock.{name}")
         dock.setWidget(widget)
+        dock.visibilityChanged.connect(self._freshen)
         return dock
 
     def _restore_docks(self) -> None:
@@ -219,10 +210,12 @@ class Workspace(QWidget):
         self.find_bar.list_wanted.connect(self._show_results)
         self.filter.search_wanted.connect(self.find_bar.look_for)
         self.chips.edit_wanted.connect(self._edit_filter)
+        self.chips.rules_wanted.connect(self._show_rules)
         self.opened.filters.failed.connect(self.tell)
         self.find_bar.closed.connect(self._focus_lanes)
         self.area.fit_wanted.connect(self.navigation.fit)
         self.opened.marks.store_failed.connect(self.tell)
+        self.opened.renewed.connect(self._on_renewed)
         self.status.problems_wanted.connect(self._show_problems)
 
     @Slot()
@@ -239,6 +232,12 @@ class Workspace(QWidget):
         self.docks["filter"].show()
         self.docks["filter"].raise_()
         self.filter.edit(name)
+
+    @Slot()
+    def _show_rules(self) -> None:
+        self.docks["filter"].show()
+        self.docks["filter"].raise_()
+        self.filter.show_rules()
 
     @Slot()
     def _show_problems(self) -> None:

@@ -143,6 +143,9 @@ COMMANDS: Final = (
 
     Command("panels.events", "&Events", Menu.PANELS, ("E",), "Show or hide the list of events.", Needs.TRACE,
             is_checkable=True, icon="list"),
+    Command("panels.statistics", "S&tatistics", Menu.PANELS, ("T",),
+            "Show or hide statistics of threads, CPUs, events, kernel calls, messages and interrupts.", Needs.TRACE,
+            is_checkable=True),
     Command("panels.details", "&Details", Menu.PANELS, ("I",), "Show or hide the details of the selection.",
             Needs.TRACE,
             is_checkable=True),

@@ -31,17 +31,17 @@ class FilterStack(QObject):
 
     Attributes:
         state: The filter: check boxes, conditions, rules.
-        view: What it does to the events; that of the filter before while `is_pending`.
+        view: What shows: what the filter does to the events; that of the filter before while `is_pending`.
         evaluator: Works out conditions and rules; search shares it.
 
     Signals:
-        changed: Lanes follow: check boxes changed, or conditions have been worked out.
-        rows_changed: The list follows: `rows` and `view` changed.
+        changed: Panel and chips follow: `state` changed, or it has been worked out.
+        view_changed: Lanes and list follow: `view` changed.
         failed: Why a condition or rule could not be worked out.
     """
 
     changed = Signal()
-    rows_changed = Signal()
+    view_changed = Signal()
     failed = Signal(str)
 
     def __init__(self, trace: Trace, history: EditHistory, parent: QObject | None = None) -> None:
@@ -54,17 +54,18 @@ class FilterStack(QObject):
         self.evaluator = FilterEvaluator(trace)
         self.state = FilterState(_all(CODE_COUNT), _all(len(trace.threads)))
         self.view = FilterView(chosen=len(trace.events))
+        self._shown = self.state  # `view` is what this one does
         self._all_codes, self._all_threads = self.state.codes, self.state.threads
 
     @property
     def codes(self) -> Mask:
         """bool, shape (32768,): False = events of this code are hidden."""
-        return self.state.codes if self.state.effect is Effect.HIDE else self._all_codes
+        return self._shown.codes if self._shown.effect is Effect.HIDE else self._all_codes
 
     @property
     def threads(self) -> Mask:
         """bool, shape (threads,): False = the thread is hidden, by itself or because nothing of it shows."""
-        threads = self.state.threads if self.state.effect is Effect.HIDE else self._all_threads
+        threads = self._shown.threads if self._shown.effect is Effect.HIDE else self._all_threads
         return threads if self.view.threads is None else threads & self.view.threads
 
     @property
@@ -177,11 +178,29 @@ class FilterStack(QObject):
         self._apply(state)
         self._history.add(Edit(title, partial(self._apply, before), partial(self._apply, state)))
 
+    def renew(self, trace: Trace, evaluator: FilterEvaluator, state: FilterState, view: FilterView) -> None:
+        """Take a longer reading of the same file, without a moment of another look; undo goes on.
+
+        Args:
+            trace: The reading.
+            evaluator: Of the reading.
+            state: The filter of now, made for its threads.
+            view: What the filter does to it.
+        """
+        news = view.notices if view.notices != self.view.notices else ()
+        self._job.cancel()
+        self._events, self.evaluator, self.state = trace.events, evaluator, state
+        self._all_threads = _all(len(trace.threads))
+        self._show(view)
+        if news:
+            self.failed.emit("\n".join(news[:5]))
+
     def close(self) -> None:
         """Stop the work in the background."""
         self._job.close()
 
     def _apply(self, state: FilterState) -> None:
+        state = state.for_threads(len(self._all_threads))  # undo may bring one back that is older than the last threads
         self.state = state
         self._job.cancel()
         is_plain = not state.stack.passes and (state.effect is Effect.HIDE or not state.chooses)
@@ -204,9 +223,9 @@ class FilterStack(QObject):
                 self.failed.emit("\n".join(result.notices[:5]))
 
     def _show(self, view: FilterView) -> None:
-        self.view = view
+        self.view, self._shown = view, self.state
         self.changed.emit()
-        self.rows_changed.emit()
+        self.view_changed.emit()
 
     @Slot(object)
     def _on_failed(self, error: object) -> None:

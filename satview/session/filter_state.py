@@ -51,6 +51,18 @@ class FilterState:
             and np.array_equal(self.threads, other.threads)
         )
 
+    def for_threads(self, count: int) -> FilterState:
+        """Return the filter for a longer reading of the file, whose thread table begins with the same threads.
+
+        New ones are checked as row 0 is, the thread that is not known: where only some are chosen, they do not push in.
+        """
+        if len(self.threads) == count:
+            return self
+        threads = np.full(count, self.threads[0])
+        known = self.threads[:count]
+        threads[: len(known)] = known
+        return replace(self, threads=threads)
+
     def with_form(self, codes: list[int], form: str) -> FilterState:
         """Return the state with events shown `fast`, `wide`, or, for anything else, as they were logged."""
         forms = {code: wide for code, wide in self.is_wide.items() if code not in codes}

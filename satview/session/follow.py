@@ -29,10 +29,12 @@ class Follow(QObject):
     Signals:
         due: The file has changed and the rest after the last read is over: read it.
         changed: Something to show in the status bar changed.
+        noted: There is another note.
     """
 
     due = Signal()
     changed = Signal()
+    noted = Signal(str)
 
     def __init__(self, path: Path, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -82,7 +84,7 @@ class Follow(QObject):
         """
         now_s = time.monotonic()
         self._next_s = now_s + max(0.0, _REST_FACTOR * (now_s - self._began_s))
-        self.note = note
+        self._note(note)
         if events is not None:
             if self._arrivals and events < self._arrivals[-1][1]:
                 self._arrivals.clear()
@@ -104,7 +106,7 @@ class Follow(QObject):
         except FileNotFoundError:
             name = self.path.name
             if self._arrivals:
-                self._say(f"{name} is not there any more; waiting for it")
+                self._say(f"{name} is not there any more, waiting for it")
             else:
                 self._say(f"Waiting for {name}: it is not there yet")
             return
@@ -117,5 +119,10 @@ class Follow(QObject):
             self.changed.emit()
 
     def _say(self, note: str) -> None:
-        self.note = note
+        self._note(note)
         self.changed.emit()
+
+    def _note(self, note: str) -> None:
+        is_new, self.note = note not in ("", self.note), note
+        if is_new:
+            self.noted.emit(note)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -12,7 +11,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.errors import Cancelled, UsageError
+from satview.base.errors import Cancelled
+from satview.session.csv_file import write_whole
 from satview.session.event_text import COLUMNS, list_row
 from satview.session.jobs import IsCancelled, Report
 from satview.store.trace import Trace
@@ -37,16 +37,7 @@ class CsvWork:
         Raises:
             UsageError: The file cannot be written.
         """
-        part = self._path.with_name(self._path.name + ".part")
-        try:
-            try:
-                with part.open("w", encoding="utf-8", newline="") as file:
-                    self._write(file, is_cancelled, report)
-                os.replace(part, self._path)  # noqa: PTH105  -- says what it does; Path.replace reads like text
-            finally:
-                part.unlink(missing_ok=True)
-        except OSError as error:
-            raise UsageError(f"{self._path.name}: {error.strerror or error}") from error
+        write_whole(self._path, lambda file: self._write(file, is_cancelled, report))
         return len(self._rows)
 
     def _write(self, file: io.TextIOBase, is_cancelled: IsCancelled, report: Report) -> None:

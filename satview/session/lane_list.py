@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
 from PySide6.QtCore import QObject, Signal
 
 from satview.base.time import TimeWindow
+from satview.session.carry_over import LaneKey, lane_keys
 from satview.session.edit_history import Edit, EditHistory
 from satview.session.filter_stack import FilterStack
 from satview.session.lane_events import busy_lanes
@@ -44,9 +47,17 @@ class LaneRow:
 
 @dataclass(frozen=True, slots=True)
 class _Arrangement:
-    open: frozenset[int]
-    hidden: frozenset[int] = frozenset()
-    pinned: tuple[int, ...] = ()
+    """What the user has done to the lanes; keys, not indices, so that it means the same in a longer reading.
+
+    Attributes:
+        turned: Lanes that are open though they were closed at first, or the other way round.
+        hidden, pinned: Lanes hidden, and pinned in this order.
+        hides_empty: Lanes without events in the window are left out.
+    """
+
+    turned: frozenset[LaneKey] = frozenset()
+    hidden: frozenset[LaneKey] = frozenset()
+    pinned: tuple[LaneKey, ...] = ()
     hides_empty: bool = False
 
 
@@ -73,21 +84,17 @@ class LaneList(QObject):
         hidden: frozenset[int] = frozenset(),
     ) -> None:
         super().__init__(parent)
-        self._infos = timeline.infos
-        self._timeline = timeline
+        self._take(timeline)
         self._filters = filters
         self._history = history
         self._lane_height_px = lane_height_px
         self._window: TimeWindow | None = None
-        self._children: dict[int, list[int]] = {}
-        for info in self._infos:
-            self._children.setdefault(info.parent, []).append(info.index)
-        is_small = len(self._infos) - len(hidden) <= unfold_up_to
-        opened = frozenset(i for i in self._children if i >= 0 and (is_small or self._is_cpu(i)))
-        self._now = _Arrangement(opened, hidden)
+        self._is_small = len(self._infos) - len(hidden) <= unfold_up_to
+        self._silent = self._keys_of(hidden)
+        self._now = _Arrangement(hidden=self._silent)
         self.rows: tuple[LaneRow, ...] = ()
         self._tops: list[int] = []
-        filters.changed.connect(self._lay_out)
+        filters.view_changed.connect(self._lay_out)
         self._lay_out()
 
     @property
@@ -124,7 +131,7 @@ class LaneList(QObject):
 
     def is_pinned(self, index: int) -> bool:
         """Tell whether a lane stands at the top because the user wants it there."""
-        return index in self._now.pinned
+        return self._keys[index] in self._now.pinned
 
     def lanes_under(self, index: int) -> tuple[int, ...]:
         """Return the lanes under a lane."""
@@ -132,30 +139,29 @@ class LaneList(QObject):
 
     def fold(self, index: int, is_open: bool | None = None) -> None:
         """Open or close a lane; None turns it round."""
-        if index not in self._children:
-            return
-        is_open = index not in self._now.open if is_open is None else is_open
-        change = self._now.open | {index} if is_open else self._now.open - {index}
-        self._change("folding", replace(self._now, open=change))
+        if index in self._children and is_open is not self._is_open(index):
+            self._change("folding", replace(self._now, turned=self._now.turned ^ {self._keys[index]}))
 
     def unfold_all(self) -> None:
         """Open all lanes."""
-        self._change("unfold all", replace(self._now, open=frozenset(i for i in self._children if i >= 0)))
+        closed = (i for i in self._children if i >= 0 and not self._opens_at_first(i))
+        self._change("unfold all", replace(self._now, turned=self._keys_of(closed)))
 
     def fold_all(self) -> None:
         """Close all lanes but those of the CPUs."""
-        self._change("fold all", replace(self._now, open=frozenset(i for i in self._now.open if self._is_cpu(i))))
+        stays = {i for i in self._children if i >= 0 and self._is_cpu(i) and self._is_open(i)}
+        turned = (i for i in self._children if i >= 0 and self._opens_at_first(i) != (i in stays))
+        self._change("fold all", replace(self._now, turned=self._keys_of(turned)))
 
     def pin(self, index: int) -> None:
         """Pin a lane at the top, or let it go back to its place."""
-        pinned = (
-            tuple(i for i in self._now.pinned if i != index) if self.is_pinned(index) else (*self._now.pinned, index)
-        )
-        self._change("pinning", replace(self._now, pinned=pinned))
+        mine, pinned = self._keys[index], self._now.pinned
+        others = tuple(key for key in pinned if key != mine)
+        self._change("pinning", replace(self._now, pinned=others if mine in pinned else (*pinned, mine)))
 
     def hide(self, index: int) -> None:
         """Hide a lane and all under it."""
-        self._change("hide lane", replace(self._now, hidden=self._now.hidden | {index}))
+        self._change("hide lane", replace(self._now, hidden=self._now.hidden | {self._keys[index]}))
 
     def show_all(self) -> None:
         """Show what was hidden by hand, empty lanes too."""
@@ -174,11 +180,14 @@ class LaneList(QObject):
 
     def reveal(self, index: int) -> None:
         """Make a lane show: open what it lies under and unhide it."""
+        if self.row_of(index) is not None:
+            return
         parent = self._infos[index].parent
-        hidden = self._now.hidden - {index, parent}
-        is_open = self._now.open | {parent} if parent >= 0 else self._now.open
-        if self.row_of(index) is None:
-            self._change("show lane", replace(self._now, hidden=hidden, open=is_open, hides_empty=False))
+        hidden, turned = self._now.hidden - {self._keys[index]}, self._now.turned
+        if parent >= 0:
+            hidden = hidden - {self._keys[parent]}
+            turned = turned if self._is_open(parent) else turned ^ {self._keys[parent]}
+        self._change("show lane", replace(self._now, hidden=hidden, turned=turned, hides_empty=False))
 
     def set_lane_height(self, height_px: int) -> None:
         """Change the height of lanes."""
@@ -186,23 +195,16 @@ class LaneList(QObject):
             self._lane_height_px = height_px
             self._lay_out()
 
-    def resume(self, other: LaneList, moved: Mapping[int, int]) -> None:
-        """Take over what is folded, hidden and pinned in the lanes of an earlier reading of the same file.
+    def renew(self, timeline: Timeline, silent: frozenset[int]) -> None:
+        """Take a longer reading of the same file; it is laid out when the filter has taken it too.
 
         Args:
-            other: Those lanes.
-            moved: Index there to index here, for all lanes that are in both.
+            timeline: The reading.
+            silent: CPUs that have logged nothing so far; those that begin to do so show.
         """
-        before, now = other._now, self._now
-        stays = frozenset(moved.values())
-        opened = frozenset(moved[i] for i in before.open if i in moved)
-        hidden = frozenset(moved[i] for i in before.hidden if i in moved)
-        pinned = tuple(moved[i] for i in before.pinned if i in moved)
-        # Parents that got their first lane just now were not foldable before: they open as new ones do.
-        fresh = frozenset(i for i in now.open if i not in stays or not any(c in stays for c in self._children[i]))
-        self._lane_height_px = other._lane_height_px
-        self._window = other._window
-        self._restore(_Arrangement(opened | fresh, hidden | (now.hidden - stays), pinned, before.hides_empty))
+        self._take(timeline)
+        before, self._silent = self._silent, self._keys_of(silent)
+        self._now = replace(self._now, hidden=self._now.hidden - (before - self._silent))
 
     def _change(self, title: str, after: _Arrangement) -> None:
         before = self._now
@@ -214,6 +216,25 @@ class LaneList(QObject):
     def _restore(self, arrangement: _Arrangement) -> None:
         self._now = arrangement
         self._lay_out()
+
+    def _take(self, timeline: Timeline) -> None:
+        self._timeline, self._infos, self._keys = timeline, timeline.infos, lane_keys(timeline)
+        self._places = {key: index for index, key in enumerate(self._keys)}
+        self._children: dict[int, list[int]] = {}
+        for info in self._infos:
+            self._children.setdefault(info.parent, []).append(info.index)
+
+    def _keys_of(self, indices: Iterable[int]) -> frozenset[LaneKey]:
+        return frozenset(self._keys[i] for i in indices)
+
+    def _indices_of(self, keys: Iterable[LaneKey]) -> tuple[int, ...]:
+        return tuple(self._places[key] for key in keys if key in self._places)
+
+    def _opens_at_first(self, index: int) -> bool:
+        return self._is_small or self._is_cpu(index)
+
+    def _is_open(self, index: int) -> bool:
+        return self._opens_at_first(index) != (self._keys[index] in self._now.turned)
 
     def _is_cpu(self, index: int) -> bool:
         return self._infos[index].kind is LaneKind.CPU
@@ -234,37 +255,40 @@ class LaneList(QObject):
             height_px = self._height_of(info)
             foldable = not is_pinned and bool(self._children.get(index))
             rows.append(
-                LaneRow(index, depth, y_px, height_px, foldable, foldable and index in self._now.open, is_pinned)
+                LaneRow(index, depth, y_px, height_px, foldable, foldable and self._is_open(index), is_pinned)
             )
             y_px += height_px
-        self.rows = tuple(rows)
-        self._tops = [row.y_px for row in rows]
-        self.changed.emit()
+        if self.rows != tuple(rows):
+            self.rows = tuple(rows)
+            self._tops = [row.y_px for row in rows]
+            self.changed.emit()
 
     def _order(self, busy: frozenset[int] | None) -> Iterable[tuple[int, int, bool]]:
-        for index in self._now.pinned:
+        pinned, hidden = self._indices_of(self._now.pinned), frozenset(self._indices_of(self._now.hidden))
+        shown = self._filters.threads
+        for index in pinned:
             yield index, 0, True
         for top in self._children.get(-1, []):
-            if not self._shows(top, busy):
+            if top in hidden or not self._shows(top, busy, shown):
                 continue
-            if top not in self._now.pinned:
+            if top not in pinned:
                 yield top, 0, False
-            if top in self._now.open:
+            if self._is_open(top):
                 yield from (
                     (child, 1, False)
                     for child in self._children.get(top, [])
-                    if child not in self._now.pinned and self._shows(child, busy)
+                    if child not in pinned and child not in hidden and self._shows(child, busy, shown)
                 )
 
-    def _shows(self, index: int, busy: frozenset[int] | None) -> bool:
-        if index in self._now.hidden or (busy is not None and index not in busy):
+    def _shows(self, index: int, busy: frozenset[int] | None, shown: NDArray[np.bool_]) -> bool:
+        if busy is not None and index not in busy:
             return False
         info = self._infos[index]
         if info.kind is LaneKind.THREAD:
-            return bool(self._filters.threads[info.thread])
+            return bool(shown[info.thread])
         if info.kind is LaneKind.PROCESS:
             threads = [self._infos[child].thread for child in self._children.get(index, [])]
-            return not threads or bool(self._filters.threads[threads].any())
+            return not threads or bool(shown[threads].any())
         return True
 
     def _busy_lanes(self) -> frozenset[int] | None:

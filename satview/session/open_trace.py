@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QObject, Signal, Slot
 
 from satview.base.time import TimeWindow
+from satview.session.carry_over import event_of_slot
 from satview.session.edit_history import EditHistory
 from satview.session.filter_stack import FilterStack
 from satview.session.lane_list import LaneList
 from satview.session.marks import Marks
+from satview.session.reading import Renewal, events_per_thread
 from satview.session.search import Search
 from satview.session.selection import Selection
 from satview.session.settings import Settings
 from satview.session.viewport import Viewport
 from satview.store.trace import Trace
 from satview.timeline.lane_tree import LaneKind, Timeline
-
-_CHUNK: Final = 1 << 17
 
 
 class OpenTrace(QObject):
@@ -34,9 +32,13 @@ class OpenTrace(QObject):
 
     Signals:
         capture_wanted: A new capture with some rules is wanted: the rules as text.
+        begins_renewal: `renew` was called and has changed nothing yet.
+        renewed: `renew` has changed everything; after the signals of the parts. The argument is the `Renewal`.
     """
 
     capture_wanted = Signal(str)
+    begins_renewal = Signal()
+    renewed = Signal(object)
 
     def __init__(
         self,
@@ -58,9 +60,7 @@ class OpenTrace(QObject):
             hidden_lanes: Lanes that are hidden at first.
         """
         super().__init__(parent)
-        self.trace = trace
-        self.timeline = timeline
-        self.events_of_thread = events_per_thread(trace) if events_of_thread is None else events_of_thread
+        self._take(trace, timeline, events_per_thread(trace) if events_of_thread is None else events_of_thread)
         self.edits = EditHistory(self)
         self.viewport = Viewport(with_air(trace.window), self, trace.window.end)
         self.selection = Selection(self)
@@ -76,9 +76,24 @@ class OpenTrace(QObject):
         )
         self.marks = Marks(trace.path, self.viewport.limits, self)
         self.search = Search(trace, self, self.filters.evaluator)
-        self._lane_of_thread = {info.thread: info.index for info in timeline.infos if info.kind is LaneKind.THREAD}
-        self._lane_of_cpu = {info.cpu: info.index for info in timeline.infos if info.kind is LaneKind.CPU}
         self.viewport.window_changed.connect(self._on_window)
+
+    def renew(self, renewal: Renewal, is_at_end: bool) -> None:
+        """Change over to a longer reading of the same file. All parts stay; so does what the user sees and can undo.
+
+        Args:
+            renewal: The reading, made ready for what shows now.
+            is_at_end: Move to the end of it, as far from it as before.
+        """
+        self.begins_renewal.emit()
+        before, reading = self.trace, renewal.reading
+        self._take(reading.trace, reading.timeline, reading.events_of_thread)
+        self.lanes.renew(self.timeline, reading.silent)
+        self.filters.renew(self.trace, renewal.evaluator, renewal.state, renewal.view)
+        self.viewport.grow(with_air(self.trace.window), self.trace.window.end, is_at_end)
+        self._reselect(before, renewal.moved)
+        self.search.renew(self.trace, renewal.evaluator, renewal.hits)
+        self.renewed.emit(renewal)
 
     def lane_of_thread(self, thread: int) -> int | None:
         """Return the lane of a row of the thread table."""
@@ -120,6 +135,23 @@ class OpenTrace(QObject):
         self.filters.close()
         self.search.close()
 
+    def _take(self, trace: Trace, timeline: Timeline, events_of_thread: NDArray[np.int64]) -> None:
+        self.trace, self.timeline, self.events_of_thread = trace, timeline, events_of_thread
+        self._lane_of_thread = {info.thread: info.index for info in timeline.infos if info.kind is LaneKind.THREAD}
+        self._lane_of_cpu = {info.cpu: info.index for info in timeline.infos if info.kind is LaneKind.CPU}
+
+    def _reselect(self, before: Trace, moved: dict[int, int]) -> None:
+        """Select what was selected; lanes and events may have other numbers by now, intervals other ends."""
+        event, lane, span = self.selection.event, self.selection.lane, self.selection.span
+        if event is not None:
+            event = event_of_slot(self.trace, before, event)
+        lane = moved.get(lane) if lane is not None else None
+        if lane is None:
+            span = None
+        elif span is not None:
+            span = self.timeline.lane(lane).at(span.start_cycles)
+        self.selection.select(event, lane, span)
+
     @Slot()
     def _on_window(self) -> None:
         self.lanes.set_window(self.viewport.window)
@@ -129,11 +161,3 @@ def with_air(window: TimeWindow) -> TimeWindow:
     """Return the window with half a percent more on both sides, so that the first and last event can be seen."""
     air = max(1, window.length // 200)
     return TimeWindow(window.start - air, window.end + air)
-
-
-def events_per_thread(trace: Trace) -> NDArray[np.int64]:
-    """Return the number of events of every thread, int64, shape (threads,)."""
-    total = np.zeros(len(trace.threads), np.int64)
-    for start in range(0, len(trace.events), _CHUNK):
-        total += np.bincount(trace.events.thread[start : start + _CHUNK], minlength=len(total))
-    return total

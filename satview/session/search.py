@@ -63,25 +63,16 @@ class Search(QObject):
         self.hits = np.empty(0, np.uint32)
         if self.text:
             try:
-                self._job.start(self._work(self.text))
+                self._job.start(work_for(self.text, self._trace, self._evaluator))
             except UsageError as error:
                 self.error = str(error)
         self.changed.emit()
 
-    def _work(self, text: str) -> Work:
-        """Return the work for a text: a condition if it is one, else a name.
-
-        Raises:
-            UsageError: It looks like a condition but is faulty, or its pattern is.
-        """
-        is_pattern = len(text) > 2 and text.startswith("/") and text.endswith("/")
-        try:
-            Expression(text, self._trace.release)
-        except ExpressionError as error:
-            if not is_pattern and _SIGNS.search(text):
-                raise UsageError(f"column {error.start + 1}: {error.message}") from error
-            return _FindWork(self._trace, compile_text(text))
-        return HitsWork(self._evaluator, Pass("search", "", text))
+    def renew(self, trace: Trace, evaluator: FilterEvaluator, hits: NDArray[np.uint32]) -> None:
+        """Take a longer reading of the same file, with what the text of now finds in it."""
+        self._job.cancel()
+        self._trace, self._evaluator, self.hits = trace, evaluator, hits
+        self.changed.emit()
 
     def next_hit(self, event: int, shown: NDArray[np.uint32] | None = None) -> int | None:
         """Return the first hit after an event, from the start again after the last one; None without hits.
@@ -116,6 +107,22 @@ class Search(QObject):
         assert isinstance(hits, np.ndarray)
         self.hits = hits
         self.changed.emit()
+
+
+def work_for(text: str, trace: Trace, evaluator: FilterEvaluator) -> Work:
+    """Return the work for a text: a condition if it is one, else a name. It gives uint32 rows, ascending.
+
+    Raises:
+        UsageError: It looks like a condition but is faulty, or its pattern is.
+    """
+    is_pattern = len(text) > 2 and text.startswith("/") and text.endswith("/")
+    try:
+        Expression(text, trace.release)
+    except ExpressionError as error:
+        if not is_pattern and _SIGNS.search(text):
+            raise UsageError(f"column {error.start + 1}: {error.message}") from error
+        return _FindWork(trace, compile_text(text))
+    return HitsWork(evaluator, Pass("search", "", text))
 
 
 def compile_text(text: str) -> re.Pattern[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,12 +15,8 @@ from satview.session.jobs import IsCancelled, LatestJob, Report
 from satview.session.settings import Settings
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from satview.session.open_trace import OpenTrace
-    from satview.store.trace import Trace
-    from satview.timeline.lane_tree import Timeline
+    from satview.session.reading import Reading, Renewal, Shown
 
 
 _HOLD_MS = 100
@@ -45,20 +40,20 @@ class Session(QObject):
         opened: The open trace and all that follows it; None unless READY.
         error: Why it failed; None unless FAILED.
         follow: Keeps the trace in step with a growing file; None unless it is followed.
-        lanes_in_view: Returns the lanes that show; they are ready before a followed trace is replaced by a longer one.
-        may_renew: Asked before a trace that is shown is replaced by a longer one; False puts it off a little.
+        lanes_in_view: Returns the lanes that show; they are ready before `opened` changes over to a longer reading.
+        may_renew: Asked before `opened` changes over to a longer reading; False puts it off a little.
 
     Signals:
         stage_changed: Sent after `stage` and the rest have changed.
         progress: Share read, 0 to 1.
-        renewed: `opened` is a longer reading of the same file; the argument is the one it replaces, which dies next.
+        renewed: `opened` has changed over to a longer reading of the same file.
         follow_changed: Following began or ended, or what is to be said about it changed.
         told: Something happened to the followed file, as a sentence.
     """
 
     stage_changed = Signal()
     progress = Signal(float)
-    renewed = Signal(object)
+    renewed = Signal()
     follow_changed = Signal()
     told = Signal(str)
 
@@ -86,7 +81,7 @@ class Session(QObject):
         self.follow: Follow | None = None
         self.lanes_in_view: Callable[[], list[int]] = list
         self.may_renew: Callable[[], bool] = lambda: True
-        self._held: _Read | None = None
+        self._held: Renewal | None = None
         self._hold = QTimer(self)
         self._hold.setInterval(_HOLD_MS)
         self._hold.timeout.connect(self._renew_if_possible)
@@ -145,6 +140,7 @@ class Session(QObject):
         self.follow = Follow(path, self)
         self.follow.due.connect(self._read_followed)
         self.follow.changed.connect(self.follow_changed)
+        self.follow.noted.connect(self._on_noted)
         self.follow_changed.emit()
 
     def _end_follow(self) -> None:
@@ -156,12 +152,25 @@ class Session(QObject):
             follow.deleteLater()
             self.follow_changed.emit()
 
+    @Slot(str)
+    def _on_noted(self, note: str) -> None:
+        if self.opened is not None:  # else the page that waits says it
+            self.told.emit(f"{note}; what is shown stays")
+
     @Slot()
     def _read_followed(self) -> None:
         """Read what the followed file has got since; nothing is shown differently until that is done."""
         if self.follow is not None:
             self.follow.begin_read()
-            self._job.start(_FollowWork(self.follow, self._prepare, self.opened, self.lanes_in_view()))
+            self._job.start(_FollowWork(self.follow, self._prepare, self._shown()))
+
+    def _shown(self) -> Shown | None:
+        """Return what has to be ready before a longer reading can take the place of what shows."""
+        if self.opened is None:
+            return None
+        from satview.session.reading import Shown  # brings numpy
+
+        return Shown.of(self.opened, self.lanes_in_view())
 
     def _drop(self) -> None:
         self.error = None
@@ -179,53 +188,51 @@ class Session(QObject):
         if result is None:
             self.close()
             return
-        assert isinstance(result, _Read)
-        if self.follow is not None and self.opened is not None and not result.restart:
+        from satview.session.reading import Reading, Renewal  # brings numpy
+
+        if isinstance(result, Renewal):
             self._held = result
             self._renew_if_possible()
             return
+        assert isinstance(result, Reading)
         if self.opened is not None:  # the file was begun anew: so is the view
             self._drop()
             self._set_stage(Stage.LOADING)
-        self.opened = self._open_trace(result)
+        self._open_trace(result)
         self._set_stage(Stage.READY)
         if self.follow is not None:
             if result.restart:
                 self.follow.set_sticking(True)
                 self.told.emit(result.restart)
-            self._watch()
             self.follow.end_read(len(result.trace.events))
 
-    def _open_trace(self, result: _Read) -> OpenTrace:
+    def _open_trace(self, result: Reading) -> None:
         from satview.session.open_trace import OpenTrace  # brings numpy: not before the first window shows
 
-        return OpenTrace(result.trace, result.timeline, self._settings, self, result.events_of_thread, result.silent)
+        self.opened = OpenTrace(
+            result.trace, result.timeline, self._settings, self, result.events_of_thread, result.silent
+        )
+        self.opened.viewport.window_changed.connect(self._on_window)
 
     @Slot()
     def _renew_if_possible(self) -> None:
-        """Replace what is shown by the longer reading, unless the user is in the middle of something."""
-        if self._held is None or not self.may_renew():
+        """Change over to the longer reading, unless the user is in the middle of something."""
+        if self._held is None or self.follow is None or self.opened is None:
+            self._hold.stop()
+            return
+        if not self.may_renew():
             self._hold.start()
             return
-        from satview.session.carry_over import carry_over  # brings numpy
-
         self._hold.stop()
-        result, self._held = self._held, None
-        old = self.opened
-        assert old is not None
-        assert self.follow is not None
-        new = self._open_trace(result)
-        carry_over(old, new, self.follow.is_sticking)
-        self.opened = new
-        self._watch()
-        self.renewed.emit(old)
-        old.shut_down()
-        old.deleteLater()
-        self.follow.end_read(len(result.trace.events))
-
-    def _watch(self) -> None:
-        if self.opened is not None:
-            self.opened.viewport.window_changed.connect(self._on_window)
+        held, self._held = self._held, None
+        shown = self._shown()
+        assert shown is not None
+        if not held.suits(shown):  # the user has turned to something else meanwhile
+            self._job.start(_PrepareWork(held.reading, shown))
+            return
+        self.opened.renew(held, self.follow.is_sticking)
+        self.renewed.emit()
+        self.follow.end_read(len(held.reading.trace.events))
 
     @Slot()
     def _on_window(self) -> None:
@@ -241,24 +248,14 @@ class Session(QObject):
             self.follow.end_read(None, _waiting(self.follow.path, error))
             return
         if self.follow is not None and self.opened is not None:  # what is shown can still be looked at
-            what = str(error) or "there is not enough memory to go on"
+            what = error.what if isinstance(error, TraceFormatError) else str(error) or "there is not enough memory"
+            name = self.follow.path.name
             self._end_follow()
-            self.told.emit(f"{what}; following has ended, what is shown stays")
+            self.told.emit(f"{name}: {what}; following has ended, what is shown stays")
             return
         self._end_follow()
         self.error = error
         self._set_stage(Stage.FAILED)
-
-
-@dataclass(frozen=True, slots=True)
-class _Read:
-    """What _ReadWork gives."""
-
-    trace: Trace
-    timeline: Timeline
-    events_of_thread: NDArray[np.int64]
-    silent: frozenset[int]
-    restart: str = ""
 
 
 def _waiting(path: Path, error: Exception) -> str:
@@ -269,7 +266,7 @@ def _waiting(path: Path, error: Exception) -> str:
 
 
 class _ReadWork:
-    """Reads a file and prepares its lanes, on the worker thread."""
+    """Reads a file, on the worker thread."""
 
     def __init__(self, path: Path, prepare: Callable[[], None] | None) -> None:
         self._path = path
@@ -277,47 +274,41 @@ class _ReadWork:
 
     def __call__(self, is_cancelled: IsCancelled, report: Report) -> object:
         # Here, not above: this is what keeps numpy and the decoder out of the way of the first window.
-        from satview.formats.registry import open_trace
-        from satview.session.lane_events import silent_cpus
-        from satview.session.open_trace import events_per_thread
-        from satview.timeline.lane_tree import Timeline
+        from satview.session.reading import read
 
-        trace = open_trace(self._path, report, is_cancelled)
+        reading = read(self._path, is_cancelled, report)
         if self._prepare is not None:
             self._prepare()
-        timeline = Timeline(trace)
-        return _Read(trace, timeline, events_per_thread(trace), silent_cpus(timeline))
+        return reading
 
 
 class _FollowWork:
-    """Reads what a followed file has got since, and builds the lanes that show, so that nothing flickers."""
+    """Reads what a followed file has got since, and makes it ready to be shown."""
 
-    def __init__(
-        self, follow: Follow, prepare: Callable[[], None] | None, shown: OpenTrace | None, lanes: list[int]
-    ) -> None:
+    def __init__(self, follow: Follow, prepare: Callable[[], None] | None, shown: Shown | None) -> None:
         self._follow = follow
         self._prepare = prepare
-        self._timeline = shown.timeline if shown is not None else None
-        self._lanes = list(lanes)
-        if shown is not None and shown.selection.lane is not None:
-            self._lanes.append(shown.selection.lane)
+        self._shown = shown
 
     def __call__(self, is_cancelled: IsCancelled, report: Report) -> object:
         from satview.formats.kev.growing import GrowingFile  # as in _ReadWork
-        from satview.session.carry_over import lane_key, lanes_by_key
-        from satview.session.lane_events import silent_cpus
-        from satview.session.open_trace import events_per_thread
-        from satview.timeline.lane_tree import Timeline
+        from satview.session.reading import prepared, read_on
 
-        file = self._follow.file
-        if file is None:
-            file = self._follow.file = GrowingFile(self._follow.path)
-        trace = file.read(report, is_cancelled)
+        if self._follow.file is None:
+            self._follow.file = GrowingFile(self._follow.path)
+        reading = read_on(self._follow.file, is_cancelled, report)
         if self._prepare is not None:
             self._prepare()
-        timeline = Timeline(trace)
-        if self._timeline is not None and not file.restart:
-            places, old = lanes_by_key(timeline), self._timeline
-            keys = (lane_key(old.trace, old.infos[index]) for index in self._lanes)
-            timeline.build([places[key] for key in keys if key in places], is_cancelled)
-        return _Read(trace, timeline, events_per_thread(trace), silent_cpus(timeline), file.restart)
+        return reading if self._shown is None or reading.restart else prepared(reading, self._shown, is_cancelled)
+
+
+class _PrepareWork:
+    """Makes a reading ready for what shows by now."""
+
+    def __init__(self, reading: Reading, shown: Shown) -> None:
+        self._arguments = (reading, shown)
+
+    def __call__(self, is_cancelled: IsCancelled, _report: Report) -> object:
+        from satview.session.reading import prepared  # as in _ReadWork
+
+        return prepared(*self._arguments, is_cancelled)

@@ -150,26 +150,20 @@ class Viewport(QObject):
         """Move to the end at the same zoom."""
         self.jump(self._at_end(self._window.length))
 
-    def resume(self, other: Viewport, is_at_end: bool) -> None:
-        """Take over window and history of the viewport of an earlier reading of the same file.
+    def grow(self, limits: TimeWindow, end_cycles: int, is_at_end: bool) -> None:
+        """Take the limits of a longer reading of the same file.
 
         Args:
-            other: That viewport.
-            is_at_end: Keep to the end of this trace; a window that showed all of it shows all again.
+            limits: The whole reading with a little air.
+            end_cycles: Where the reading itself ends.
+            is_at_end: Keep to the end of the trace; a window that showed all of it shows all again.
         """
-        self._width_px = other._width_px
-        self._past, self._future = list(other._past), list(other._future)
-        self._moved_s = other._moved_s
+        was_whole = self.is_whole
+        self._limits, self._end_cycles = limits, end_cycles
         if is_at_end:
-            length = self._limits.length if other.is_whole else other.window.length
-            self._set(self._fitted(self._at_end(length)))
+            self._set(self._fitted(self._at_end(limits.length if was_whole else self._window.length)))
         else:
-            self._set(other.window.clamped(self._limits))
-
-    def put_back(self, window: TimeWindow, width_px: int) -> None:
-        """Undo what passing sizes of views that were just made have done to the window."""
-        self._width_px = width_px
-        self._set(window)
+            self._set(self._window.clamped(limits))
 
     def _at_end(self, length: int) -> TimeWindow:
         """Return the window that ends just after the trace: the air of the limits would fill a short one."""

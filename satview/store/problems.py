@@ -102,6 +102,13 @@ _KINDS: Final = (
         False,
     ),
     ProblemKind(
+        "clock-skew",
+        "Clocks of the CPUs may differ",
+        "The target does not say that its CPUs share one clock, so the order of events on different CPUs is only as "
+        "good as their counters agree. On one CPU times are right.",
+        False,
+    ),
+    ProblemKind(
         "clock-rate",
         "Clock rate missing",
         "The header gives no usable rate; 1 GHz is assumed, so a cycle shows as a nanosecond.",

@@ -1,4 +1,4 @@
-"""Pairs: the exit of a kernel call, of an interrupt, of a handler; and which buffers were lost between events."""
+"""Pairs: the exit of a kernel call, of an interrupt, of a handler; and where events are missing."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from satview.events import wire
 from satview.store.tables import UNKNOWN_THREAD
 from satview.store.trace import Trace
+from satview.timeline.losses import losses, losses_of, merged
 
 _STEP = 1 << 16
 _LIMIT = 1 << 24  # events looked at before giving up; a call blocked for longer keeps its pair unknown
@@ -19,7 +20,8 @@ def partner(trace: Trace, event: int) -> int | None:
     """Return the event that ends or begins what an event begins or ends, None if there is none or it is not known.
 
     Kernel calls pair per thread: the exit is the thread's next exit of the same call, unless the same call begins anew
-    before it (a restarted call: only the last one counts). Interrupts and their handlers pair per CPU, nested.
+    before it (a restarted call: only the last one counts). Interrupts and their handlers pair per CPU, nested. Where
+    events are missing in between, no pair is sure.
     """
     if trace.pairs is not None:
         other = int(trace.pairs[event])
@@ -27,10 +29,19 @@ def partner(trace: Trace, event: int) -> int | None:
     code = int(trace.events.code[event])
     kind, number = wire.class_of(code), wire.event_of(code)
     if kind == wire.WireClass.KER_CALL:
-        return _call_partner(trace, event, number)
+        return _if_whole(trace, event, _call_partner(trace, event, number), losses(trace)[:, :2])
     if kind == wire.WireClass.INT and number in _INT_OPENS | _INT_CLOSES:
-        return _interrupt_partner(trace, event, number)
+        lost = losses_of(losses(trace), int(trace.events.cpu[event]))
+        return _if_whole(trace, event, _interrupt_partner(trace, event, number), lost)
     return None
+
+
+def _if_whole(trace: Trace, event: int, other: int | None, lost: NDArray[np.int64]) -> int | None:
+    """Return the other event of a pair, None if events are missing between the two."""
+    if other is None or not len(lost):
+        return other
+    first, last = sorted((int(trace.events.time_cycles[event]), int(trace.events.time_cycles[other])))
+    return None if np.any((lost[:, 0] < last) & (lost[:, 1] > first)) else other
 
 
 _INT_OPENS = {1: 2, 5: 2, 3: 4, 6: 4}
@@ -46,11 +57,17 @@ def _call_partner(trace: Trace, event: int, number: int) -> int | None:
     enters = {base, base | wire.KER_64BIT}
     for rows in _around(trace, event, forward=is_enter):
         same = np.isin(events.code[rows], forms)
-        same &= (events.thread[rows] == thread) if thread != UNKNOWN_THREAD else (events.cpu[rows] == cpu)
-        found = rows[same]
+        mine = same & (events.thread[rows] == thread)
+        if thread == UNKNOWN_THREAD:
+            # Such a caller can only be told from the next thread that the CPU runs by its being there still.
+            mine &= events.cpu[rows] == cpu
+            doubt = (events.code[rows] == wire.THREAD_RUNNING) & (events.cpu[rows] == cpu)
+        else:
+            doubt = same & (events.thread[rows] == UNKNOWN_THREAD)  # may be its own
+        found = np.flatnonzero(mine | doubt)
         if len(found):
-            nearest = int(found[0])
-            is_pair = (int(events.code[nearest]) in enters) != is_enter
+            nearest = int(rows[found[0]])
+            is_pair = not doubt[found[0]] and (int(events.code[nearest]) in enters) != is_enter
             return nearest if is_pair else None
     return None
 
@@ -91,20 +108,5 @@ def _around(trace: Trace, event: int, forward: bool) -> Iterator[NDArray[np.int6
 
 
 def lost_marks(trace: Trace) -> NDArray[np.int64]:
-    """Return the stretches of time in which events are missing, shape (k, 2): start and end in cycles, ascending.
-
-    A lost buffer lies between the last event before its place in the file and the first event after it; an event that
-    the kernel itself reports as dropped marks its own moment.
-    """
-    buffers, events = trace.buffers, trace.events
-    marks = []
-    gaps = np.flatnonzero(buffers.lost_before)
-    for i in gaps.tolist():
-        end = int(buffers.time_cycles[i])
-        before = int(np.searchsorted(events.time_cycles, end)) - 1
-        start = int(events.time_cycles[before]) if before >= 0 else end
-        marks.append((start, max(end, start + 1)))
-    for row in np.flatnonzero(events.code == wire.CONTROL_DROPPED).tolist():
-        time = int(events.time_cycles[row])
-        marks.append((time, time + 1))
-    return np.array(sorted(marks), np.int64).reshape(-1, 2)
+    """Return the stretches of time in which events are missing, shape (k, 2): start and end in cycles, ascending."""
+    return merged(losses(trace)[:, :2])

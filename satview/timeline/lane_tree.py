@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,50 +22,21 @@ from satview.events.states import (
     UNKNOWN,
     WAITING,
 )
+from satview.store.idle import idle_threads
 from satview.store.trace import Trace
 from satview.timeline.calls import lost_marks
+from satview.timeline.event_marks import belongs, event_cells, mark_codes, marks
 from satview.timeline.lane import Lane
+from satview.timeline.lane_info import LaneInfo, LaneKind
 from satview.timeline.levels import PixelCells, build_levels, finest_shift
-from satview.timeline.per_cpu import cpu_spans, idle_threads, interrupt_spans, run_slices
+from satview.timeline.per_cpu import cpu_spans, interrupt_spans, run_slices
 from satview.timeline.per_thread import idle_values, process_spans, thread_spans, value_of_code
 from satview.timeline.spans import LaneSpans, Span, constant_lane, exact_raster, pixel_edges
 
+__all__ = ["LaneInfo", "LaneKind", "Timeline"]
+
+_LANES_AT_ONCE: Final = 256  # every batch costs a pass over the events
 _TICKS_PER_FRAME: Final = 400_000  # events that a frame may place one by one; beyond it the levels tell
-_NO_LANE: Final = 2**32 - 1
-
-
-class LaneKind(StrEnum):
-    """What a lane is about."""
-
-    CPU = "cpu"
-    INTERRUPTS = "interrupts"
-    PROCESS = "process"
-    THREAD = "thread"
-
-
-@dataclass(frozen=True, slots=True)
-class LaneInfo:
-    """A lane before it is built.
-
-    Attributes:
-        index: Its place in `Timeline.infos`.
-        kind: What it is about.
-        title: `CPU 0`, `devb-eide`, `2 worker`.
-        subtitle: `pid 8195`, `interrupts`; may be empty.
-        parent: Index of the lane it unfolds from; -1 = none.
-        cpu: Number of the CPU; -1 = not of one.
-        process: Row of the process; 0 = none.
-        thread: Row of the thread; 0 = none.
-    """
-
-    index: int
-    kind: LaneKind
-    title: str
-    subtitle: str
-    parent: int
-    cpu: int = -1
-    process: int = 0
-    thread: int = 0
 
 
 class Timeline:
@@ -84,6 +53,7 @@ class Timeline:
         self.lost_marks: NDArray[np.int64] = lost_marks(trace)
         self._idle = idle_threads(trace)
         self._values = value_of_code(trace)
+        self._mark_codes = mark_codes()
         self._idle_values = idle_values(self._values)
         self._slices: tuple[NDArray[np.uint32], NDArray[np.int64]] | None = None
         self._lanes: dict[int, Lane] = {}
@@ -104,18 +74,20 @@ class Timeline:
     def build(self, indices: Iterable[int], cancelled: Callable[[], bool] | None = None) -> None:
         """Build lanes that are not ready yet; stops early when `cancelled()` says so."""
         wanted = [i for i in indices if i not in self._lanes]
-        for at in range(0, len(wanted), 64):
-            batch = wanted[at : at + 64]
+        for at in range(0, len(wanted), _LANES_AT_ONCE):
+            batch = wanted[at : at + _LANES_AT_ONCE]
             spans = {}
             for index in batch:
                 if cancelled is not None and cancelled():
                     return
                 spans[index] = self._spans(self.infos[index])
-            cells = self._event_cells(spans)
-            for index, lane in spans.items():
+            window = self.trace.window
+            shifts = np.array([finest_shift(window, len(lane)) for lane in spans.values()], np.int64)
+            cells = event_cells(self.trace, [self.infos[index] for index in spans], shifts, self._mark_codes)
+            for (index, lane), seen in zip(spans.items(), cells, strict=True):
                 if cancelled is not None and cancelled():
                     return
-                self._lanes[index] = Lane(lane, build_levels(lane, self.trace.window, cells.get(index)))
+                self._lanes[index] = Lane(lane, build_levels(lane, window, seen))
 
     def events_of(self, index: int) -> NDArray[np.uint32]:
         """Return the rows of the events that belong to a lane, in time order.
@@ -127,7 +99,7 @@ class Timeline:
             kept, rows = self._rows
         if kept == index:
             return rows
-        rows = np.flatnonzero(self._belongs(self.infos[index], slice(None))).astype(np.uint32)
+        rows = np.flatnonzero(belongs(self.trace, self.infos[index], slice(None))).astype(np.uint32)
         with self._lock:
             self._rows = (index, rows)
         return rows
@@ -255,64 +227,6 @@ class Timeline:
     def _thread_spans(self, thread: int) -> LaneSpans:
         return thread_spans(self.trace, thread, self._idle_values if self._idle[thread] else self._values)
 
-    def _belongs(self, info: LaneInfo, rows: slice) -> NDArray[np.bool_]:
-        events = self.trace.events
-        if info.kind == LaneKind.THREAD:
-            return np.asarray(events.thread[rows] == info.thread)
-        if info.kind == LaneKind.PROCESS:
-            member = np.zeros(len(self.trace.threads), np.bool_)
-            member[self._threads_of(info.process)] = True
-            return np.asarray(member[events.thread[rows]])
-        mine = events.cpu[rows] == info.cpu
-        if info.kind == LaneKind.INTERRUPTS:
-            mine &= events.code[rows] >> wire.CLASS_SHIFT == wire.WireClass.INT
-        return np.asarray(mine)
-
-    def _is_mark(self, rows: slice) -> NDArray[np.bool_]:
-        """Tell which events are marks on a lane: all but state changes and control events."""
-        code = self.trace.events.code[rows]
-        table = np.ones(wire.CODE_COUNT, np.bool_)
-        codes = np.arange(wire.CODE_COUNT)
-        table[(codes >> wire.CLASS_SHIFT == wire.WireClass.CONTROL)] = False
-        table[(codes >> wire.CLASS_SHIFT == wire.WireClass.PR_TH) & (codes & wire.EVENT_MASK < 64)] = False
-        return np.asarray(table[code])
-
-    def _event_cells(self, spans: dict[int, LaneSpans]) -> dict[int, NDArray[np.integer]]:
-        """Return the finest cells that hold a mark, for every lane of a batch in one pass over the events."""
-        window = self.trace.window
-        lane_of = {
-            "thread": np.full(len(self.trace.threads), _NO_LANE, np.uint32),
-            "cpu": np.full(256, _NO_LANE, np.uint32),
-            "interrupts": np.full(256, _NO_LANE, np.uint32),
-            "process": np.full(len(self.trace.threads), _NO_LANE, np.uint32),
-        }
-        order = list(spans)
-        for number, index in enumerate(order):
-            info = self.infos[index]
-            at: Any = {LaneKind.THREAD: info.thread, LaneKind.PROCESS: self._threads_of(info.process)}.get(
-                info.kind, info.cpu
-            )
-            lane_of[info.kind.value][at] = number
-        shifts = np.array([finest_shift(window, len(spans[index])) for index in order], np.int64)
-        counts = ((window.length - 1) >> shifts) + 1
-        offset = np.cumsum(counts) - counts
-        seen = np.zeros(int(counts.sum()), np.bool_)
-        for begin in range(0, len(self.trace.events), 1 << 17):
-            rows = slice(begin, begin + (1 << 17))
-            marks = np.flatnonzero(self._is_mark(rows)) + begin
-            time = self.trace.events.time_cycles[marks] - window.start
-            for name, table in lane_of.items():
-                if (table == _NO_LANE).all():
-                    continue
-                key = self.trace.events.cpu[marks] if name in ("cpu", "interrupts") else self.trace.events.thread[marks]
-                lane = table[key]
-                mine = lane != _NO_LANE
-                if name == "interrupts":
-                    mine &= self.trace.events.code[marks] >> wire.CLASS_SHIFT == wire.WireClass.INT
-                chosen = lane[mine].astype(np.intp)
-                seen[offset[chosen] + (time[mine] >> shifts[chosen])] = True
-        return {index: np.flatnonzero(seen[offset[i] : offset[i] + counts[i]]) for i, index in enumerate(order)}
-
     def _mark_events(
         self,
         out: NDArray[np.uint8],
@@ -326,31 +240,9 @@ class Timeline:
         if part.stop - part.start > _TICKS_PER_FRAME:
             self._mark_from_levels(out, rows, indices, edges)
             return
-        marks = np.flatnonzero(self._is_mark(part)) + part.start
-        if not len(marks):
-            return
-        pixel = np.searchsorted(edges, self.trace.events.time_cycles[marks], side="right") - 1
-        if window.length < out.shape[1]:
-            pixel = np.searchsorted(edges[:-1], self.trace.events.time_cycles[marks])
-        keep = (pixel >= 0) & (pixel < out.shape[1])
-        marks, pixel = marks[keep], pixel[keep]
-        threads, cpus = self.trace.events.thread[marks], self.trace.events.cpu[marks]
-        is_interrupt = self.trace.events.code[marks] >> wire.CLASS_SHIFT == wire.WireClass.INT
-        tables = {kind: np.full(max(len(self.trace.threads), 64), -1, np.int64) for kind in LaneKind}
-        row_of_process = np.full(len(self.trace.processes), -1, np.int64)
-        for row in rows:
-            info = self.infos[indices[row]]
-            if info.kind == LaneKind.PROCESS:
-                row_of_process[info.process] = row
-            else:
-                tables[info.kind][info.thread if info.kind == LaneKind.THREAD else info.cpu] = row
-        tables[LaneKind.PROCESS][: len(self.trace.threads)] = row_of_process[self.trace.threads.process]
-        for kind, table in tables.items():
-            target = table[threads if kind in (LaneKind.THREAD, LaneKind.PROCESS) else cpus]
-            mine = target >= 0
-            if kind == LaneKind.INTERRUPTS:
-                mine &= is_interrupt
-            out[target[mine], pixel[mine]] |= SEEN_EVENT
+        events = (np.flatnonzero(self._mark_codes[self.trace.events.code[part]]) + part.start).astype(np.uint32)
+        found = marks(self.trace, [self.infos[indices[row]] for row in rows], events, edges)
+        out[rows] |= found * np.uint8(SEEN_EVENT)
 
     def _mark_from_levels(
         self, out: NDArray[np.uint8], rows: list[int], indices: Sequence[int], edges: NDArray[np.int64]

@@ -54,13 +54,13 @@ def finest_shift(window: TimeWindow, intervals: int) -> int:
     return max(0, (window.length // wanted).bit_length() - 1)
 
 
-def build_levels(spans: LaneSpans, window: TimeWindow, event_cells: NDArray[np.integer] | None = None) -> Levels:
+def build_levels(spans: LaneSpans, window: TimeWindow, seen_events: NDArray[np.bool_] | None = None) -> Levels:
     """Build the levels of a lane over the whole trace.
 
     Args:
         spans: The lane's intervals, from the start of the trace to its end.
         window: The whole trace: fixes the grid.
-        event_cells: Finest cells in which the lane has an event that is not a state change.
+        seen_events: bool, per finest cell: the lane has an event there that is not a state change; None = nowhere.
     """
     shift = finest_shift(window, len(spans))
     cell_count = ((window.length - 1) >> shift) + 1
@@ -70,9 +70,7 @@ def build_levels(spans: LaneSpans, window: TimeWindow, event_cells: NDArray[np.i
     level_count = 1
     while cell_count >> level_count >= MIN_COARSEST_CELLS:
         level_count += 1
-    finest = np.zeros(cell_count, np.bool_)
-    if event_cells is not None:
-        finest[event_cells] = True
+    finest = np.zeros(cell_count, np.bool_) if seen_events is None else seen_events
     levels: list[list[NDArray[np.uint8]]] = [[] for _ in range(level_count)]
     top: list[NDArray[np.float64]] = []
     top_seen: list[NDArray[np.bool_]] = []

@@ -9,28 +9,15 @@ from satview.events import wire
 from satview.events.spec import Release
 from satview.events.states import IDLE, INTERRUPT, KERNEL_CALL, RUNNING, UNKNOWN, process_values
 from satview.store.trace import Trace
+from satview.timeline.losses import forget, losses, losses_of, merged
 from satview.timeline.spans import NO_EVENT, LaneSpans, constant_lane, touching
-
-
-def idle_threads(trace: Trace) -> NDArray[np.bool_]:
-    """Tell for every thread row whether it is an idle thread.
-
-    Up to 7.x threads 1 to the number of CPUs of process 1 are (inferred in the format description, 8.4); in any release
-    a thread of process 1 named `idle...` is.
-    """
-    threads = trace.threads
-    kernel = threads.pid == 1
-    named = np.array([name.startswith("idle") for name in threads.names], np.bool_)
-    idle = kernel & named
-    if trace.release in (Release.QNX_6, Release.QNX_6_6, Release.QNX_7) and not idle.any():
-        idle = kernel & (threads.tid <= trace.cpu_count)
-    return np.asarray(idle)
 
 
 def run_slices(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
     """Return every run slice of the trace: rows of the RUNNING events, ascending, and when each slice ends.
 
-    A slice ends at the thread's next state event, or when another thread starts to run on the CPU, whichever is first.
+    A slice ends at the thread's next state event, when another thread starts to run on the CPU, or where events of the
+    CPU are missing, whichever is first.
     """
     states, events = trace.states, trace.events
     codes = events.code[states.event]
@@ -44,9 +31,12 @@ def run_slices(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
     order = np.argsort(rows, kind="stable")
     rows, ends = rows[order], ends[order]
     cpu, start = events.cpu[rows], events.time_cycles[rows]
+    lost = losses(trace)
     for number in np.unique(cpu):
         mine = np.flatnonzero(cpu == number)
         ends[mine[:-1]] = np.minimum(ends[mine[:-1]], start[mine[1:]])
+        known_until = np.append(losses_of(lost, int(number))[:, 0] + 1, np.iinfo(np.int64).max)
+        ends[mine] = np.minimum(ends[mine], known_until[np.searchsorted(known_until, start[mine], side="right")])
     return rows, ends
 
 
@@ -106,10 +96,12 @@ def _call_spans(trace: Trace, cpu: int) -> LaneSpans:
 def interrupt_spans(trace: Trace, cpu: int, resets: NDArray[np.int64]) -> LaneSpans | None:
     """Return when a CPU handled interrupts, nested ones as part of the outermost; None if it never did.
 
+    Where events are missing it is unknown, and so is the time up to an exit whose entry is missing.
+
     Args:
         trace: The trace.
         cpu: Number of the CPU.
-        resets: Times at which events were lost: what was open there is taken as closed.
+        resets: Times at which events are there again after a loss; those that concern other CPUs are left out here.
     """
     events = trace.events
     at = np.flatnonzero((events.code >> wire.CLASS_SHIFT == wire.WireClass.INT) & (events.cpu == cpu)).astype(np.uint32)
@@ -118,25 +110,45 @@ def interrupt_spans(trace: Trace, cpu: int, resets: NDArray[np.int64]) -> LaneSp
     at, step = at[step != 0], step[step != 0]
     if not len(at):
         return None
+    lost = merged(losses_of(losses(trace), cpu))
+    resets = np.intersect1d(resets, lost[:, 1])
     time = events.time_cycles[at]
     part = np.searchsorted(resets, time, side="right")
     depth = _depth(step, part)
     opens, closes = (step > 0) & (depth == 1), (step < 0) & (depth == 0)
-    # An interrupt still open when events were lost ends at the loss.
-    cut = np.flatnonzero(np.append(part[1:] != part[:-1], False) & (depth > 0))
-    times = np.concatenate((np.array([trace.window.start]), time[opens | closes], resets[part[cut]]))
-    value = np.concatenate(
-        (
-            np.array([0], np.uint8),
-            np.where(opens, INTERRUPT, 0)[opens | closes].astype(np.uint8),
-            np.zeros(len(cut), np.uint8),
-        )
-    )
-    event = np.concatenate(
-        (np.array([NO_EVENT], np.uint32), at[opens | closes], np.full(len(cut), NO_EVENT, np.uint32))
-    )
+    # Exits at the beginning of a part have lost their entries: up to there it is not known what the CPU did.
+    number = np.arange(len(at)) - np.searchsorted(part, part)
+    stray = (step < 0) & (_steps_down(step, part) == number + 1)
+    closes &= ~stray
+    begins = np.concatenate((np.array([trace.window.start]), resets))
+    clear = begins.copy()
+    np.maximum.at(clear, part[stray], time[stray])
+    times = np.concatenate((clear, time[opens | closes]))
+    value = np.concatenate((np.zeros(len(clear), np.uint8), np.where(opens, INTERRUPT, 0)[opens | closes]))
+    event = np.concatenate((np.full(len(clear), NO_EVENT, np.uint32), at[opens | closes]))
     order = np.argsort(times, kind="stable")
-    return touching(times[order], value[order], event[order], None, trace.window.end)
+    spans = touching(times[order], value[order].astype(np.uint8), event[order], None, trace.window.end)
+    unknown = np.stack((begins - 1, clear), axis=1)
+    return forget(_from_start(spans, trace.window.start), merged(np.concatenate((lost, unknown))))
+
+
+def _from_start(spans: LaneSpans, start_cycles: int) -> LaneSpans:
+    """Return a lane that begins with the trace, unknown where it began later."""
+    if int(spans.start_cycles[0]) == start_cycles:
+        return spans
+    return LaneSpans(
+        np.concatenate(([start_cycles], spans.start_cycles)),
+        np.concatenate((np.array([UNKNOWN], np.uint8), spans.value)),
+        np.concatenate((np.array([NO_EVENT], np.uint32), spans.event)),
+        None,
+        spans.end_cycles,
+    )
+
+
+def _steps_down(step: NDArray[np.integer], part: NDArray[np.intp]) -> NDArray[np.int64]:
+    """Return how many exits there are up to and with each entry or exit of a part."""
+    count = np.concatenate(([0], np.cumsum(step < 0)))
+    return np.asarray(count[1:] - count[np.searchsorted(part, part)], np.int64)
 
 
 def _depth(step: NDArray[np.integer], part: NDArray[np.intp]) -> NDArray[np.int64]:

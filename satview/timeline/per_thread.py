@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from satview.events import wire
 from satview.events.states import ABSENT, DEAD, IDLE, NOT_A_STATE, READY, RUNNING, UNKNOWN, VALUE_COUNT, WAITING
 from satview.store.trace import Trace
+from satview.timeline.losses import forget_thread
 from satview.timeline.spans import NO_EVENT, LaneSpans, constant_lane, touching
 
 _KIND = np.full(VALUE_COUNT, WAITING, np.uint8)  # what the state of one thread is to its process
@@ -39,7 +40,8 @@ def thread_spans(trace: Trace, thread: int, values: NDArray[np.uint8]) -> LaneSp
     """Return the states of one thread over the whole trace.
 
     A thread that the opening state dump reports had that state before: its first state begins with the trace. One that
-    appears later without having been created is unknown until then; one that was created did not exist before.
+    appears later without having been created is unknown until then; one that was created did not exist before. Where
+    events are missing it is unknown until its next event.
     """
     rows = trace.states.of(thread)
     window = trace.window
@@ -51,12 +53,12 @@ def thread_spans(trace: Trace, thread: int, values: NDArray[np.uint8]) -> LaneSp
     # The last word of a thread is DEAD, after its destruction: there is nothing left to draw.
     value[1:][(value[1:] == DEAD) & destroyed[:-1]] = ABSENT
     time = trace.events.time_cycles[rows]
-    before = _value_before(trace, time, codes, value)
-    if time[0] > window.start:
+    before, first = _value_before(trace, time, codes, value), int(time[0])
+    if first > window.start:
         time = np.concatenate((np.array([window.start]), time))
         value = np.concatenate((np.array([before], np.uint8), value))
         rows = np.concatenate((np.array([NO_EVENT], np.uint32), rows))
-    return touching(time, value, rows, None, window.end)
+    return forget_thread(trace, touching(time, value, rows, None, window.end), first)
 
 
 def _value_before(trace: Trace, time: NDArray[np.int64], codes: NDArray[np.uint16], value: NDArray[np.uint8]) -> int:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from satview.capture.buffers import Buffer
 from satview.capture.files import start_of_file
 from satview.capture.kernel import Kernel
 from satview.capture.sim.target import target
@@ -23,6 +24,7 @@ from satview.store.trace import Trace
 
 MS = 1_000_000
 ALL = (("ADDALLCLASSES",),)
+WIDE = (("ADDALLCLASSES",), ("SETALLCLASSESWIDE",))
 
 
 @dataclass
@@ -36,15 +38,65 @@ class Traced:
 
 
 def kernel(release: Release = Release.QNX_7, cpus: int = 1, seed: int = 1, buffers: int = 8,
-           modes: tuple[tuple[Any, ...], ...] = ALL) -> tuple[Kernel, MemorySink]:
+           modes: tuple[tuple[Any, ...], ...] = ALL, skew_ns: int | None = None) -> tuple[Kernel, MemorySink]:
     """Return a booted kernel with buffers, filters set, not yet tracing."""
-    made = Kernel(target(release, cpus), seed)
+    made = Kernel(target(release, cpus, skew_ns=skew_ns), seed)
     sink = MemorySink()
     made.trace_event(mode("ALLOCBUFFER"), buffers, [])
     made.control.hook = sink
     for name, *args in modes:
         made.trace_event(mode(name), *args)
     return made, sink
+
+
+class SlowLogger:
+    """Takes the waiting buffers only at every `every`-th hand-over, by index: some are lost, some out of order."""
+
+    def __init__(self, made: Kernel, every: int = 6) -> None:
+        self._made = made
+        self._every = every
+        self._count = 0
+        self.words: list[int] = []
+
+    def __call__(self, _buffer: Buffer) -> None:
+        self._count += 1
+        if self._count % self._every == 1:
+            self.take()
+
+    def take(self) -> None:
+        """Take what waits now."""
+        buffers = self._made.emitter.buffers
+        for ring in buffers.rings if buffers is not None else ():
+            for buffer in ring.oldest_first() if ring.is_ring else ring.buffers:
+                if buffer.is_full or ring.is_ring:
+                    self.words += buffer.words
+                    buffer.empty()
+
+    def slots(self) -> np.ndarray:
+        """Return everything so far, shape (n, 4)."""
+        return np.array(self.words, np.uint32).reshape(-1, 4)
+
+
+def damaged(setup: Callable[[Kernel], None], ms: float, folder: Path, release: Release, cpus: int, *, ring: bool,
+            wide: bool, slots: int = 16, skew_ns: int | None = None) -> Traced:
+    """Trace a workload through a few tiny buffers: in linear mode with a slow logger, in ring mode what is left."""
+    kind = target(release, cpus, skew_ns=skew_ns)
+    made = Kernel(replace(kind, slots_per_buffer=slots + 40, mark_linear=slots, mark_ring=slots), seed=5)
+    logger = SlowLogger(made)
+    made.trace_event(mode("ALLOCBUFFER"), 4, [])
+    made.control.hook = (lambda _buffer: None) if ring else logger
+    for name in ("ADDALLCLASSES", "SETALLCLASSESWIDE" if wide else "SETALLCLASSESFAST",
+                 "SETRINGMODE" if ring else "SETLINEARMODE", "START"):
+        made.trace_event(mode(name))
+    since = made.machine.now
+    setup(made)
+    run(made, ms)
+    if not ring:
+        made.trace_event(mode("FLUSHBUFFER"))
+    made.trace_event(mode("STOP"))
+    made.machine.close()
+    logger.take()
+    return Traced(made, as_trace(made, logger.slots(), folder), since, made.machine.truth)
 
 
 def run(made: Kernel, ms: float) -> None:
@@ -69,9 +121,9 @@ def as_trace(made: Kernel, slots: np.ndarray, folder: Path) -> Trace:
 
 
 def traced(setup: Callable[[Kernel], None], ms: float, folder: Path, release: Release = Release.QNX_7, cpus: int = 1,
-           seed: int = 1, modes: tuple[tuple[Any, ...], ...] = ALL) -> Traced:
+           seed: int = 1, modes: tuple[tuple[Any, ...], ...] = ALL, skew_ns: int | None = None) -> Traced:
     """Trace a workload from its very start."""
-    made, sink = kernel(release, cpus, seed, modes=modes)
+    made, sink = kernel(release, cpus, seed, modes=modes, skew_ns=skew_ns)
     made.trace_event(mode("START"))
     since = made.machine.now
     setup(made)
@@ -84,13 +136,14 @@ def names(trace: Trace) -> list[str]:
     return [trace.catalogue.name(int(code)) for code in trace.events.code]
 
 
-def events(trace: Trace, *wanted: str) -> list[tuple[int, str, tuple[int, ...]]]:
-    """Return (time, name, payload words) of the events with one of some names."""
-    found = []
+def events(trace: Trace, *wanted: str, skew: Sequence[int] = ()) -> list[tuple[int, str, tuple[int, ...]]]:
+    """Return (time, name, payload words) of the events with one of some names; times without the skew of their CPUs."""
+    found, ahead = [], [*skew, *[0] * (64 - len(skew))]
     for row, code in enumerate(trace.events.code):
         name = trace.catalogue.name(int(code))
         if not wanted or name in wanted:
-            found.append((int(trace.events.time_cycles[row]), name, tuple(int(w) for w in trace.payloads.words(row))))
+            time = int(trace.events.time_cycles[row]) - ahead[trace.events.cpu[row]]
+            found.append((time, name, tuple(int(w) for w in trace.payloads.words(row))))
     return found
 
 

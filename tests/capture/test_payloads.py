@@ -11,7 +11,7 @@ from satview.capture.workloads import registry
 from satview.events.spec import Release
 from satview.formats.kev.reader import open_kev
 from satview.store.trace import Trace
-from tests.capture.made import traced
+from tests.capture.made import events, names, traced
 
 SAMPLE = Path(__file__).parents[2] / "sample_traces" / "dense-4cpu.kev"
 WIDE = (("ADDALLCLASSES",), ("SETALLCLASSESWIDE",))
@@ -86,3 +86,31 @@ def test_the_dense_sample_is_what_its_script_makes() -> None:
     assert labels >= {"procnto-smp-instr", "io-pkt-v6-hc", "devb-ahci", "sensor_fusion", "planner", "logger", "hmi"}
     gone = [row for row in range(len(trace.processes)) if trace.processes.destroyed_cycles[row] >= 0]
     assert {trace.process_name(row) for row in gone} == {"dtc_dump"}, "created and gone again in the middle"
+
+
+@pytest.mark.parametrize("release", [Release.QNX_6, Release.QNX_7, Release.QNX_8], ids=str)
+@pytest.mark.parametrize("modes", [FAST, WIDE], ids=["fast", "wide"])
+def test_a_new_process_is_set_up_and_mapped(
+    modes: tuple[tuple[str, ...], ...], release: Release, tmp_path: Path
+) -> None:
+    trace = traced(registry.find("fork-storm").setup, 30, tmp_path, release, 2, 3, modes).trace
+    big = release != Release.QNX_6
+    maps = [trace.payloads.decode(row) for row, name in enumerate(names(trace)) if name == "MMAP"]
+    first = {argument.name: argument.value for argument in maps[0].arguments}
+    assert first["len"] == 0x2071B8
+    assert first["flags"] == 0x800A2
+    if modes is WIDE:
+        assert (first["name"] if big else first["path"]) == ("libc.so.5" if big else "libc.so.3")
+        assert first["prot"] == 0x500
+    child = first["pid"]
+    gone = [words for _, name, words in events(trace, "MUNMAP") if words[0] == child]
+    assert gone[0][:5] == (child, 0, 0, 0xFFFFFFFF, 0xFFFFFFFF), "everything, at its end"
+    order = [(name, words[:2]) for _, name, words in events(trace, "THCREATE", "THWAITTHREAD", "THRUNNING", "THREADY")]
+    begin = order.index(("THCREATE", (child, 1)))
+    if release == Release.QNX_8:
+        assert order[begin + 1] == ("THREADY", (child, 1))
+        return
+    # As a listing of 6.1 shows it: never READY; its creator waits until it has set itself up.
+    worker = order[begin + 1][1]
+    assert [name for name, _ in order[begin : begin + 4]] == ["THCREATE", "THWAITTHREAD", "THRUNNING", "THREADY"]
+    assert (worker[0], order[begin + 2][1], order[begin + 3][1]) == (1, (child, 1), worker)

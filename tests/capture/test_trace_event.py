@@ -376,3 +376,11 @@ def test_a_failing_call_shows_minus_one_and_errno() -> None:
     run(made, 5)
     assert caught == [48]
     assert (KER | 129, 0, 0xFFFFFFFF, 48) in lines(finish(made, sink))
+
+
+def test_vectors_above_255_follow_the_class() -> None:
+    masks = settings((("ADDCLASS", Class.INTENTER), ("DELEVENT", Class.INTENTER, 5)))
+    assert not masks.logs_interrupt(Class.INTENTER, 5)
+    assert masks.logs_interrupt(Class.INTENTER, 256 + 5), "not the switch of vector 5"
+    masks.switch_class(Class.INTENTER, False)
+    assert not masks.logs_interrupt(Class.INTENTER, 0x80000000)

@@ -13,9 +13,14 @@ import numpy as np
 import pytest
 
 from satview.__main__ import main
+from satview.capture.kernel import Kernel
+from satview.capture.logger import Logger
+from satview.capture.logger_options import LoggerOptions
 from satview.capture.run import Capture, run
+from satview.capture.sim.target import target
 from satview.capture.sinks import MemorySink
 from satview.capture.tiles import count_events, make_tile, write_tiles
+from satview.events.spec import Release
 from satview.formats.kev.reader import open_kev
 from satview.formats.kev.writer import slots_as_bytes
 from tests.capture.made import events, names
@@ -169,13 +174,23 @@ def test_a_signal_stops_it_cleanly(tmp_path: Path) -> None:
 def test_what_cannot_be_honoured_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert tracelogger(tmp_path, "-P", "-R", "-p", "0x1000", "-M", "-S", "1m", "-E", "-a", "--release", "6.x") == 0
     err = capsys.readouterr().err
-    for option in ("-P:", "-R:", "-p:", "-M:", "-E:", "-a:"):
+    for option in ("-P:", "-R:", "-M:", "-E:", "-a:"):
         assert option in err
+
+
+@pytest.mark.parametrize("release", ["6.x", "6.6", "7.x", "8.0"])
+def test_options_of_every_release_cause_no_complaint(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], release: str
+) -> None:
+    everything = [word for number in range(1, 8) for word in ("-F", str(number))]
+    for options in ([], ["-w"], everything):
+        assert tracelogger(tmp_path, "-c", "--duration", "0.01", "--release", release, *options) == 0
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize(("options", "text"), [
     (("-A", "novalue"), "name=value"), (("-A", "a::b=1"), "name=value"), (("-F", "12"), "-F 12"),
-    (("-S", "12x"), "-S 12x"), (("-S", "0"), "-S 0"), (("-M",), "-M needs -S"), (("-d", "2"), "-d1"),
+    (("-S", "12x"), "-S 12x"), (("-p", "there"), "-p there"), (("-S", "0"), "-S 0"), (("-M",), "-M needs -S"), (("-d", "2"), "-d1"),
     (("-k", "0"), "-k 0"), (("-n", "-3"), "-n -3"),
     (("--workload", "nonsense"), "no workload"), (("--cpus", "99"), "1 to 64"), (("-s", "-1"), "negative"),
     (("--control", "nowhere.py"), "nowhere.py"), (("--events", "99999999999"), "events"),
@@ -254,3 +269,28 @@ def test_tiles_repeat_without_a_seam_that_shows(tmp_path: Path) -> None:
 
 def test_memory_sinks_count_buffers() -> None:
     assert MemorySink().slots().shape == (0, 4)
+
+
+def test_buffers_can_be_placed_kept_and_reused() -> None:
+    """-p, -P and -R: the second logger takes the buffers that the first one left."""
+    said: list[str] = []
+
+    class Nowhere:
+        is_cut = False
+        written = 0
+
+        def write(self, slots: object) -> None:
+            return
+
+    made = Kernel(target(Release.QNX_7, 1))
+    for options in (LoggerOptions(iterations=0, kernel_buffers=5, physical_address=0x5000000, keeps_buffers=True),
+                    LoggerOptions(iterations=0, reuses_buffers=True)):
+        logger = Logger(made, options, Nowhere(), lambda _level, text: said.append(text))
+        made.machine.is_stopped = False
+        made.machine.run(made.machine.now + made.target.cycles(20_000_000))
+        logger.stop()
+        made.machine.run(made.machine.now + made.target.cycles(20_000_000))
+        assert logger.is_done
+    assert "5 kernel buffers allocated at physical address 0x5000000" in said
+    assert "kernel buffers reused" in said
+    assert made.emitter.buffers is None, "the second one was not asked to keep them"

@@ -6,28 +6,31 @@ from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from satview.base.errors import UsageError
 from satview.capture.kernel import Kernel
 from satview.capture.logger_options import LoggerOptions
 from satview.capture.run import Capture, run
+from satview.capture.sim.target import target
 from satview.capture.sim.truth import Truth
 from satview.capture.workloads import registry
 from satview.events.spec import Release
 from satview.formats.kev.reader import open_kev
 from satview.store.trace import Trace
-from tests.capture.made import events, traced
+from tests.capture.judge import Judge
+from tests.capture.made import WIDE, events, traced
 
 RELEASES = (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8)
 STATES = {"READY", "RUNNING", "SEND", "RECEIVE", "REPLY", "MUTEX", "CONDVAR", "SEM", "NANOSLEEP", "INTR", "JOIN",
-          "DEAD", "SIGWAITINFO", "SIGSUSPEND", "BARRIER", "RWLOCK_READ", "RWLOCK_WRITE"}
-WIDE = (("ADDALLCLASSES",), ("SETALLCLASSESWIDE",))
+          "DEAD", "SIGWAITINFO", "SIGSUSPEND", "BARRIER", "RWLOCK_READ", "RWLOCK_WRITE", "WAITTHREAD"}
 FAST = (("ADDALLCLASSES",), ("SETALLCLASSESFAST",))
 
 
-def states_of(trace: Trace) -> list[tuple[int, tuple[int, int], str]]:
+def states_of(trace: Trace, truth: Truth) -> list[tuple[int, tuple[int, int], str]]:
     names = {f"TH{state}" for state in STATES}
-    return [(time, words[:2], name[2:]) for time, name, words in events(trace, *names)]
+    return [(time, words[:2], name[2:]) for time, name, words in events(trace, *names, skew=truth.skew_cycles)]
 
 
 def setup_of(name: str) -> tuple[registry.Workload, float]:
@@ -50,12 +53,13 @@ def test_every_state_message_and_interrupt_is_in_the_trace(
     check_messages(trace, truth)
     check_interrupts(trace, truth)
     check_one_thread_per_cpu(trace)
+    Judge(trace, truth, made.since).everything()
     assert made.kernel.emitter.buffers is not None
     assert not made.kernel.emitter.buffers.dropped_events
 
 
 def check_states(trace: Trace, truth: Truth, since: int) -> None:
-    seen = [entry for entry in states_of(trace) if entry[0] > since]
+    seen = [entry for entry in states_of(trace, truth) if entry[0] > since]
     expected = [s for s in truth.states if s.time > since]
     assert seen == [(s.time, s.thread, s.state) for s in expected]
     cpus = [int(trace.events.cpu[row]) for row in range(len(trace.events))
@@ -65,17 +69,18 @@ def check_states(trace: Trace, truth: Truth, since: int) -> None:
 
 
 def check_messages(trace: Trace, truth: Truth) -> None:
-    sent = [(t, w[0], w[1]) for t, _, w in events(trace, "SND_MESSAGE")]
+    skew = truth.skew_cycles
+    sent = [(t, w[0], w[1]) for t, _, w in events(trace, "SND_MESSAGE", skew=skew)]
     assert sent == [(m.sent, m.rcvid, m.server_pid) for m in truth.messages]
-    received = {(t, w[0]) for t, _, w in events(trace, "REC_MESSAGE")}
+    received = {(t, w[0]) for t, _, w in events(trace, "REC_MESSAGE", skew=skew)}
     assert received == {(m.received, m.rcvid) for m in truth.messages if m.received >= 0}
-    replied = {(t, w[1], w[0]) for t, _, w in events(trace, "REPLY_MESSAGE", "MSG_ERROR") if len(w) == 2}
+    replied = {(t, w[1], w[0]) for t, _, w in events(trace, "REPLY_MESSAGE", "MSG_ERROR", skew=skew) if len(w) == 2}
     assert {(m.replied, *m.client) for m in truth.messages if m.replied >= 0} <= replied
 
 
 def check_interrupts(trace: Trace, truth: Truth) -> None:
-    entered = [(t, w[0]) for t, _, w in events(trace, "INTENTER", "INTENTER_64")]
-    left = [(t, w[0]) for t, _, w in events(trace, "INTEXIT")]
+    entered = [(t, w[0]) for t, _, w in events(trace, "INTENTER", "INTENTER_64", skew=truth.skew_cycles)]
+    left = [(t, w[0]) for t, _, w in events(trace, "INTEXIT", skew=truth.skew_cycles)]
     assert sorted(entered) == sorted((i.enter, i.vector) for i in truth.interrupts)
     assert sorted(left) == sorted((i.exit, i.vector) for i in truth.interrupts)
 
@@ -113,7 +118,7 @@ def test_a_lossy_capture_tells_nothing_but_the_truth(tmp_path: Path) -> None:
     assert result.lost_buffers + result.dropped_events > 0
     assert trace.problems.counts().get("lost-buffers", 0) > 0
     true_states = {(s.time, s.thread, s.state) for s in result.truth.states}
-    seen = states_of(trace)
+    seen = states_of(trace, result.truth)
     first_time = min(s.time for s in result.truth.states if s.time >= int(trace.events.time_cycles[0]))
     dumped = sum(1 for entry in seen if entry not in true_states)
     assert dumped < 120, "only the state dump of START may show states that nobody just entered"
@@ -128,7 +133,7 @@ def test_a_ring_capture_keeps_the_newest(release: Release, tmp_path: Path) -> No
                  tmp_path / "ring.kev")
     trace = open_kev(tmp_path / "ring.kev")
     truth = {(s.time, s.thread, s.state) for s in result.truth.states}
-    seen = states_of(trace)
+    seen = states_of(trace, result.truth)
     assert seen
     half_way = result.truth.start + 200 * 10**6 * trace.clock.cycles_per_s // 10**9
     if release == Release.QNX_8:       # a ring per CPU: a quiet CPU's may still hold the beginning
@@ -184,3 +189,34 @@ def test_stamps_roll_over_with_a_time_event(tmp_path: Path) -> None:
     uppers = {words[0] for _, _, words in events(trace, "TIME")}
     assert max(uppers) - min(uppers) == 1
     assert trace.duration_ns == pytest.approx(2e9, rel=0.01)
+
+
+@pytest.mark.parametrize("release", RELEASES, ids=str)
+def test_each_cpu_has_a_clock_of_its_own(release: Release, tmp_path: Path) -> None:
+    """Counters up to 20 us apart: every CPU's events are true and in order by its own clock, and the reader warns."""
+    made = traced(registry.find("automotive").setup, 30, tmp_path, release, 4, 5, WIDE, skew_ns=20_000)
+    trace, truth = made.trace, made.truth
+    ahead_ns = [skew * 10**9 // trace.clock.cycles_per_s for skew in truth.skew_cycles]
+    assert ahead_ns[0] == 0
+    assert 1_000 < max(ahead_ns) - min(ahead_ns) < 20_000
+    assert len(set(ahead_ns)) == 4
+    seen = sorted(entry for entry in states_of(trace, truth) if entry[0] > made.since + 60_000)
+    assert seen == sorted((s.time, s.thread, s.state) for s in truth.states if s.time > made.since + 60_000)
+    for cpu in range(4):
+        mine = np.flatnonzero(trace.events.cpu == cpu)
+        slots = trace.events.slot[mine]
+        assert np.all(np.diff(trace.events.time_cycles[mine[np.argsort(slots)]]) >= 0), "a counter never goes back"
+    warned = trace.problems.counts().get("clock-skew", 0)
+    assert warned == (release != Release.QNX_6), "6.4 measures the difference and subtracts it"
+    assert not trace.problems.cost_data
+
+
+def test_clocks_agree_unless_the_kernel_only_measured_them() -> None:
+    """6.4 subtracts what it measured at boot; later kernels read one clock that all CPUs share."""
+    for release in RELEASES:
+        skew = Kernel(target(release, 4)).machine.truth.skew_cycles
+        nearest = 40 * target(release).cycles_per_s // 10**9
+        assert any(skew) == (release == Release.QNX_6)
+        assert max(skew) - min(skew) <= nearest
+    with pytest.raises(UsageError, match="skew"):
+        target(Release.QNX_7, 2, skew_ns=-1)

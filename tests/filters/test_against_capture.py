@@ -15,7 +15,7 @@ from satview.capture.workloads import registry
 from satview.events.spec import Release
 from satview.events.wire import WireClass
 from satview.filters.building import build
-from satview.filters.external import ExternalClass
+from satview.filters.external import RULE_ARGUMENTS, ExternalClass, Mode, classes_of
 from satview.filters.handlers import Handlers
 from satview.filters.rules import RuleSet
 from satview.filters.text import parse_rules
@@ -122,3 +122,51 @@ def test_the_guides_two_handlers_give_the_same_events_in_capture_and_view(tmp_pa
     kept = everything.events.code[passes].tolist()
     assert len(kept) > 10
     assert all(one != other for one, other in itertools.pairwise(kept)), "in turns"
+
+
+@pytest.fixture(scope="module")
+def everything():
+    """Traces of workloads with everything on, by name and release, made when needed."""
+    return {}
+
+
+def random_modes(seed, release, pid):
+    """Modes with their arguments, many of them wrong."""
+    rng = random.Random(seed)
+    found = [("ADDALLCLASSES",)] if rng.random() < 0.6 else []
+    usual = [Mode.ADDCLASS, Mode.DELCLASS, Mode.ADDEVENT, Mode.DELEVENT, Mode.SETCLASSPID, Mode.SETEVENTPID]
+    for _ in range(rng.randrange(1, 14)):
+        kind = rng.choice(usual if rng.random() < 0.7 else [m for m in RULE_ARGUMENTS if "HANDLER" not in m.name])
+        choices = {
+            "class": lambda: rng.choice((*classes_of(release), rng.randrange(25))),
+            "event": lambda: rng.choice((rng.randrange(33), 11, 14, 15, 1 << rng.randrange(32), rng.randrange(1100))),
+            "pid": lambda: rng.choice((0, 1, pid, pid)),
+            "tid": lambda: rng.choice((0, 1, 2)),
+        }
+        found.append((kind.name, *(choices[part]() for part in RULE_ARGUMENTS[kind])))
+    return found
+
+
+@pytest.mark.parametrize("seed", range(36))
+def test_random_rules_pass_in_a_view_what_the_kernel_logs(seed, tmp_path, everything):
+    release = (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8)[seed % 4]
+    name = ("client-server", "automotive", "inversion")[seed % 3]
+    if (name, release) not in everything:
+        (tmp_path / "all").mkdir()  # a folder of its own: the trace stays mapped
+        everything[name, release] = logged(name, release, [("ADDALLCLASSES",)], tmp_path / "all", 12)
+    whole = everything[name, release]
+    pid = next(int(pid) for pid in whole.processes.pid if pid > 1)
+    rules, accepted = RuleSet(release), []
+    target = kernel(release, 1, 3, 64, ())[0]
+    for line in random_modes(seed, release, pid):
+        answer = rules.apply(*line)
+        try:
+            target.trace_event(mode(line[0]), *line[1:])
+        except OSError as error:
+            assert answer == error.errno, line
+        else:
+            assert answer == 0, line
+            accepted.append(line)
+    rules.set_all_classes_fast()
+    small = logged(name, release, [("DELALLCLASSES",), *accepted, ("SETALLCLASSESFAST",)], tmp_path, 12)
+    assert plain(small, range(len(small.events))) == plain(whole, np.flatnonzero(rules.mask(whole)))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QApplication, QMenu
+from PySide6.QtWidgets import QApplication, QMenu, QPushButton
 
 from satview.events import wire
 from satview.filters.passes import Effect
@@ -350,6 +350,23 @@ class TestRules:
         qtbot.waitUntil(lambda: "USREVENT" in dialog.browser.toPlainText())
         assert "state changes would be missing" in dialog.browser.toPlainText()
         dialog.close()
+
+    def test_filter_becomes_rules(self, panel, window, opened, qtbot, settled):
+        sends = [code for code in opened.trace.catalogue.find("MSG_SENDV") if opened.trace.code_counts[code]]
+        opened.filters.only_codes(sends, "x")
+        panel.condition.line.setText("cpu == 0")
+        qtbot.keyClick(panel.condition.line, Key.Key_Return)
+        settled()
+        panel.rules.editor.setPlainText("ADDCLASS USER")
+        button = next(b for b in window.workspace.chips.findChildren(QPushButton) if b.text() == "To rules")
+        qtbot.mouseClick(button, LEFT)
+        assert panel.tabs.currentWidget() is panel.rules
+        text = panel.rules.editor.toPlainText()
+        assert "ADDEVENT KERCALL MSG_SENDV" in text
+        assert text.splitlines()[-1] == "WHERE (cpu == 0)"
+        assert panel.rules.apply_button.isEnabled()
+        qtbot.keyClick(panel.rules.editor, Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
+        assert panel.rules.editor.toPlainText() == "ADDCLASS USER"
 
     def test_import_without_arguments_says_so(self, panel):
         panel.rules._try(panel.rules.import_arguments)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import subprocess
 import sys
 
@@ -11,8 +12,10 @@ from PySide6.QtWidgets import QApplication
 
 from satview.capture.logger_options import LoggerOptions
 from satview.capture.run import Capture, run
+from satview.events import wire
 from satview.session.session import Stage
 from tests.gui.conftest import settle
+from tests.helpers.kev import TraceBuilder
 
 END = b"TRACE_HEADER_END::"
 
@@ -127,9 +130,11 @@ def test_window_selection_filter_folds_and_texts_stay(writer, follow, qtbot):
     group = work.filter.events.tree.topLevelItem(1)
     group.setExpanded(True)
     shown = opened.viewport.window
+    view = work.area.view
     writer.append(0.6, 1.0)
     now = grown(qtbot, window, writer.upto(1.0))
-    assert now is not opened
+    assert now.trace is not trace
+    assert work.area.view is view  # the views stay, and are told
     pixel = shown.length // opened.viewport.width_px  # windows start at whole pixels; the scroll bar may have come
     assert abs(now.viewport.window.start - shown.start) <= pixel
     assert abs(now.viewport.window.length - shown.length) <= pixel
@@ -145,6 +150,167 @@ def test_window_selection_filter_folds_and_texts_stay(writer, follow, qtbot):
     qtbot.waitUntil(lambda: len(now.search.hits) > 0)
     group = work.filter.events.tree.topLevelItem(1)
     assert group.isExpanded()
+
+
+def test_undo_and_redo_by_key_survive_many_looks(writer, follow, qtbot):
+    writer.write(0.4)
+    window = follow(writer.path)
+    opened, view = window.session.opened, window.workspace.area.view
+    view.setFocus()
+    count = len(opened.lanes.rows)
+    folded = next(row.index for row in opened.lanes.rows if row.is_foldable and row.is_open)
+    opened.lanes.fold(folded)
+    opened.filters.add_pass("event == MSG_RECEIVEV")
+    grown_to = 0.4
+    for share in (0.6, 0.8):
+        writer.append(grown_to, share)
+        grown(qtbot, window, writer.upto(share))
+        grown_to = share
+    few = opened.filters.row_count
+    assert 0 < few < len(opened.trace.events)
+    qtbot.keyClick(view, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
+    assert opened.filters.row_count == len(opened.trace.events)
+    qtbot.keyClick(view, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
+    assert len(opened.lanes.rows) == count
+    writer.append(0.8, 1.0)
+    grown(qtbot, window, writer.upto(1.0))
+    for _ in range(2):
+        qtbot.keyClick(view, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier)
+    qtbot.waitUntil(lambda: not opened.filters.is_pending)
+    assert few < opened.filters.row_count < len(opened.trace.events)
+    assert len(opened.lanes.rows) < count
+
+
+def test_nothing_flashes_unfiltered_when_more_comes(writer, follow, qtbot):
+    writer.write(0.4)
+    window = follow(writer.path)
+    opened, model = window.session.opened, window.workspace.events.model
+    opened.filters.add_pass("event == MSG_RECEIVEV")
+    qtbot.waitUntil(lambda: not opened.filters.is_pending)
+    shares = []
+    opened.filters.view_changed.connect(lambda: shares.append(opened.filters.row_count / len(opened.trace.events)))
+    model.rowsInserted.connect(lambda: shares.append(model.rowCount() / len(opened.trace.events)))
+    writer.append(0.4, 1.0)
+    grown(qtbot, window, writer.upto(1.0))
+    qtbot.wait(200)
+    assert len(shares) == 2
+    assert max(shares) < 0.2
+    assert not opened.filters.is_pending
+
+
+def test_filter_set_while_the_file_is_read_is_not_forgotten(writer, follow, qtbot):
+    writer.write(0.4)
+    window = follow(writer.path)
+    opened = window.session.opened
+    window.session.may_renew = lambda: False
+    writer.append(0.4, 0.6)
+    qtbot.waitUntil(lambda: window.session._held is not None)
+    opened.filters.add_pass("event == MSG_RECEIVEV")
+    opened.search.find("event == MSG_RECEIVEV")
+    window.session.may_renew = lambda: True
+    grown(qtbot, window, writer.upto(0.6))
+    assert 0 < opened.filters.row_count < len(opened.trace.events)
+    assert len(opened.search.hits) == opened.filters.row_count
+
+
+def test_list_keeps_its_place_and_its_selected_row(writer, follow, qtbot):
+    writer.write(0.5)
+    window = follow(writer.path)
+    opened, table = window.session.opened, window.workspace.events.table
+    opened.select_event(40, reveal=False)
+    place = table.verticalScrollBar().value()
+    assert place < table.verticalScrollBar().maximum()
+    assert table.currentIndex().row() == 40
+    texts = [table.model().index(row, 1).data() for row in (40, 41)]
+    writer.append(0.5, 1.0)
+    grown(qtbot, window, writer.upto(1.0))
+    assert table.verticalScrollBar().value() == place
+    assert table.currentIndex().row() == 40
+    assert [table.model().index(row, 1).data() for row in (40, 41)] == texts
+    assert table.model().rowCount() == len(opened.trace.events)
+
+
+def append_rest(path, builder):
+    """Append what a trace has more than its file; written anew, the file would be empty for a moment."""
+    whole = builder.write(path.with_name("whole.kev")).read_bytes()
+    with path.open("ab") as file:
+        file.write(whole[path.stat().st_size :])
+
+
+def counts_of(tree):
+    """Return the numbers of events of all leaves together."""
+    tops = [tree.topLevelItem(i) for i in range(tree.topLevelItemCount())]
+    return sum(int(top.child(i).text(1).replace(",", "")) for top in tops for i in range(top.childCount()))
+
+
+def test_filter_panel_counts_on_while_it_shows_and_when_it_is_shown(writer, follow, qtbot):
+    writer.write(0.2)
+    window = follow(writer.path)
+    opened, work = window.session.opened, window.workspace
+    panel = work.filter
+    work.docks["filter"].raise_()
+    qtbot.waitUntil(lambda: work.panel_shows("filter"))
+    group = panel.threads.tree.topLevelItem(0)
+    group.setExpanded(True)
+    panel.condition.line.setText("cpu ==")
+    few = panel.events.tree.topLevelItemCount()
+    writer.append(0.2, 0.5)
+    grown(qtbot, window, writer.upto(0.5))
+    assert work.filter is panel
+    assert counts_of(panel.events.tree) == counts_of(panel.threads.tree) == len(opened.trace.events)
+    assert group.isExpanded()
+    assert panel.condition.line.text() == "cpu =="
+    work.docks["details"].raise_()
+    qtbot.waitUntil(lambda: not work.panel_shows("filter"))
+    stale = counts_of(panel.events.tree)
+    writer.append(0.5, 1.0)
+    grown(qtbot, window, writer.upto(1.0))
+    assert counts_of(panel.events.tree) == stale
+    work.docks["filter"].raise_()
+    qtbot.waitUntil(lambda: counts_of(panel.events.tree) == len(opened.trace.events))
+    assert panel.events.tree.topLevelItemCount() >= few
+    assert all(
+        panel.events.tree.topLevelItem(i).checkState(0) == Qt.CheckState.Checked
+        for i in range(panel.events.tree.topLevelItemCount())
+    )
+
+
+def test_lanes_in_view_stay_in_place_when_others_come_above(tmp_path, follow, qtbot, empty_window):
+    """Processes stand in the order of their pids; one that is born late may have a low one."""
+    builder = TraceBuilder().time_event(0)
+    for at in range(60):
+        builder.state("READY", 100 + at, 100 + at, 1)
+    path = builder.write(tmp_path / "many.kev")
+    window = follow(path)
+    opened, view = window.session.opened, window.workspace.area.view
+    opened.lanes.fold_all()
+    view.scroll_to(opened.lanes.rows[30].y_px + 5)
+    titles = [opened.timeline.infos[row.index].title for row in view.visible_rows()]
+    assert titles[0] != "CPU 0"
+    for at in range(10):
+        builder.state("READY", 200 + at, 10 + at, 1)
+    append_rest(path, builder)
+    grown(qtbot, window, 71)
+    assert [opened.timeline.infos[row.index].title for row in view.visible_rows()] == titles
+    assert (view.scroll_px - view.visible_rows()[0].y_px) == 5
+
+
+def test_problems_and_legend_follow(tmp_path, follow, qtbot):
+    builder = TraceBuilder().time_event(0).state("READY", 100, 5, 1)
+    path = builder.write(tmp_path / "grows.kev")
+    window = follow(path)
+    work = window.workspace
+    work.docks["problems"].raise_()
+    qtbot.waitUntil(lambda: work.panel_shows("problems"))
+    assert "RUNNING" not in work.area.legend.accessibleName()
+    assert work.status.problems.text() == "No problems"
+    append_rest(path, builder.state("RUNNING", 200, 5, 1))
+    with path.open("ab") as file:  # the end of an event without beginning
+        file.write(struct.pack("<4I", 3 << 30 | wire.code(2, 11), builder.at(300) & 0xFFFFFFFF, 0, 0))
+    grown(qtbot, window, 4)
+    assert "RUNNING" in work.area.legend.accessibleName()
+    assert work.status.problems.text() == "1 kind of problems"
+    assert work.problems.tree.topLevelItemCount() == 1
 
 
 def test_view_sticks_to_the_end_until_one_scrolls_back(writer, follow, qtbot):
@@ -230,11 +396,24 @@ def test_file_that_vanishes_and_comes_back(writer, follow, qtbot):
     writer.write(0.4)
     window = follow(writer.path)
     shown = window.session.opened
-    writer.path.unlink()
-    qtbot.waitUntil(lambda: "is not there" in window.session.follow.note)
+    with qtbot.waitSignal(window.session.told, timeout=8_000) as told:
+        writer.path.unlink()
+    assert told.args[0] == "live.kev is not there any more, waiting for it; what is shown stays"
+    assert window.statusBar().currentMessage() == told.args[0]
+    assert "is not there" in window.session.follow.note
     assert window.session.opened is shown
     writer.write(0.6)
     grown(qtbot, window, writer.upto(0.6))
+
+
+def test_what_is_no_trace_any_more_ends_the_following_and_keeps_the_view(writer, follow, qtbot):
+    writer.write(0.4)
+    window = follow(writer.path)
+    with qtbot.waitSignal(window.session.told, timeout=8_000) as told:
+        writer.path.write_text("Dear all, this is no trace. " * 20)
+    assert told.args[0] == "live.kev: this is no .kev file; following has ended, what is shown stays"
+    assert window.session.follow is None
+    assert window.session.opened.trace.slot_count == writer.upto(0.4)
 
 
 def test_waits_for_a_file_that_is_not_there_yet(writer, empty_window, qtbot):

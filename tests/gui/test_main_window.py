@@ -153,7 +153,9 @@ def test_reloading_leaves_one_dock_of_each(empty_window, load, tmp_path):
     for _ in range(3):
         load(empty_window, path)
         names = [dock.objectName() for dock in empty_window.findChildren(QDockWidget)]
-        assert sorted(names) == [f"dock.{name}" for name in ("details", "events", "filter", "problems", "results")]
+        assert sorted(names) == [
+            f"dock.{name}" for name in ("details", "events", "filter", "problems", "results", "statistics")
+        ]
 
 
 def test_theme_command_repaints_everything(application, window):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import io
+
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QTextCharFormat
@@ -10,6 +13,7 @@ from PySide6.QtWidgets import QLabel
 from satview.capture.workloads.registry import names
 from satview.gui import dialogs
 from satview.gui.capture.dialog import NewCaptureDialog
+from satview.gui.capture.job import _CaptureWork as CaptureWork
 from satview.gui.capture.outcome import OutcomeDialog
 from satview.session.session import Stage
 
@@ -55,8 +59,8 @@ def test_all_workloads_are_offered_with_their_lesson(dialog):
     assert offered == names()
     assert len(offered) >= 12
     choose(dialog, "automotive")
-    assert dialog.cpus.text() == "as the workload likes it: 4"
-    assert dialog.duration.text() == "as the workload likes it: 2 s"
+    assert dialog.cpus.text() == "4, the workload's own"
+    assert dialog.duration.text() == "2 s, the workload's own"
 
 
 def test_capture_opens_its_trace(dialog, empty_window, qtbot, tmp_path):
@@ -149,6 +153,9 @@ def test_save_as_is_checked(dialog, tmp_path, monkeypatch):
     assert not dialog.start_button.isEnabled()
     dialog.path.setText(str(tmp_path / "nowhere" / "x.kev"))
     assert "There is no folder" in dialog.message.text()
+    dialog.path.setText("/dev/null")
+    assert dialog.message.text() == "null is a device or a pipe, not a file."
+    assert not dialog.start_button.isEnabled()
     (tmp_path / "old.kev").write_bytes(b"old")
     dialog.path.setText(str(tmp_path / "old.kev"))
     assert dialog.start_button.isEnabled()
@@ -195,9 +202,69 @@ def test_what_cannot_be_written_is_said_in_the_dialog(dialog, empty_window, qtbo
     qtbot.mouseClick(dialog.start_button, LEFT)
     qtbot.waitUntil(lambda: dialog.start_button.isVisible() and not empty_window.capture_job.is_busy)
     assert told == []  # the dialog says it, no other one on top of it
-    assert "directory" in dialog.message.text().lower()
+    assert dialog.message.text() == "new.kev cannot be written: is a directory."
     assert dialog.isVisible()
     assert empty_window.session.stage is Stage.EMPTY
+
+
+class FullDisk(io.RawIOBase):
+    """A file on a disk with room for some bytes."""
+
+    def __init__(self, stream, room):
+        self.stream, self.room = stream, room
+
+    def writable(self):
+        return True
+
+    def write(self, data):
+        if not self.room:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        taken = min(len(data), self.room)
+        self.room -= taken
+        self.stream.write(bytes(data[:taken]))
+        return taken
+
+
+@pytest.mark.parametrize("had_a_file", [False, True])
+def test_full_disk_keeps_what_was_captured_but_never_replaces_a_file(
+    dialog, empty_window, qtbot, tmp_path, monkeypatch, load, had_a_file
+):
+    path, real = tmp_path / "new.kev", CaptureWork._run
+
+    def run_on_full_disk(self, cancelled, report, say, stream):
+        return real(self, cancelled, report, say, io.BufferedWriter(FullDisk(stream, 40_000)))
+
+    if had_a_file:
+        path.write_bytes(b"old")
+    monkeypatch.setattr(CaptureWork, "_run", run_on_full_disk)
+    choose(dialog, "small-system", 3)
+    qtbot.mouseClick(dialog.start_button, LEFT)
+    qtbot.waitUntil(lambda: dialog.start_button.isVisible() and not empty_window.capture_job.is_busy, timeout=10_000)
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["new.kev"]
+    if had_a_file:
+        assert "new.kev" in dialog.message.text()
+        assert "No space left on device" in dialog.message.text()
+        assert path.read_bytes() == b"old"
+    else:
+        assert "No space left on device; what was captured up to there is in the file." in dialog.message.text()
+        assert len(load(empty_window, path).session.opened.trace.events) > 1_000
+
+
+def test_processes_that_rules_can_name_are_told(dialog):
+    choose(dialog, "client-server")
+    assert dialog.rules.message.text().startswith("Empty: everything is logged. Rules may name procnto")
+    assert "slow_server" in dialog.rules.message.text()
+    dialog.rules.edit.setPlainText("SETCLASSPID KERCALL nobody")
+    dialog.rules.check()
+    assert dialog.rules.message.text() == "Line 1: there is no process 'nobody'"
+
+
+def test_progress_is_told_in_the_targets_time(dialog, empty_window, qtbot):
+    choose(dialog, "small-system", 3600)
+    qtbot.mouseClick(dialog.start_button, LEFT)
+    qtbot.waitUntil(lambda: "of 3600 s" in dialog.message.text())
+    assert dialog.message.text().startswith("Capturing small-system: ")
+    qtbot.mouseClick(dialog.cancel_button, LEFT)
 
 
 def test_live_capture_is_followed_and_can_be_stopped(dialog, empty_window, qtbot, tmp_path):

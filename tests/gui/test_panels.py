@@ -71,7 +71,7 @@ class TestFilterPanel:
         check(item.child(0), False)
         assert item.checkState(0) == Qt.CheckState.PartiallyChecked
         assert opened.filters.row_count == len(opened.trace.events) - 1
-        assert f"{opened.filters.row_count:,} of" in window.workspace.filter.summary.text()
+        assert f"{opened.filters.row_count:,} shown" in window.workspace.filter.summary.text()
 
     def test_undo_checks_again(self, window, opened):
         item = top_items(window.workspace.filter.events.tree)["USREVENT"]

@@ -61,10 +61,10 @@ def times(events, held_limit=100_000):
         last = events[0]["stamp"]
     for i in range(start, len(events)):
         e = events[i]
-        references.setdefault(e["cpu"], last)
         if e["code"] == wire.CONTROL_BUFFER and i + 1 < len(events) and events[i + 1]["stamp"] == e["stamp"]:
             out[i] = None
             continue
+        references.setdefault(e["cpu"], last)
         if e["code"] == wire.CONTROL_TIME:
             late = (e["stamp"] - value(e)) % TURN
             out[i] = value(e) + late if late < TURN - SLACK else value(e) - (TURN - late)

@@ -71,7 +71,7 @@ def test_filter_of_threads_hides_their_lanes(opened):
 
 def test_large_traces_are_filtered_in_the_background(opened, qtbot, monkeypatch):
     monkeypatch.setattr("satview.session.filter_stack._AT_ONCE", 0)
-    with qtbot.waitSignal(opened.filters.rows_changed):
+    with qtbot.waitSignal(opened.filters.view_changed):
         opened.filters.only_codes([wire.code(wire.WireClass.USER, 7)], "x")
         assert opened.filters.is_pending
     assert opened.filters.row_count == 1

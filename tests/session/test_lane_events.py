@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from satview.base.time import TimeWindow
 from satview.events import wire
-from satview.session.lane_events import belongs, busy_lanes, event_near, marks
+from satview.session.lane_events import busy_lanes, event_near
+from satview.timeline.event_marks import belongs, marks
 from satview.timeline.lane_tree import LaneKind, Timeline
 from satview.timeline.spans import pixel_edges
 from tests.helpers.kev import TraceBuilder
@@ -19,7 +20,7 @@ ALL.setflags(write=False)
 @pytest.mark.parametrize("lane", range(6))
 def test_what_lies_on_a_lane_is_what_the_timeline_says(opened, lane):
     rows = np.arange(len(opened.trace.events))
-    mine = rows[belongs(opened.timeline, opened.timeline.infos[lane], rows)]
+    mine = rows[belongs(opened.trace, opened.timeline.infos[lane], rows)]
     assert mine.tolist() == opened.timeline.events_of(lane).tolist()
 
 
@@ -49,7 +50,8 @@ def test_nearest_event_of_a_lane(opened, ns):
 def test_marks_stand_in_their_pixel_on_their_lanes(opened, ns):
     event = int(np.searchsorted(opened.trace.events.time_cycles, ns(5_000)))  # user event of the server
     window = TimeWindow(ns(0), ns(20_000))
-    found = marks(opened.timeline, (0, 3, 5), np.array([event], np.uint32), pixel_edges(window, 20))
+    infos = [opened.timeline.infos[lane] for lane in (0, 3, 5)]
+    found = marks(opened.trace, infos, np.array([event], np.uint32), pixel_edges(window, 20))
     assert np.argwhere(found).tolist() == [[0, 5], [2, 5]]
 
 
@@ -62,12 +64,12 @@ def test_interrupts_lie_on_their_own_lane_too(qapp, tmp_path):
     timeline = Timeline(builder.event(wire.code(wire.WireClass.USER, 1), 3_000).open(tmp_path))
     lane = next(info.index for info in timeline.infos if info.kind is LaneKind.INTERRUPTS)
     rows = np.arange(len(timeline.trace.events))
-    mine = rows[belongs(timeline, timeline.infos[lane], rows)]
+    mine = rows[belongs(timeline.trace, timeline.infos[lane], rows)]
     assert mine.tolist() == timeline.events_of(lane).tolist()
     assert len(mine) == 2
     start = timeline.trace.clock.start_cycles
     edges = pixel_edges(TimeWindow(start, start + 4_000), 10)
-    found = marks(timeline, (0, lane), rows.astype(np.uint32), edges)
+    found = marks(timeline.trace, [timeline.infos[0], timeline.infos[lane]], rows.astype(np.uint32), edges)
     assert np.flatnonzero(found[1]).tolist() == [5, 6]
     assert {5, 6, 7} <= set(np.flatnonzero(found[0]).tolist())
     assert lane in busy_lanes(timeline, TimeWindow(start + 1_900, start + 2_100))

@@ -48,6 +48,11 @@ class QnxError(OSError):
         text = _MEANING[number] + (f": {detail}" if detail else "")
         super().__init__(int(number), text)
         self.name = number.name
+        self.detail = detail
+
+
+class ThreadCancelled(BaseException):
+    """Raised at the `yield` of a thread that another one cancels, so that its `finally` runs; not for `except`."""
 
 
 class WorkloadError(SatviewError):

@@ -149,6 +149,8 @@ class Interrupts:
         machine = self.machine
         if attachment.handler is None:
             return self._event_of(attachment)
+        if attachment.is_masked:
+            return None
         machine.record.handler_enter(cpu.index, machine.stamp(), attachment.process, attachment.vector,
                                      code_address(attachment.handler, attachment.thread))
         machine.spend(attachment.handler_ns)

@@ -7,16 +7,17 @@ the same history under every filter.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from satview.capture.sim import processes, signals, timers
 from satview.capture.sim.calls import Call, Compute
 from satview.capture.sim.cpu import Cpu
-from satview.capture.sim.errors import Errno, QnxError, WorkloadError
+from satview.capture.sim.errors import Errno, QnxError, ThreadCancelled, WorkloadError
 from satview.capture.sim.history import History
 from satview.capture.sim.loop import EventLoop
-from satview.capture.sim.scheduler import Scheduler
+from satview.capture.sim.scheduler import SLICE_TICKS, Scheduler
 from satview.capture.sim.target import Target
 from satview.capture.sim.threads import Partition, Process, Thread
 from satview.capture.sim.watchdog import Stuck
@@ -32,6 +33,9 @@ SWITCH_NS = (300, 900)
 USER_NS = (150, 900)
 IPI_NS = (900, 2200)
 _LONGEST = 1 << 62
+_CANCELLATION_POINTS = frozenset((
+    "MSG_SENDV", "MSG_RECEIVEV", "MSG_RECEIVEPULSEV", "SYNC_CONDVAR_WAIT", "SYNC_SEM_WAIT", "TIMER_TIMEOUT",
+    "THREAD_JOIN", "SIGNAL_WAITINFO", "SIGNAL_SUSPEND", "INTERRUPT_WAIT"))
 
 
 class Machine(EventLoop):
@@ -54,16 +58,23 @@ class Machine(EventLoop):
         self.processes: dict[int, Process] = {}
         self.partitions: list[Partition] = []
         self.history = History(start_cycles)
+        self.history.truth.skew_cycles = _skews(target, seed)
         self.scheduler = Scheduler(self)
         self.sources: dict[int, InterruptSource] = {}
         self.timers: timers.Timers
         self.interrupts: Interrupts
         self.faults: list[WorkloadError] = []
         self.on_death: list[Callable[[Process], None]] = []
+        self.clock_adjust = (0, 0)      # ticks left, nanoseconds per tick
         self.steps = 0
         self._user_cost = self.bounds(USER_NS)
         self._switch_cost = self.bounds(SWITCH_NS)
         self._ipi_cost = self.bounds(IPI_NS)
+
+    @property
+    def slice_ns(self) -> int:
+        """Length of a time slice of round robin."""
+        return SLICE_TICKS * (self.target.tick_ns or 1_000_000)
 
     @property
     def truth(self) -> Truth:
@@ -108,7 +119,7 @@ class Machine(EventLoop):
         thread = cpu.thread
         if thread is None:
             raise AssertionError(f"CPU {cpu.index} without a thread")
-        if thread.call is not None:
+        if thread.call is not None or thread.finish is not None:
             self._finish(cpu, thread)
         if thread.pending_signals:
             signals.deliver(self, cpu, thread)
@@ -164,6 +175,9 @@ class Machine(EventLoop):
             if thread.signal_frames:
                 return signals.HandlerEnd()
             return None
+        except ThreadCancelled:
+            thread.exit_value = -1
+            return None
         except Stuck as stuck:
             self.fault(thread, "ran for long without a kernel call or Compute; was ended", place_of(stuck))
             return None
@@ -204,6 +218,9 @@ class Machine(EventLoop):
             return
         thread.exit_values = {}
         thread.exit_error = 0
+        if thread.is_cancelled and call.name in _CANCELLATION_POINTS:
+            thread.error = ThreadCancelled()
+            return
         try:
             handler(self, cpu, thread, call)
         except Exception as error:  # noqa: BLE001  -- arguments of the wrong type show wherever they are first used
@@ -285,6 +302,13 @@ class Machine(EventLoop):
         time = self.scheduler.make_ready(cpu, thread)
         self.history.wait_ends(time, thread, outcome, waker)
 
+    def cancel(self, cpu: Cpu, thread: Thread) -> None:
+        """Let a thread end itself: now if it waits where it may be cancelled, else at the next such call."""
+        thread.is_cancelled = True
+        if thread.call is not None and thread.call.name in _CANCELLATION_POINTS and thread.waiting_on is not None:
+            timers.unblock(self, cpu, thread, Errno.EINTR, "cancelled")
+            thread.error = ThreadCancelled()
+
     def switch_cost(self) -> None:
         """Spend what a context switch takes."""
         self.now += self.vary(self._switch_cost)
@@ -310,6 +334,12 @@ class Machine(EventLoop):
             if cpu.thread is not None:
                 self.history.ran(cpu, cpu.thread, cpu.thread.run_since, self.now)
         self.truth.end = self.now
+
+
+def _skews(target: Target, seed: int) -> tuple[int, ...]:
+    """Return how far the counter of each CPU is ahead of the first one's, from a source of its own."""
+    chance, most = random.Random(~seed), target.cycles(target.skew_ns)  # noqa: S311  -- repeatable, not secret
+    return (0, *(chance.randint(-most // 2, most // 2) for _ in range(target.cpus - 1)))
 
 
 def place_of(fault: BaseException) -> str:

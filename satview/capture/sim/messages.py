@@ -56,6 +56,7 @@ class Envelope:
     truth: Message
     server: Thread | None = None
     dropped: bool = False
+    written: bytes = b""           # by MsgWrite, into the reply
 
     @property
     def label(self) -> str:
@@ -65,6 +66,14 @@ class Envelope:
     def holder(self) -> tuple[Thread, ...]:
         """Return the thread that has to answer."""
         return (self.server,) if self.server is not None else ()
+
+    def info(self) -> dict[str, int]:
+        """Return what the kernel tells the server about the message, under the names of the event table."""
+        size = len(self.call.message)
+        return {"info->pid": self.client.pid, "info->tid": self.client.tid,
+                "info->chid": self.connection.channel.chid, "info->scoid": SIDE_CHANNEL | self.connection.scoid,
+                "info->coid": self.call.coid, "info->msglen": size, "info->srcmsglen": size,
+                "info->dstmsglen": self.call.reply_bytes, "info->priority": self.client.priority}
 
 
 def find_channel(machine: Machine, thread: Thread, coid: int) -> Connection | None:
@@ -163,15 +172,7 @@ def _receive(machine: Machine, server: Thread, envelope: Envelope) -> None:
     scoid = envelope.connection.scoid
     machine.complete(server, Received(envelope.rcvid, call.message, call.payload, client.pid, client.tid, scoid,
                                       priority=client.priority), rcvid=envelope.rcvid,
-                     **message_words(call.message, "rmsg"), **_info(envelope))
-
-
-def _info(envelope: Envelope) -> dict[str, int]:
-    client, call = envelope.client, envelope.call
-    size = len(call.message)
-    return {"info->pid": client.pid, "info->tid": client.tid, "info->chid": envelope.connection.channel.chid,
-            "info->scoid": SIDE_CHANNEL | envelope.connection.scoid, "info->coid": call.coid, "info->msglen": size,
-            "info->srcmsglen": size, "info->dstmsglen": call.reply_bytes, "info->priority": client.priority}
+                     **message_words(call.message, "rmsg"), **envelope.info())
 
 
 def msg_receive(machine: Machine, cpu: Cpu, thread: Thread, call: MsgReceive) -> None:
@@ -236,8 +237,9 @@ def msg_reply(machine: Machine, cpu: Cpu, thread: Thread, call: MsgReply) -> Non
     envelope.truth.replied = machine.stamp()
     envelope.truth.status = call.status
     machine.record.comm(cpu.index, envelope.truth.replied, "REPLY", (client.tid, client.pid), client.pid, client.tid)
-    answer = call.payload if call.payload is not None else (call.status, call.message)
-    machine.complete(client, answer, status=call.status, **message_words(call.message, "rmsg"))
+    message = call.message + envelope.written[len(call.message):]
+    answer = call.payload if call.payload is not None else (call.status, message)
+    machine.complete(client, answer, status=call.status, **message_words(message, "rmsg"))
     machine.wake(cpu, client, waker=thread)
     machine.complete(thread)
     pass_on_priority(machine, cpu, thread)

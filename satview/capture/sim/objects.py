@@ -16,12 +16,14 @@ class SyncObject:
 
     Attributes:
         waiters: Threads blocked on it, in order of arrival.
+        is_destroyed: By SyncDestroy().
     """
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.address = _FIRST_ADDRESS + sum(ord(c) * 31**i for i, c in enumerate(name)) % 0xFFFF * 16
         self.waiters: list[Thread] = []
+        self.is_destroyed = False
 
     @property
     def label(self) -> str:

@@ -194,6 +194,26 @@ class WaitPid(Call):
 
 
 @dataclass(slots=True)
+class Mmap(Call):
+    """Map memory, a file if `file` names one: a message to the process manager. Result: the address."""
+
+    name = "MSG_SENDVNC"
+    length: int
+    file: str = ""
+    flags: int = 0x000800A2         # as a 7.1 listing shows for the text of a library
+    prot: int = 0x500               # read and execute
+
+
+@dataclass(slots=True)
+class Munmap(Call):
+    """Give memory back: a message to the process manager."""
+
+    name = "MSG_SENDVNC"
+    address: int
+    length: int
+
+
+@dataclass(slots=True)
 class TraceEvent(Call):
     """The call of the trace interface; see `capture.trace_event`."""
 

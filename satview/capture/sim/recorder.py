@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from satview.capture.sim.calls import Call, Sigevent
+    from satview.capture.sim.calls import Call, Mmap, Sigevent
     from satview.capture.sim.threads import Partition, Process, Thread
 
 
@@ -59,6 +59,12 @@ class Recorder(Protocol):
 
     def partition_bankrupt(self, cpu: int, time: int, thread: Thread, partition: Partition) -> None:
         """A critical thread has used up its partition's critical budget."""
+
+    def mapped(self, cpu: int, time: int, process: Process, address: int, call: Mmap) -> None:
+        """Memory has been mapped (6.4 on)."""
+
+    def unmapped(self, cpu: int, time: int, process: Process, address: int, length: int) -> None:
+        """Memory has been given back (6.4 on)."""
 
     def path(self, cpu: int, time: int, thread: Thread, text: str) -> None:
         """A path name is resolved."""

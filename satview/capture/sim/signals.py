@@ -37,9 +37,18 @@ def post(machine: Machine, cpu: Cpu, process: Process, target: Thread | None, si
         return
     time = machine.stamp()
     machine.record.comm(cpu.index, time, "SIGNAL", (signo, code, 0, 0, 0, 0, 0, 0, 0), thread.pid, thread.tid)
+    route(machine, cpu, thread, signo, code)
+
+
+def route(machine: Machine, cpu: Cpu, thread: Thread, signo: int, code: int) -> None:
+    """Do with a signal what its thread and process have set up."""
+    process = thread.process
     if thread.state == "SIGWAITINFO" and signo in thread.wait_signals:
         machine.complete(thread, signo, sig_num=signo, si_signo=signo, si_code=code)
         machine.wake(cpu, thread)
+        return
+    if signo in thread.blocked_signals:
+        thread.held_signals.append((signo, code))
         return
     if signo in process.handlers:
         if process.handlers[signo] is not None:
@@ -55,7 +64,8 @@ def post(machine: Machine, cpu: Cpu, process: Process, target: Thread | None, si
 def _choose(process: Process, signo: int) -> Thread | None:
     threads = [thread for thread in process.threads.values() if thread.state != "DEAD"]
     waiting = [thread for thread in threads if thread.state == "SIGWAITINFO" and signo in thread.wait_signals]
-    return next(iter(waiting or threads), None)
+    free = [thread for thread in threads if signo not in thread.blocked_signals]
+    return next(iter(waiting or free or threads), None)
 
 
 def deliver(machine: Machine, cpu: Cpu, thread: Thread) -> None:  # noqa: ARG001  -- same shape as the other kernel steps

@@ -11,6 +11,7 @@ from satview.capture.sim.objects import Condvar, Mutex, RwLock, SyncObject
 if TYPE_CHECKING:
     from satview.capture.sim.calls import (
         BarrierWait,
+        Call,
         CondSignal,
         CondWait,
         MutexLock,
@@ -50,12 +51,22 @@ def pass_on_priority(machine: Machine, cpu: Cpu, thread: Thread) -> None:
         thread = owner
 
 
+def _is_gone(machine: Machine, cpu: Cpu, thread: Thread, call: Call, thing: SyncObject) -> bool:
+    """Let a call on an object that SyncDestroy() has removed fail; tell whether it did."""
+    if thing.is_destroyed:
+        machine.enter(cpu, thread, call)
+        machine.fail(thread, Errno.EINVAL, f"{thing.label} is destroyed")
+    return thing.is_destroyed
+
+
 # Mutexes
 
 
 def mutex_lock(machine: Machine, cpu: Cpu, thread: Thread, call: MutexLock) -> None:
     """Take a free mutex in user code; else enter the kernel and wait."""
     mutex = call.mutex
+    if _is_gone(machine, cpu, thread, call, mutex):
+        return
     if mutex.owner is None and not mutex.waiters:
         mutex.owner = thread
         thread.held.append(mutex)
@@ -127,6 +138,8 @@ def forget_waiter(machine: Machine, cpu: Cpu, thread: Thread) -> None:
 
 def cond_wait(machine: Machine, cpu: Cpu, thread: Thread, call: CondWait) -> None:
     """Give up the mutex and wait."""
+    if _is_gone(machine, cpu, thread, call, call.condvar):
+        return
     machine.enter(cpu, thread, call)
     if call.mutex.owner is not thread:
         machine.fail(thread, Errno.EPERM, f"{call.mutex.label} is not locked by the caller")
@@ -170,6 +183,8 @@ def retake(machine: Machine, cpu: Cpu, condvar: Condvar, waiter: Thread, waker: 
 def sem_wait(machine: Machine, cpu: Cpu, thread: Thread, call: SemWait) -> None:
     """Take one, or wait until there is one."""
     semaphore = call.semaphore
+    if _is_gone(machine, cpu, thread, call, semaphore):
+        return
     if semaphore.count > 0:
         semaphore.count -= 1
         machine.complete(thread)
@@ -183,6 +198,8 @@ def sem_wait(machine: Machine, cpu: Cpu, thread: Thread, call: SemWait) -> None:
 
 def sem_post(machine: Machine, cpu: Cpu, thread: Thread, call: SemPost) -> None:
     """Add one and wake the most urgent waiter."""
+    if _is_gone(machine, cpu, thread, call, call.semaphore):
+        return
     machine.enter(cpu, thread, call)
     machine.complete(thread)
     if call.semaphore.waiters:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from satview.base.errors import UsageError
-from satview.events.catalogue import release_of
+from satview.events.catalogue import catalogue, release_of
 from satview.events.spec import Release
 
 
@@ -30,6 +30,8 @@ class Target:
         has_handlers: Interrupt handlers and event handlers exist (gone in 8.0).
         is_64bit: Kernel and, unless a process says otherwise, programs are 64-bit.
         big_endian: Byte order of 64-bit payload values and of the file.
+        skew_ns: How far the counters of two CPUs may be apart. The kernel of 6.4 subtracts what it measured at boot, to
+            some ten nanoseconds; later ones read one clock that all CPUs share.
     """
 
     release: Release
@@ -46,11 +48,26 @@ class Target:
     has_handlers: bool = True
     is_64bit: bool = True
     big_endian: bool = False
+    skew_ns: int = 0
+
+    @property
+    def waits_for_threads(self) -> bool:
+        """True up to 7.x: who creates a process waits in WAITTHREAD until its first thread has set itself up."""
+        return self.release != Release.QNX_8
+
+    @property
+    def has_global_clock(self) -> bool:
+        """True if the system page may promise one clock for all CPUs."""
+        return self.skew_ns == 0 or self.cpus == 1
 
     @property
     def is_old(self) -> bool:
         """True before 6.4: no BUFFER and handler events, INTENTER tells the kernel state, insertions show as calls."""
         return self.release == Release.QNX_6 and self.sys_release < "6.4"
+
+    def has_call(self, name: str) -> bool:
+        """Tell whether the kernel of the release has a kernel call."""
+        return catalogue(self.release).kernel_call_number(name) is not None
 
     def cycles(self, ns: int) -> int:
         """Return nanoseconds as cycles, rounded down, at least 0."""
@@ -59,25 +76,27 @@ class Target:
 
 _BASE: Final = {
     Release.QNX_6: Target(Release.QNX_6, "6.4.1", "x86pc", 736_629_000, 1, 1014, 714, 963,
-                          time_read_early=True, is_64bit=False),
+                          time_read_early=True, is_64bit=False, skew_ns=40),
     Release.QNX_6_6: Target(Release.QNX_6_6, "6.6.0", "x86pc", 1_596_000_000, 1, 1014, 709, 963, is_64bit=False),
     Release.QNX_7: Target(Release.QNX_7, "7.1.0", "x86pc", 2_592_000_000, 1, 1012, 708, 911),
     Release.QNX_8: Target(Release.QNX_8, "8.0.0", "x86pc", 2_592_000_000, 1, 1011, 707, 909,
                           tick_ns=0, has_buffer_end=True, has_handlers=False),
 }
 MAX_CPUS: Final = 64
+MAX_SKEW_NS: Final = 100_000_000
 
 
-def target(release: Release, cpus: int = 1, sys_release: str = "") -> Target:
+def target(release: Release, cpus: int = 1, sys_release: str = "", skew_ns: int | None = None) -> Target:
     """Return the target of a release with that many CPUs.
 
     Args:
         release: Which tables.
         cpus: 1 to 64.
         sys_release: Exact release, such as `6.2.1`; empty = the usual one.
+        skew_ns: Of the CPUs' counters; None = as the release has it.
 
     Raises:
-        UsageError: No such target, or not 1 to 64 CPUs.
+        UsageError: No such target, not 1 to 64 CPUs, or a skew beyond a tenth of a second.
     """
     if release not in _BASE:
         raise UsageError(f"no target for release {release}; there are {', '.join(_BASE)}")
@@ -86,4 +105,7 @@ def target(release: Release, cpus: int = 1, sys_release: str = "") -> Target:
     base = _BASE[release]
     if sys_release and release_of(sys_release) is not release:
         raise UsageError(f"{sys_release} is not a release of the {release} family")
-    return replace(base, cpus=cpus, sys_release=sys_release or base.sys_release)
+    skew_ns = base.skew_ns if skew_ns is None else skew_ns
+    if not 0 <= skew_ns <= MAX_SKEW_NS:
+        raise UsageError(f"a skew of {skew_ns} ns: 0 to {MAX_SKEW_NS}")
+    return replace(base, cpus=cpus, sys_release=sys_release or base.sys_release, skew_ns=skew_ns)

@@ -36,6 +36,9 @@ def thread_join(machine: Machine, cpu: Cpu, thread: Thread, call: ThreadJoin) ->
     if other is None or other is thread:
         machine.fail(thread, Errno.ESRCH if other is None else Errno.EDEADLK, f"thread {call.tid}")
         return
+    if other.is_detached or other.joiner is not None:
+        machine.fail(thread, Errno.EINVAL, f"thread {call.tid} is detached, or joined by another thread")
+        return
     machine.complete(thread, other.exit_value)
     if other.state == "DEAD":
         del thread.process.threads[call.tid]

@@ -50,9 +50,9 @@ class Process:
         bits: 32 or 64; decides the form of its wide kernel-call events.
     """
 
-    __slots__ = ("bits", "channels", "connections", "exit_value", "handlers", "is_dead", "name", "next_chid",
-                 "next_coid", "next_tid", "next_timer",
-                 "parent", "partition", "pid", "scoids", "threads", "timers", "waiters")
+    __slots__ = ("alarm", "bits", "channels", "connections", "exit_value", "handlers", "is_dead", "name",
+                 "next_address", "next_chid", "next_coid", "next_tid", "next_timer", "parent", "partition", "pid",
+                 "scoids", "threads", "timers", "waiters")
 
     def __init__(self, pid: int, parent: int, name: str, bits: int, partition: Partition | None) -> None:
         self.pid = pid
@@ -64,6 +64,7 @@ class Process:
         self.channels: dict[int, Channel] = {}
         self.connections: dict[int, Connection] = {}
         self.timers: dict[int, Timer] = {}
+        self.alarm: Timer | None = None
         self.handlers: dict[int, Body | None] = {}    # signal number to handler; None = ignored
         self.waiters: list[int] = []                  # rcvids of those who wait for its end
         self.exit_value: Any = None
@@ -72,6 +73,7 @@ class Process:
         self.next_coid = 0
         self.next_timer = 0
         self.scoids = 0
+        self.next_address = 0x3029_0000_00 if bits == 64 else 0xB030_0000    # of the next mapping
         self.is_dead = False
 
     @property
@@ -110,12 +112,12 @@ class Thread:
         waiting_on: Kernel object it is blocked on; None unless it is.
     """
 
-    __slots__ = ("base_priority", "call", "cpu", "error", "exit_error",
-                 "exit_value", "exit_values", "finish", "generator", "held", "is_critical", "joiner", "last_cpu",
-                 "name", "partition", "pending_signals",
-                 "policy", "priority", "process", "received_from", "remaining", "run_since",
-                 "runmask", "serving", "signal_frames", "slice_ticks", "sporadic", "state", "tid", "timeout_ns",
-                 "timeout_states", "timeout_token", "unmasked_intr", "value", "wait_signals", "waiting_on")
+    __slots__ = ("base_priority", "blocked_signals", "call", "cpu", "error", "exit_error", "exit_value",
+                 "exit_values", "finish", "generator", "held", "held_signals", "is_cancelled", "is_critical",
+                 "is_detached", "joiner", "last_cpu", "name", "partition", "pending_signals", "policy", "priority",
+                 "process", "received_from", "remaining", "run_since", "runmask", "serving", "signal_frames",
+                 "slice_ticks", "sporadic", "state", "tid", "timeout_ns", "timeout_states", "timeout_token",
+                 "unmasked_intr", "value", "wait_signals", "waiting_on")
 
     def __init__(self, process: Process, tid: int, generator: Program, priority: int, policy: Policy, name: str = "",
                  runmask: int = ANY_CPU) -> None:
@@ -153,6 +155,10 @@ class Thread:
         self.timeout_token = 0
         self.pending_signals: list[tuple[int, int]] = []
         self.wait_signals: frozenset[int] = frozenset()
+        self.blocked_signals: frozenset[int] = frozenset()
+        self.held_signals: list[tuple[int, int]] = []   # came while they were blocked
+        self.is_cancelled = False      # to end itself at its next cancellation point
+        self.is_detached = False
         self.signal_frames: list[tuple[Program, Any, BaseException | None, int | None]] = []
         self.unmasked_intr = 0
 
@@ -199,10 +205,11 @@ class Channel:
 class Connection:
     """A client's way to a channel; `scoid` is what the server knows it by."""
 
-    __slots__ = ("channel", "coid", "owner", "scoid")
+    __slots__ = ("channel", "coid", "flags", "owner", "scoid")
 
     def __init__(self, owner: Process, coid: int, channel: Channel, scoid: int) -> None:
         self.owner = owner
         self.coid = coid
         self.channel = channel
         self.scoid = scoid
+        self.flags = 0

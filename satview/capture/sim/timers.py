@@ -34,7 +34,7 @@ _NS = 1_000_000_000
 class Timer:
     """A timer of a process."""
 
-    __slots__ = ("event", "generation", "ident", "interval_ns", "process", "thread")
+    __slots__ = ("deadline", "event", "generation", "ident", "interval_ns", "process", "thread")
 
     def __init__(self, ident: int, process: Process, thread: Thread, event: Sigevent) -> None:
         self.ident = ident
@@ -43,6 +43,7 @@ class Timer:
         self.event = event
         self.interval_ns = 0
         self.generation = 0
+        self.deadline = 0         # of its next expiry, in cycles
 
 
 class Timers:
@@ -54,6 +55,9 @@ class Timers:
         self._sequence = 0
         self.pending = 0      # started and not yet fired
 
+    def set_off(self, timer: Timer, ns: int) -> None:
+        """Let a timer expire after a time, and then at its interval."""
+        _start(self.machine, timer, self.machine.now + self.machine.target.cycles(ns))
 
     def start(self, deadline: int, fire: Fire) -> None:
         """Call `fire(cpu)` in the kernel once the deadline has passed."""
@@ -158,11 +162,12 @@ def timer_settime(machine: Machine, cpu: Cpu, thread: Thread, call: TimerSettime
     timer.interval_ns = call.interval_ns
     machine.complete(thread)
     if call.ns > 0:
-        _start(machine, timer, machine.now + machine.target.cycles(call.ns))
+        machine.timers.set_off(timer, call.ns)
 
 
 def _start(machine: Machine, timer: Timer, deadline: int) -> None:
     generation = timer.generation
+    timer.deadline = deadline
 
     def fire(cpu: Cpu) -> None:
         if timer.generation != generation or timer.process.is_dead:

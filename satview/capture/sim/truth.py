@@ -97,7 +97,11 @@ class Pulse:
 
 @dataclass(slots=True)
 class Truth:
-    """Everything, in the order in which it began. Times are cycles of the target's clock, the stamps of the events."""
+    """Everything, in the order in which it began. Times are cycles of the target's clock.
+
+    Attributes:
+        skew_cycles: Per CPU, how far its own counter is ahead: what its stamps have more than the times here.
+    """
 
     runs: list[Run] = field(default_factory=list)
     states: list[StateChange] = field(default_factory=list)
@@ -111,6 +115,7 @@ class Truth:
     bankruptcies: list[tuple[int, int, ThreadId]] = field(default_factory=list)   # time, partition, thread
     start: int = 0
     end: int = 0
+    skew_cycles: tuple[int, ...] = ()
 
     def runs_of(self, thread: ThreadId) -> list[Run]:
         """Return when one thread ran."""

@@ -214,10 +214,9 @@ def _control(car: Car) -> Program:
         nonlocal late
         yield Compute(car.vary(120 * US, 420 * US))
         yield MsgSend(can, b"TORQ" + count.to_bytes(4, "little"))
-        if count % 8 == 0:
-            yield MutexLock(car.config_lock)       # held by the logger now and then: priority inversion
-            yield Compute(15 * US)
-            yield MutexUnlock(car.config_lock)
+        yield MutexLock(car.config_lock)           # held by the logger now and then: priority inversion
+        yield Compute(15 * US)
+        yield MutexUnlock(car.config_lock)
         if count % 100 == 99:
             late += 1
             yield TraceEvent(_USER_SIMPLE, MARK_DEADLINE, count, late)

@@ -7,9 +7,11 @@ from satview.capture.sim.calls import (
     Compute,
     CondSignal,
     CondWait,
+    ConnectClientInfo,
     InterruptAttachEvent,
     InterruptUnmask,
     InterruptWait,
+    MsgInfo,
     MsgRead,
     MsgReply,
     MsgSend,
@@ -42,6 +44,8 @@ def setup_small_system(kernel: Kernel) -> None:
 
 def _start(kernel: Kernel, name: str, address: Address, workers: int, priority: int, driver: bool = False) -> Process:
     def serve(received: Received) -> Program:
+        yield MsgInfo(received.rcvid)
+        yield ConnectClientInfo(received.scoid)
         yield MsgRead(received.rcvid)
         yield Compute(kernel.machine.random.randint(20 * US, 300 * US))
         yield MsgReply(received.rcvid, 0, b"\1\0\0\0")

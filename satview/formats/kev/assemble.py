@@ -25,7 +25,7 @@ from satview.formats.kev.buffers import (
 from satview.formats.kev.census import dump_end, take_census
 from satview.formats.kev.decode import Decoded, Decoder
 from satview.formats.kev.payloads import SlotPayloads
-from satview.formats.kev.syspage import VERSIONED, parse_syspage
+from satview.formats.kev.syspage import GLOBAL_CLOCK, VERSIONED, parse_syspage
 from satview.store.problems import Problems
 from satview.store.tables import BufferTable, EventTable, Fragments, StateIndex
 from satview.store.trace import Header, SystemInfo, Trace
@@ -75,6 +75,7 @@ def trace_from_slots(
     cancelled: Callable[[], bool] | None = None,
     has_whole_buffers: bool = True,
     times: NDArray[np.int64] | None = None,
+    decoder_of: Callable[[NDArray[np.uint32], Catalogue], Decoder] = Decoder,
 ) -> Trace:
     """Build a trace from its slots.
 
@@ -91,6 +92,7 @@ def trace_from_slots(
         cancelled: Asked between chunks.
         times: (n,) full time of every slot, where the source tells it; None = rebuild it from the stamps.
         has_whole_buffers: False for listings with lines cut out, whose buffers cannot have their announced length.
+        decoder_of: Gives the decoder; one that has decoded most of these slots before spares time.
 
     Raises:
         Cancelled: `cancelled()` returned True.
@@ -102,7 +104,7 @@ def trace_from_slots(
     names = catalogue(release)
     region = EventRegion(offset, len(slots))
     with timed("decode"):
-        decoded = Decoder(slots, names).run(progress, cancelled)
+        decoded = decoder_of(slots, names).run(progress, cancelled)
         if times is not None:
             decoded.time[:] = times[decoded.slot]
             decoded.clock.has_time = True
@@ -117,12 +119,13 @@ def trace_from_slots(
     payloads = SlotPayloads(slots, events, fragments, byte_order, names)
     control = decoded.rare_rows[decoded.code[decoded.rare_rows] >> wire.CLASS_SHIFT == wire.WireClass.CONTROL]
     process = decoded.rare_rows[decoded.code[decoded.rare_rows] >> wire.CLASS_SHIFT == wire.WireClass.PR_TH]
+    buffers = _buffers(control, payloads, events, release, region, problems, has_whole_buffers)
     with timed("census"):
-        dumped = dump_end(events, _activity())
+        first_loss = buffers.time_cycles[buffers.lost_before > 0].min(initial=np.iinfo(np.int64).max)
+        dumped = dump_end(events, _activity(), int(first_loss))
         threads, processes = take_census(events, payloads, process, decoded.keys, dumped)
         threads_of_states = decoded.thread[decoded.state_rows]
         states = StateIndex(*order.group_rows(decoded.state_rows, threads_of_states, len(threads)))
-    buffers = _buffers(control, payloads, events, release, region, problems, has_whole_buffers)
     rate = choose_rate(header, system, problems)
     if "-r" in header.get("TRACELOGGER_ARGS").split() or (len(buffers) and not buffers.slots.all()):
         report_ring_tail(events, rate, region, problems)
@@ -134,6 +137,8 @@ def trace_from_slots(
         int(events.cpu.max()) + 1 if len(events) else 0,
         1,
     )
+    if cpus > 1:
+        _report_skew(system, release, problems)
     return Trace(
         Path(path),
         format_name,
@@ -156,6 +161,13 @@ def trace_from_slots(
         fragments,
         unfinished.astype(np.uint32),
     )
+
+
+def _report_skew(system: SystemInfo | None, release: Release, problems: Problems) -> None:
+    """Warn where the stamps of CPUs need not agree; 6.x kernels subtract the difference (format description, 5.1)."""
+    flags = system.values.get("qtime.flags") if system else None
+    if flags is not None and not flags & GLOBAL_CLOCK and release != Release.QNX_6:
+        problems.add("clock-skew", "the system page does not set the flag of a common clock")
 
 
 def _activity() -> NDArray[np.bool_]:

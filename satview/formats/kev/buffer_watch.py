@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from satview.events import wire
 from satview.events.spec import Release
-from satview.formats.kev.buffers import EventRegion, report_buffers
+from satview.formats.kev.buffers import EventRegion, missing_before, predecessors, report_buffers
 from satview.store.problems import Problems
 from satview.store.tables import BufferTable
 
@@ -50,8 +50,9 @@ class BufferWatch:
         if not self._rows:
             return
         slot, cpu, sequence, slots, time = np.concatenate(self._rows).T
-        table = BufferTable(slot, cpu.astype(np.uint8), sequence.astype(np.uint32), slots.astype(np.uint32), time,
-                            np.zeros(len(slot), np.uint32))
+        cpus, numbers = cpu.astype(np.uint8), sequence.astype(np.uint32)
+        table = BufferTable(slot, cpus, numbers, slots.astype(np.uint32), time,
+                            missing_before(numbers, predecessors(cpus, time, self._release)))
         report_buffers(table, EventRegion(self._offset, slot_count), self._release, self._problems)
 
     def _report_mark(self, batch: Batch, row: int) -> None:

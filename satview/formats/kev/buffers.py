@@ -32,7 +32,26 @@ def _sequences(cpu: NDArray[np.uint8], release: Release) -> list[NDArray[np.intp
     """Return the buffers whose numbers count on together: those of each CPU in 8.0, else all."""
     if release == Release.QNX_8:
         return [np.flatnonzero(cpu == number) for number in np.unique(cpu)]
-    return [np.arange(len(cpu))]
+    return [np.arange(len(cpu))] if len(cpu) else []
+
+
+def predecessors(
+    cpu: NDArray[np.uint8], time_cycles: NDArray[np.int64], release: Release
+) -> NDArray[np.intp]:
+    """Return for every buffer the one that the kernel filled before it, -1 for the first; they may be out of order."""
+    before = np.full(len(cpu), -1, np.intp)
+    for group in _sequences(cpu, release):
+        in_time = group[np.argsort(time_cycles[group], kind="stable")]
+        before[in_time[1:]] = in_time[:-1]
+    return before
+
+
+def missing_before(sequence: NDArray[np.uint32], before: NDArray[np.intp]) -> NDArray[np.uint32]:
+    """Return how many numbers are missing between every buffer and its predecessor."""
+    known = np.flatnonzero(before >= 0)
+    missing = np.zeros(len(sequence), np.int64)
+    missing[known] = sequence[known].astype(np.int64) - sequence[before[known]] - 1
+    return np.maximum(missing, 0).astype(np.uint32)
 
 
 def buffer_table(
@@ -48,42 +67,41 @@ def buffer_table(
     """
     order = np.argsort(events.slot[rows], kind="stable")  # file order
     rows, words = rows[order], words[order]
-    cpu = events.cpu[rows]
-    sequence = words[:, 0].astype(np.int64)
-    lost = np.zeros(len(rows), np.int64)
-    for group in _sequences(cpu, release):
-        lost[group[1:]] = np.maximum(np.diff(sequence[group]) - 1, 0)
+    cpu, time = events.cpu[rows], events.time_cycles[rows]
     return BufferTable(
         events.slot[rows].astype(np.int64),
         cpu,
         words[:, 0],
         words[:, 1],
-        events.time_cycles[rows],
-        lost.astype(np.uint32),
+        time,
+        missing_before(words[:, 0], predecessors(cpu, time, release)),
     )
 
 
 def report_buffers(buffers: BufferTable, region: EventRegion, release: Release, problems: Problems) -> None:
     """List gaps, buffers out of order, and buffers that are shorter or longer than they say."""
+    before = predecessors(buffers.cpu, buffers.time_cycles, release)
     for group in _sequences(buffers.cpu, release):
-        sequence = buffers.sequence[group].astype(np.int64)
-        step = np.diff(sequence)
-        for i in np.flatnonzero(step != 1).tolist():
-            before, after = int(group[i]), int(group[i + 1])
-            at, time = region.byte(int(buffers.slot[after])), int(buffers.time_cycles[after])
-            if step[i] > 1:
-                lost = int(step[i]) - 1
-                problems.add(
-                    "lost-buffers",
-                    f"{lost} buffer{'s' * (lost > 1)} lost between number {sequence[i]} at byte "
-                    f"0x{region.byte(int(buffers.slot[before])):x} and number {sequence[i + 1]}",
-                    at,
-                    lost,
-                    time,
-                )
-            elif not (release == Release.QNX_8 and i == len(step) - 1 and sequence[i + 1] == 1):
-                problems.add("buffer-order", f"buffer {sequence[i + 1]} follows buffer {sequence[i]}", at, 1, time)
+        step = np.diff(buffers.sequence[group].astype(np.int64), prepend=int(buffers.sequence[group[0]]) - 1)
+        if release == Release.QNX_8 and buffers.sequence[group[-1]] == 1:
+            step[-1] = 1  # what is handed over at STOP counts from 1 again
+        for i in np.flatnonzero((step != 1) | (buffers.lost_before[group] > 0)).tolist():
+            _report_step(buffers, int(group[i]), int(group[max(i - 1, 0)]), int(before[group[i]]), region, problems)
     _report_lengths(buffers, region, problems)
+
+
+def _report_step(
+    buffers: BufferTable, at: int, in_file: int, in_time: int, region: EventRegion, problems: Problems
+) -> None:
+    """Report one buffer after a gap, or out of order; the others are those before it in the file and in time."""
+    place, time, lost = region.byte(int(buffers.slot[at])), int(buffers.time_cycles[at]), int(buffers.lost_before[at])
+    number = buffers.sequence[at]
+    if not lost:
+        problems.add("buffer-order", f"buffer {number} follows buffer {buffers.sequence[in_file]}", place, 1, time)
+        return
+    text = f"{lost} buffer{'s' * (lost > 1)} lost between number {buffers.sequence[in_time]} at byte "
+    text += f"0x{region.byte(int(buffers.slot[in_time])):x} and number {number}"
+    problems.add("lost-buffers", text, place, lost, time)
 
 
 def _report_lengths(buffers: BufferTable, region: EventRegion, problems: Problems) -> None:

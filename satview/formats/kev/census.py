@@ -102,32 +102,45 @@ def _in_range(pid: int) -> int:
     return pid if -(1 << 31) <= pid < 1 << 31 else -1
 
 
-def dump_end(events: EventTable, code_is_activity: NDArray[np.bool_]) -> int:
+def dump_end(events: EventTable, code_is_activity: NDArray[np.bool_], first_loss_cycles: int) -> int:
     """Return when the opening state dump ends: just before the first event that is real activity.
 
     START reports every process and thread that exists, first of all events and from the CPU that called it: creations,
     names and one state each. So the dump ends before that CPU's first event of any other kind (a kernel call, an
-    interrupt, a message), or before it reports a second state of a thread. Other CPUs may be active meanwhile. Source:
-    kernel event trace format 8.5, capture 4.4.
+    interrupt, a message), or before it reports a second state of a thread. Other CPUs may be active meanwhile. A state
+    before the first creation shows that there is no dump: the trace begins later. Source: kernel event trace format
+    8.5, capture 4.4.
+
+    Args:
+        events: In time order.
+        code_is_activity: (32768,), codes that no dump holds.
+        first_loss_cycles: Where events are missing for the first time: the dump ends there at the latest.
 
     Returns:
         Cycles; one before the first event if there is no dump.
     """
-    code, creations = events.code[:_DUMP_EVENTS], (wire.PROC_CREATE, wire.PROC_CREATE_NAME, wire.THREAD_CREATE)
+    count = min(_DUMP_EVENTS, int(np.searchsorted(events.time_cycles, first_loss_cycles)))
+    code, creations = events.code[:count], (wire.PROC_CREATE, wire.PROC_CREATE_NAME, wire.THREAD_CREATE)
     if not len(code):
-        return 0
+        return int(events.time_cycles[0]) - 1 if len(events) else 0
     first_creation = int(np.argmax(np.isin(code, creations)))
-    if int(code[first_creation]) not in creations or code_is_activity[code[:first_creation]].any():
+    before = code[:first_creation]
+    if int(code[first_creation]) not in creations or code_is_activity[before].any() or _is_state(before).any():
         return int(events.time_cycles[0]) - 1
     mine = np.flatnonzero(events.cpu[: len(code)] == events.cpu[first_creation])
     active = code_is_activity[code[mine]]
     end = int(np.argmax(active)) if active.any() else len(mine)
     dumped = code[mine[:end]]
-    is_state = (dumped >> wire.CLASS_SHIFT == wire.WireClass.PR_TH) & (dumped & wire.EVENT_MASK < 64)
-    states = np.flatnonzero(is_state & (dumped != wire.THREAD_CREATE))
+    states = np.flatnonzero(_is_state(dumped))
     again = _first_repetition(events.thread[mine[states]])
     last = mine[int(states[again]) - 1] if again is not None else mine[end - 1]
     return int(events.time_cycles[last])
+
+
+def _is_state(code: NDArray[np.uint16]) -> NDArray[np.bool_]:
+    """Tell which codes are states of threads."""
+    is_thread = (code >> wire.CLASS_SHIFT == wire.WireClass.PR_TH) & (code & wire.EVENT_MASK < 64)
+    return np.asarray(is_thread & (code != wire.THREAD_CREATE))
 
 
 def _first_repetition(values: NDArray[np.unsignedinteger]) -> int | None:

@@ -141,9 +141,10 @@ class ClockRebuilder:
         same_as_next: NDArray[np.intp],
     ) -> None:
         """Set every CPU's reference to the latest time placed on it since its last TIME."""
+        takes_part = np.ones(len(stamps), np.bool_)
         if len(same_as_next):
             stamps = stamps.copy()
-            stamps[same_as_next] = 0  # these do not take part
+            stamps[same_as_next], takes_part[same_as_next] = 0, False
         since = dict.fromkeys(range(MAX_CPUS), 0)
         floor = dict(enumerate(self.references))
         for row, value in zip(time_rows.tolist(), values, strict=True):
@@ -159,23 +160,14 @@ class ClockRebuilder:
             latest = int(np.multiply(stamps[max(tail, start) :], cpus[max(tail, start) :] == cpu).max(initial=0))
             if latest < before_tail and start < tail:
                 latest = max(latest, int(np.multiply(stamps[start:tail], cpus[start:tail] == cpu).max(initial=0)))
-            self._raise_reference(cpu, floor[cpu], base, latest)
-            floor.pop(cpu)
+            is_placed = latest > 0 or bool(np.any(takes_part[start:] & (cpus[start:] == cpu)))
+            self.references[cpu] = max(floor.pop(cpu), base + latest) if is_placed else floor.pop(cpu)
         for cpu in range(int(cpus.max()) + 1 if floor else 0):
             if cpu in floor and tail:
                 mine = cpus[since[cpu] : tail] == cpu
-                if mine.any() or since[cpu]:
-                    self._raise_reference(
-                        cpu, floor[cpu], base, int(np.multiply(stamps[since[cpu] : tail], mine).max(initial=0))
-                    )
-
-    def _raise_reference(self, cpu: int, floor: int, base: int, latest_stamp: int) -> None:
-        # Stamp 0 stands for "nothing placed"; a real stamp of 0 is the start of the turn, which the floor then covers.
-        self.references[cpu] = (
-            max(floor, base + latest_stamp)
-            if latest_stamp
-            else max(floor, self.references[cpu] if floor == _UNSET else floor)
-        )
+                mine &= takes_part[since[cpu] : tail]
+                latest = int(np.multiply(stamps[since[cpu] : tail], mine).max(initial=0))
+                self.references[cpu] = max(floor[cpu], base + latest) if mine.any() else floor[cpu]
 
     def _place_by_cpu(
         self,
@@ -187,10 +179,12 @@ class ClockRebuilder:
         first_row: int,
         out: NDArray[np.int64],
     ) -> None:
+        takes_part = np.ones(len(stamps), np.bool_)
+        takes_part[same_as_next] = False
         skip = np.zeros(len(stamps), np.bool_)
-        skip[same_as_next] = True
         skip[time_rows] = True
         order = np.argsort(cpus, kind="stable")
+        order = order[takes_part[order]]
         edges = np.searchsorted(cpus[order], np.arange(MAX_CPUS + 1))
         value_at = dict(zip(time_rows.tolist(), time_values.tolist(), strict=True))
         starts = [(int(order[edges[c]]), c) for c in range(MAX_CPUS) if edges[c] < edges[c + 1]]

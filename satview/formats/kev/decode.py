@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +19,11 @@ from numpy.typing import NDArray
 from satview.base.errors import Cancelled
 from satview.events import wire
 from satview.events.catalogue import Catalogue
+from satview.events.spec import Release
 from satview.events.states import NOT_A_STATE
 from satview.formats.kev import combine
 from satview.formats.kev.clock import LATEST, ClockRebuilder, held_times
-from satview.formats.kev.owners import RunningThreads, ThreadNumbers
+from satview.formats.kev.owners import Jumps, RunningThreads, ThreadNumbers
 
 CHUNK_SLOTS: Final = 1 << 17  # measured best between 2^16 and 2^17: scratch stays in the second-level cache
 _LOW_HALF: Final = 0 if sys.byteorder == "little" else 1  # where a word has its lower half, in halves
@@ -29,6 +31,7 @@ _TOP_BYTE: Final = 3 if sys.byteorder == "little" else 0
 _LONGEST_TAIL: Final = 1 << 16  # a chunk ends where an event begins, if one begins that near its end
 _KIND_SHIFT: Final = np.uint32(wire.STRUCT_SHIFT)
 _MAX_NARROW_THREADS: Final = 65_000
+_Number = TypeVar("_Number", bound=np.number)
 
 
 @dataclass(slots=True)
@@ -73,17 +76,41 @@ class _Parts:
     empty: list[tuple[int, int]] = field(default_factory=list)
     unknown: dict[int, tuple[int, int]] = field(default_factory=dict)
 
+    def copy(self) -> _Parts:
+        """Return other lists of the same arrays."""
+        return _Parts(
+            list(self.state_rows), list(self.rare_rows), list(self.loose), list(self.empty), dict(self.unknown)
+        )
+
+
+@dataclass(slots=True)
+class _Mark:
+    """The state of the pass where a chunk begins."""
+
+    start: int
+    count: int
+    clock: ClockRebuilder
+    numbers: ThreadNumbers
+    running: RunningThreads
+    jumps: Jumps
+    parts: _Parts
+
 
 class Decoder:
     """Decodes the slots of one file.
 
+    A file that grows is decoded by one decoder for all its life: only the last chunk is decoded again, for only there
+    may what follows make a difference. So the result is that of a decoder that sees the file for the first time.
+
     Args:
         slots: (n, 4) uint32; big-endian files come as a memory map of `>u4`, which is swapped chunk by chunk.
         catalogue: Of the file's release: which codes are thread states.
+        goes_on: `extend` will be called; the results then are copies.
     """
 
-    def __init__(self, slots: NDArray[np.uint32], catalogue: Catalogue) -> None:
+    def __init__(self, slots: NDArray[np.uint32], catalogue: Catalogue, *, goes_on: bool = False) -> None:
         self._slots = slots
+        self._goes_on = goes_on
         n = len(slots)
         self._is_native = bool(slots.dtype.isnative)
         # np.empty takes address space only; pages are real once written, so the size by slots costs nothing.
@@ -97,7 +124,9 @@ class Decoder:
         self._clock = ClockRebuilder()
         self._numbers = ThreadNumbers()
         self._running = RunningThreads()
+        self._jumps = Jumps(catalogue.release == Release.QNX_8)
         self._parts = _Parts()
+        self._mark = self._marked(0)
         self._trait_scratch = np.empty(CHUNK_SLOTS, np.uint8)
         thread_class = [i for i, c in enumerate(catalogue.classes) if c.name == "THREAD"]
         self._is_thread = np.isin(catalogue.class_index_of_code, thread_class)
@@ -112,6 +141,15 @@ class Decoder:
         # Bit 0: belongs to a thread by its payload; 1: a state; 2: rare, looked at again later; 3: in no table.
         self._traits = (self._is_thread | self._is_state << 1 | rare << 2 | ~known << 3).astype(np.uint8)
 
+    def extend(self, slots: NDArray[np.uint32]) -> None:
+        """Take more slots; those of before must be the same. The next `run` gives the result for all of them."""
+        self._slots = slots
+        room = len(self.time)
+        if len(slots) > room:
+            room = max(len(slots), room * 3 // 2)
+            for name in ("time", "code", "cpu", "thread", "slot", "slots"):
+                setattr(self, name, _with_room(getattr(self, name), room, self._mark.count))
+
     def run(
         self, progress: Callable[[float], None] | None = None, cancelled: Callable[[], bool] | None = None
     ) -> Decoded:
@@ -120,15 +158,29 @@ class Decoder:
         Raises:
             Cancelled: `cancelled()` returned True.
         """
-        n, start = len(self._slots), 0
-        self._start_clock()
+        n, start = len(self._slots), self._mark.start
+        self._return_to_mark()
+        if not start:
+            self._start_clock()
         while start < n:
             if cancelled is not None and cancelled():
                 raise Cancelled("loading was cancelled")
+            if self._goes_on and start + CHUNK_SLOTS >= n:
+                self._mark = self._marked(start)
             start += self._chunk(start, min(n, start + CHUNK_SLOTS))
             if progress is not None:
                 progress(start / n)
         return self._finish()
+
+    def _marked(self, start: int) -> _Mark:
+        now = (self._clock, self._numbers, self._running, self._jumps)
+        return _Mark(start, self.count, *deepcopy(now), self._parts.copy())
+
+    def _return_to_mark(self) -> None:
+        mark = self._mark
+        self.count, self._parts = mark.count, mark.parts.copy()
+        now = (mark.clock, mark.numbers, mark.running, mark.jumps)
+        self._clock, self._numbers, self._running, self._jumps = deepcopy(now)
 
     def _start_clock(self) -> None:
         """Find the first TIME of the file near its start: events before it are placed backwards from it."""
@@ -271,7 +323,8 @@ class Decoder:
         self._note_unknown(special[traits & 8 != 0], code)
         self._place(rows, part, at, code, cpu, stamps, rare)
         is_subject = traits & 1 != 0
-        self._own(rows, part, at, code, cpu, special[is_subject], traits[is_subject] & 2 != 0)
+        subjects, is_state = special[is_subject], traits[is_subject] & 2 != 0
+        self._own(rows, part, at, code, cpu, subjects, is_state, self._jumps_at(part, at, code, cpu, rare))
         self._parts.rare_rows.append(rare + first)
         self.count += n
 
@@ -324,6 +377,7 @@ class Decoder:
         cpu: NDArray[np.uint8],
         subjects: NDArray[np.intp],
         is_state: NDArray[np.bool_],
+        jumps: list[tuple[int, int]],
     ) -> None:
         keys = self._keys(part, at[subjects])
         threads = self._numbers.numbers(keys)
@@ -334,12 +388,23 @@ class Decoder:
             self._running.move_on(cpu, subjects[running], threads[running])
             self.thread[rows] = threads
         else:
-            owners = self._running.owners(cpu, subjects[running], threads[running])
+            owners = self._running.owners_between(cpu, subjects[running], threads[running], jumps)
             owners[subjects] = threads
             self.thread[rows] = owners
         states = subjects[is_state]
         states += rows.start
         self._parts.state_rows.append(states.astype(np.uint32))
+
+    def _jumps_at(
+        self,
+        part: NDArray[np.uint32],
+        at: NDArray[np.intp],
+        code: NDArray[np.uint16],
+        cpu: NDArray[np.uint8],
+        rare: NDArray[np.intp],
+    ) -> list[tuple[int, int]]:
+        marks = rare[np.isin(code[rare], (wire.CONTROL_BUFFER, wire.CONTROL_DROPPED))]
+        return self._jumps.find(marks, cpu[marks], part[at[marks], 2], code[marks] == wire.CONTROL_DROPPED)
 
     @staticmethod
     def _keys(part: NDArray[np.uint32], at: NDArray[np.intp]) -> NDArray[np.uint64]:
@@ -349,16 +414,20 @@ class Decoder:
             return np.take(part.view(np.uint64)[:, 1], at)
         return np.ascontiguousarray(part[at, 2:4]).view(np.uint64)[:, 0]
 
+    def _result(self, column: NDArray[_Number]) -> NDArray[_Number]:
+        # What comes of it is sorted in place and may live on while the last chunk is decoded again.
+        return column[: self.count].copy() if self._goes_on else column[: self.count]
+
     def _finish(self) -> Decoded:
         n, parts = self.count, self._parts
         return Decoded(
             n,
-            self.time[:n],
-            self.code[:n],
-            self.cpu[:n],
-            self.thread[:n],
-            self.slot[:n],
-            self.slots[:n],
+            self._result(self.time),
+            self._result(self.code),
+            self._result(self.cpu),
+            self._result(self.thread),
+            self._result(self.slot),
+            self._result(self.slots),
             np.concatenate([np.empty(0, np.uint32), *parts.state_rows]),
             np.concatenate([np.empty(0, np.int64), *parts.rare_rows]),
             self._numbers.keys(),
@@ -367,3 +436,10 @@ class Decoder:
             self._clock,
             parts.unknown,
         )
+
+
+def _with_room(column: NDArray[_Number], room: int, used: int) -> NDArray[_Number]:
+    """Return a column with more room and the same first rows."""
+    larger = np.empty(room, column.dtype)
+    larger[:used] = column[:used]
+    return larger

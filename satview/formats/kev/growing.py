@@ -1,7 +1,8 @@
 """Reads a .kev file again and again while somebody still writes it. Copies bytes, never maps them.
 
 A mapped file that shrinks ends the process with a bus error at the next look, so a followed file is read into memory.
-Only what is new is read each time; a few samples of the old bytes tell whether the file was begun anew meanwhile.
+Only what is new is read and decoded each time; a few samples of the old bytes tell whether the file was begun anew
+meanwhile.
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.errors import TraceFormatError
+from satview.events.catalogue import Catalogue
 from satview.events.wire import SLOT_BYTES
 from satview.formats.kev.assemble import trace_from_slots
+from satview.formats.kev.decode import Decoder
 from satview.formats.kev.header import BEGIN, MAX_HEADER_BYTES, parse_header
 from satview.formats.kev.reader import byte_order_of, report_header
 from satview.store.problems import Problems
@@ -92,6 +95,7 @@ class GrowingFile:
         self._order = "little"
         self._sample = b""
         self._count = 0
+        self._decoder: Decoder | None = None
         self._slots: NDArray[np.uint32] = np.empty((0, 4), np.uint32)
 
     def _check_old(self, file: BinaryIO, size: int) -> None:
@@ -176,5 +180,12 @@ class GrowingFile:
         report_header(self._header, problems)
         return trace_from_slots(
             self.path, "kev", self._header, self._page, slots, self._order, problems, offset=self._offset,
-            progress=progress, cancelled=cancelled,
+            progress=progress, cancelled=cancelled, decoder_of=self._decoder_of,
         )  # fmt: skip
+
+    def _decoder_of(self, slots: NDArray[np.uint32], catalogue: Catalogue) -> Decoder:
+        if self._decoder is None:
+            self._decoder = Decoder(slots, catalogue, goes_on=True)
+        else:
+            self._decoder.extend(slots)
+        return self._decoder

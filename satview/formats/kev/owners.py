@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from satview.formats.kev.clock import MAX_CPUS
 
 _MULTIPLIER: Final = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: spreads neighbouring ids
+_TOLD: Final = 0x7FF  # bits of a buffer's number that every source tells
 _TABLE_CPUS: Final = 10  # above this, sorting by CPU is cheaper than a table per CPU
 
 
@@ -38,7 +40,7 @@ class ThreadNumbers:
         """Return the row of every key, shape (n,), adding keys never seen before in order of appearance."""
         rows, missing = self._look_up(keys)
         if len(missing):
-            fresh, first = np.unique(keys[missing], return_index=True)
+            fresh, first = np.unique(keys[np.sort(missing)], return_index=True)
             self._add(fresh[np.argsort(first, kind="stable")])
             rows, _ = self._look_up(keys)
         return rows
@@ -90,11 +92,67 @@ class ThreadNumbers:
             keys, rows, at = keys[left], rows[left], (at[left] + 1) & ((1 << self._bits) - 1)
 
 
+class Jumps:
+    """Finds where the file jumps from one kernel buffer to another than the next: who runs is not known there.
+
+    Args:
+        per_cpu: Every CPU has buffers of its own (8.0), so that only that CPU's thread is not known.
+    """
+
+    def __init__(self, per_cpu: bool) -> None:
+        self._per_cpu = per_cpu
+        self._last: dict[int, int] = {}
+
+    def find(
+        self, rows: NDArray[np.intp], cpus: NDArray[np.uint8], sequence: NDArray[np.uint32], dropped: NDArray[np.bool_]
+    ) -> list[tuple[int, int]]:
+        """Return position and CPU (-1 = all) of every jump in a chunk.
+
+        Args:
+            rows: (k,), positions of BUFFER and DROPPED events, ascending.
+            cpus: (k,), their CPUs.
+            sequence: (k,), their first words: a BUFFER's number.
+            dropped: (k,), which of them are DROPPED.
+        """
+        found = []
+        for row, cpu, number, is_dropped in zip(
+            rows.tolist(), cpus.tolist(), sequence.tolist(), dropped.tolist(), strict=True
+        ):
+            ring = cpu if self._per_cpu else -1
+            if is_dropped:
+                found.append((row, ring))
+                continue
+            last = self._last.get(ring)
+            self._last[ring] = number
+            # The vendor's listings tell the lower bits of the number only; 8.0 begins its last buffer from 1 again.
+            is_next = last is None or number - last & _TOLD == 1 or (self._per_cpu and number == 1)
+            if not is_next:
+                found.append((row, ring))
+        return found
+
+
 class RunningThreads:
     """The thread running on each CPU, carried from chunk to chunk."""
 
     def __init__(self) -> None:
         self.now = np.zeros(MAX_CPUS, np.uint32)
+
+    def owners_between(
+        self,
+        cpus: NDArray[np.uint8],
+        running_rows: NDArray[np.intp],
+        running_threads: NDArray[np.uint32],
+        jumps: Sequence[tuple[int, int]],
+    ) -> NDArray[np.uint32]:
+        """Return what `owners` does, with nobody known from each jump to the next RUNNING event."""
+        parts, begin = [], 0
+        for end, cpu in [*jumps, (len(cpus), MAX_CPUS)]:
+            first, last = np.searchsorted(running_rows, (begin, end))
+            parts.append(self.owners(cpus[begin:end], running_rows[first:last] - begin, running_threads[first:last]))
+            if end < len(cpus):
+                self.now[slice(None) if cpu < 0 else cpu] = 0
+            begin = end
+        return np.concatenate(parts)
 
     def move_on(
         self, cpus: NDArray[np.uint8], running_rows: NDArray[np.intp], running_threads: NDArray[np.uint32]

@@ -20,7 +20,7 @@ from satview.events.wire import SLOT_BYTES, Struct
 from satview.formats.kev.buffer_watch import BufferWatch
 from satview.formats.kev.clock import LATEST, ClockRebuilder, held_times
 from satview.formats.kev.open_events import MAX_SLOTS, OpenEvent, OpenEvents
-from satview.formats.kev.owners import RunningThreads, ThreadNumbers
+from satview.formats.kev.owners import Jumps, RunningThreads, ThreadNumbers
 from satview.store.problems import Problems
 
 CHUNK_SLOTS: Final = 1 << 16
@@ -118,6 +118,7 @@ class EventStream:
         self._clock = ClockRebuilder()
         self._numbers = ThreadNumbers()
         self._running = RunningThreads()
+        self._jumps = Jumps(release == Release.QNX_8)
         self._open = OpenEvents(problems, offset)
         self._is_first = True
         self._held, self._held_from = 0, 0
@@ -211,7 +212,10 @@ class EventStream:
         keys = np.ascontiguousarray(slots[at[subjects], 2:4]).view(np.uint64)[:, 0]
         numbers = self._numbers.numbers(keys)
         running = code[subjects] == wire.THREAD_RUNNING
-        threads = np.asarray(self._running.owners(cpu, subjects[running], numbers[running]), dtype=np.uint32)
+        marks = np.flatnonzero((code == wire.CONTROL_BUFFER) | (code == wire.CONTROL_DROPPED))
+        jumps = self._jumps.find(marks, cpu[marks], slots[at[marks], 2], code[marks] == wire.CONTROL_DROPPED)
+        threads = np.asarray(
+            self._running.owners_between(cpu, subjects[running], numbers[running], jumps), dtype=np.uint32)
         threads[subjects] = numbers
         return time, threads
 

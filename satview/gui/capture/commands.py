@@ -98,7 +98,7 @@ class CaptureCommands(QObject):
 
     @Slot(str)
     def _tell(self, text: str) -> None:
-        self._window.statusBar().showMessage(text[:1].upper() + text[1:], 15_000)
+        self._window.statusBar().showMessage(text, 15_000)
 
     @Slot(object)
     def _on_began(self, order: object) -> None:
@@ -123,8 +123,10 @@ class CaptureCommands(QObject):
     @Slot(object)
     def _on_failed(self, error: object) -> None:
         assert isinstance(error, Exception)
-        if not isinstance(error, (SatviewError, OSError)):
+        if not isinstance(error, (SatviewError, OSError, MemoryError)):
             raise error  # the last-resort dialog shows it
+        from satview.gui.capture.job import failure
+
         order = self._window.capture_job.last_order
         if order is not None and order.is_live:  # of others, the dialog tells
-            dialogs.tell(self._window, "Capture", f"The capture failed: {error}")
+            dialogs.tell(self._window, "Capture", f"The capture failed: {failure(error, order.path)}.")

@@ -28,7 +28,7 @@ from satview.capture.run import Capture
 from satview.capture.workloads.registry import Workload, find
 from satview.events.spec import Release
 from satview.gui import dialogs
-from satview.gui.capture.job import CaptureJob, CaptureOrder
+from satview.gui.capture.job import CaptureJob, CaptureOrder, failure
 from satview.gui.capture.rule_box import RuleBox
 from satview.gui.capture.target_names import process_names
 from satview.gui.capture.workload_list import WorkloadList
@@ -55,7 +55,7 @@ class NewCaptureDialog(QDialog):
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle("New capture")
-        self.resize(900, 620)
+        self.resize(920, 680)
         self._job = job
         self._folder = folder
         self._suggested = ""
@@ -109,6 +109,8 @@ class NewCaptureDialog(QDialog):
         self.duration.setDecimals(3)
         self.duration.setSingleStep(0.1)
         self.duration.setSuffix(" s")
+        for spin in (self.seed, self.cpus, self.duration):
+            spin.lineEdit().setTextMargins(4, 0, 0, 0)  # style sheets move the box, not its text
         self.form = QComboBox(self)
         self.form.addItems(["Fast: the essential arguments", "Wide: all arguments"])
         self.mode = QComboBox(self)
@@ -246,8 +248,8 @@ class NewCaptureDialog(QDialog):
     @Slot()
     def _on_workload(self) -> None:
         workload = self.workload
-        self.cpus.setSpecialValueText(f"as the workload likes it: {workload.cpus}")
-        self.duration.setSpecialValueText(f"as the workload likes it: {workload.duration_ns / _NS_PER_S:g} s")
+        self.cpus.setSpecialValueText(f"{workload.cpus}, the workload's own")
+        self.duration.setSpecialValueText(f"{workload.duration_ns / _NS_PER_S:g} s, the workload's own")
         if self.path.text() == self._suggested:
             self._suggested = str(_free(self._folder, workload.name))
             self.path.setText(self._suggested)
@@ -282,6 +284,8 @@ class NewCaptureDialog(QDialog):
             return "Name the file to save to."
         if not path.parent.is_dir():
             return f"There is no folder {path.parent}."
+        if path.exists() and not path.is_file():
+            return f"{path.name} is a device or a pipe, not a file."
         if self.live.isChecked() and self.mode.currentIndex() == 1:
             return "A ring is saved at its end only: there is nothing to watch live."
         return "Another capture runs in this window." if self._job.is_busy and not self._is_mine else ""
@@ -302,6 +306,9 @@ class NewCaptureDialog(QDialog):
     def _on_progress(self, share: float) -> None:
         self.bar.setRange(0, 1000)
         self.bar.setValue(round(share * 1000))
+        if self._is_mine:
+            whole_s = self.duration.value() or self.workload.duration_ns / _NS_PER_S
+            self._say(f"Capturing {self.workload.name}: {share * whole_s:.1f} of {whole_s:g} s", "dim")
 
     @Slot(object)
     def _on_done(self, _outcome: object) -> None:
@@ -314,7 +321,10 @@ class NewCaptureDialog(QDialog):
         if self._is_mine:
             self._is_mine = False
             self._show_running(False)
-            self._say(str(error), "error")
+            assert isinstance(error, Exception)
+            order = self._job.last_order
+            assert order is not None
+            self._say(f"{failure(error, order.path)}.", "error")
 
 
 def _free(folder: Path, name: str) -> Path:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from PySide6.QtCore import QObject, Signal, Slot
 
-from satview.base.errors import Cancelled
+from satview.base.errors import Cancelled, SatviewError, UsageError
 from satview.session.jobs import IsCancelled, LatestJob, Report
 
 if TYPE_CHECKING:
@@ -117,6 +117,13 @@ class CaptureJob(QObject):
         self.ended.emit()
 
 
+def failure(error: Exception, path: Path) -> str:
+    """Return one sentence about what ended a capture to a file."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{path.name} cannot be written: {error.strerror[:1].lower()}{error.strerror[1:]}"
+    return str(error) or "there is not enough memory"
+
+
 class _CaptureWork:
     """The work itself, on a pool thread."""
 
@@ -148,7 +155,12 @@ class _CaptureWork:
         return run(self.order.capture, self.order.path, report, ends, say, stream)
 
     def _run_aside(self, is_cancelled: IsCancelled, report: Report, say: Say) -> CaptureResult:
-        """Capture into a file beside the one wanted, which takes its name only when all is well."""
+        """Capture into a file beside the one wanted, which takes its name when all is well.
+
+        Raises:
+            UsageError: It could not be written to its end, as the disk is full; what there is has got the name, unless
+                an older file has it.
+        """
         path = self.order.path
         beside = path.with_name(path.name + ".part")
         try:
@@ -157,6 +169,11 @@ class _CaptureWork:
             if is_cancelled():
                 raise Cancelled
             beside.replace(path)
+        except (OSError, SatviewError) as error:
+            if isinstance(error, Cancelled) or path.exists() or not beside.is_file() or not beside.stat().st_size:
+                raise
+            beside.replace(path)
+            raise UsageError(f"{failure(error, path)}; what was captured up to there is in the file") from error
         finally:
             with contextlib.suppress(OSError):
                 beside.unlink(missing_ok=True)

@@ -15,6 +15,7 @@ from satview.gui.theme import DARK, LIGHT, colour
 
 _TYPING_MS = 250
 _SHOWN = 3
+_NAMES_SHOWN = 8
 
 
 class RuleBox(QWidget):
@@ -53,7 +54,7 @@ class RuleBox(QWidget):
         self._typing.setInterval(_TYPING_MS)
         self._typing.timeout.connect(self.check)
         self.edit.textChanged.connect(self._typing.start)
-        self._say("Empty: everything is logged.", "faint")
+        self.check()
 
     @property
     def text(self) -> str:
@@ -78,8 +79,14 @@ class RuleBox(QWidget):
         elif rules:
             self._say("1 rule" if len(rules) == 1 else f"{len(rules)} rules", "faint")
         else:
-            self._say("Empty: everything is logged.", "faint")
+            self._say(f"Empty: everything is logged.{self._names()}", "faint")
         self.checked.emit()
+
+    def _names(self) -> str:
+        """Return which processes rules may name, not knowing their pids."""
+        names = [name for name in self._processes if "/" not in name]
+        more = "" if len(names) <= _NAMES_SHOWN else ", …"
+        return f" Rules may name {', '.join(names[:_NAMES_SHOWN])}{more}." if names else ""
 
     def _say(self, text: str, role: str) -> None:
         self.message.setText(text)

@@ -17,6 +17,8 @@ from PySide6.QtWidgets import (
 
 from satview.capture.workloads.registry import names
 
+_OFF: Final = 0.45  # how strong names are while nothing can be chosen
+
 
 class WorkloadList(QListWidget):
     """All workloads; the arrows go through them."""
@@ -26,7 +28,7 @@ class WorkloadList(QListWidget):
         self.setAccessibleName("Workload")
         self.setProperty("role", "card")
         self.setItemDelegate(_TwoLines(self))
-        self.setVerticalScrollMode(QListWidget.ScrollMode.ScrollPerPixel)
+        self.setVerticalScrollMode(QListWidget.ScrollMode.ScrollPerItem)
         for name, summary in names():
             QListWidgetItem(name, self).setToolTip(summary)
 
@@ -68,6 +70,8 @@ class _TwoLines(QStyledItemDelegate):
         box: QRect = option.rect.adjusted(12, self._PAD_PX, -10, -self._PAD_PX)
         metrics = option.fontMetrics
         painter.save()
+        if not widget.isEnabled():
+            painter.setOpacity(_OFF)
         font = painter.font()
         font.setBold(True)
         painter.setFont(font)

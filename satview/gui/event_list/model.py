@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Slot
 from PySide6.QtGui import QColor
 
@@ -14,6 +15,7 @@ from satview.gui.theme import Theme, colour
 from satview.session.event_forms import arguments_as
 from satview.session.event_text import COLUMNS, arguments_text, list_row
 from satview.session.open_trace import OpenTrace
+from satview.store.trace import Trace
 
 Index = QModelIndex | QPersistentModelIndex
 _HEIGHT_LIMIT_PX: Final = 2**31 - 1  # Qt counts the height of all rows in 32 bits
@@ -41,12 +43,13 @@ class EventListModel(QAbstractTableModel):
     def __init__(self, opened: OpenTrace, row_height_px: int, theme: Theme, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._opened = opened
+        self._trace = opened.trace
         self._rows = opened.filters.rows
         self._theme = theme
         self.first_row = 0
         self._limit = _HEIGHT_LIMIT_PX // max(1, row_height_px)
         self._texts = lru_cache(maxsize=_CACHED_ROWS)(self._format)
-        opened.filters.rows_changed.connect(self._on_rows)
+        opened.filters.view_changed.connect(self._on_rows)
 
     def set_theme(self, theme: Theme) -> None:
         """Draw in other colours."""
@@ -55,7 +58,7 @@ class EventListModel(QAbstractTableModel):
     @property
     def total(self) -> int:
         """How many events pass the filter, in the model or not."""
-        return len(self._opened.trace.events) if self._rows is None else len(self._rows)
+        return len(self._trace.events) if self._rows is None else len(self._rows)
 
     def event_at(self, row: int) -> int:
         """Return the event of a row of the model."""
@@ -77,14 +80,32 @@ class EventListModel(QAbstractTableModel):
 
     @Slot()
     def _on_rows(self) -> None:
+        trace, rows, before = self._opened.trace, self._opened.filters.rows, self.rowCount()
+        if trace is not self._trace and (rows is None) == (self._rows is None):
+            self._grow(trace, rows, before)
+            return
         self.beginResetModel()
-        self._rows = self._opened.filters.rows
+        self._trace, self._rows = trace, rows
         self.first_row = 0
         self._texts.cache_clear()
         self.endResetModel()
 
+    def _grow(self, trace: Trace, rows: NDArray[np.uint32] | None, before: int) -> None:
+        """Take a longer reading: rows come behind the last one, and any of the others may have changed."""
+        count = min((len(trace.events) if rows is None else len(rows)) - self.first_row, self._limit)
+        if count > before:
+            self.beginInsertRows(QModelIndex(), before, count - 1)
+        elif count < before:
+            self.beginRemoveRows(QModelIndex(), max(count, 0), before - 1)
+        self._trace, self._rows = trace, rows
+        self._texts.cache_clear()
+        if count > before:
+            self.endInsertRows()
+        elif count < before:
+            self.endRemoveRows()
+
     def _format(self, row: int) -> tuple[str, ...]:
-        trace, event = self._opened.trace, self.event_at(row)
+        trace, event = self._trace, self.event_at(row)
         texts = list_row(trace, event, self.event_at(row - 1) if row + self.first_row else None)
         is_wide = self._opened.filters.is_wide.get(int(trace.events.code[event]))
         if is_wide is None:
@@ -93,7 +114,7 @@ class EventListModel(QAbstractTableModel):
 
     def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008  -- Qt's own default
         """Return the rows held."""
-        return 0 if parent.isValid() else min(self.total - self.first_row, self._limit)
+        return 0 if parent.isValid() else min(max(0, self.total - self.first_row), self._limit)
 
     def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
         """Return the number of columns."""

@@ -61,7 +61,10 @@ class EventListPanel(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self._stack)
+        self._is_at_end = False
         self.model.modelReset.connect(self._on_reset)
+        opened.begins_renewal.connect(self._note_end)
+        opened.renewed.connect(self._on_renewed)
         self.table.selectionModel().selectionChanged.connect(self._on_rows_selected)
         opened.selection.changed.connect(self._follow)
         self._on_reset()
@@ -108,13 +111,13 @@ class EventListPanel(QWidget):
 
     def _empty_page(self) -> QWidget:
         page = QWidget(self)
-        text = QLabel("No event passes the filter.", page)
-        text.setProperty("role", "dim")
+        self._nothing = QLabel(page)
+        self._nothing.setProperty("role", "dim")
         self._show_all = QPushButton("Show all events", page)
         self._show_all.clicked.connect(self._opened.filters.show_all)
         layout = QVBoxLayout(page)
         layout.addStretch()
-        layout.addWidget(text, alignment=Qt.AlignmentFlag.AlignHCenter)
+        layout.addWidget(self._nothing, alignment=Qt.AlignmentFlag.AlignHCenter)
         layout.addWidget(self._show_all, alignment=Qt.AlignmentFlag.AlignHCenter)
         layout.addStretch()
         return page
@@ -122,9 +125,25 @@ class EventListPanel(QWidget):
     @Slot()
     def _on_reset(self) -> None:
         is_filtered_empty = self.model.total == 0
-        self._show_all.setVisible(self._opened.filters.is_active)
+        has_events = len(self._opened.trace.events) > 0
+        self._nothing.setText("No event passes the filter." if has_events else "There are no events.")
+        self._show_all.setVisible(has_events and self._opened.filters.is_active)
         self._stack.setCurrentIndex(1 if is_filtered_empty else 0)
         self._follow()
+
+    @Slot()
+    def _note_end(self) -> None:
+        bar = self.table.verticalScrollBar()
+        self._is_at_end = bar.value() >= bar.maximum()
+
+    @Slot()
+    def _on_renewed(self) -> None:
+        """Show the longer reading; a list that was at its end stays there."""
+        if self.shows_nothing != (self.model.total == 0):
+            self._on_reset()
+        if self._is_at_end:
+            self.table.scrollToBottom()
+        self.table.viewport().update()
 
     @Slot()
     def _follow(self) -> None:

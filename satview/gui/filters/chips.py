@@ -62,9 +62,11 @@ class ChipBar(QFrame):
 
     Signals:
         edit_wanted: The name of a pass that is to be edited.
+        rules_wanted: The filter is to become rules for a capture.
     """
 
     edit_wanted = Signal(str)
+    rules_wanted = Signal()
 
     def __init__(self, opened: OpenTrace, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -78,7 +80,6 @@ class ChipBar(QFrame):
         self.setSizePolicy(policy)
         self.set_theme(theme)
         opened.filters.changed.connect(self.refresh)
-        opened.filters.rows_changed.connect(self.refresh)
         self.refresh()
 
     def set_theme(self, theme: Theme) -> None:
@@ -116,6 +117,7 @@ class ChipBar(QFrame):
         if len(state.stack.passes) > 1:
             self._add_button(self._combination_text(), "How the filters work together", self._ask_combination)
         if self.chips:
+            self._add_button("To rules", "Make rules of this filter, for the next capture", self.rules_wanted.emit)
             self._add_button("Clear", "Take all filters away (Shift+F)", self._opened.filters.show_all)
         self.setVisible(bool(self.chips))
         self._flow.invalidate()

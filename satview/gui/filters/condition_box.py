@@ -74,6 +74,7 @@ class ConditionBox(QWidget):
         self._add.clicked.connect(self.submit)
         self._find.clicked.connect(self._on_find)
         opened.filters.failed.connect(self._say_error)
+        opened.renewed.connect(self._on_renewed)
         self._on_checked()
 
     def set_theme(self, theme: Theme) -> None:
@@ -110,6 +111,10 @@ class ConditionBox(QWidget):
             self._say_error(str(error))
             return
         self.line.clear()
+
+    @Slot()
+    def _on_renewed(self) -> None:
+        self.line.set_trace(self._opened.trace)
 
     @Slot()
     def _on_find(self) -> None:

@@ -52,8 +52,13 @@ class ExpressionLine(QLineEdit):
         self.proposals = Proposals(self)
         self.proposals.taken.connect(self._on_taken)
         self.textChanged.connect(self._check)
+        self._is_typed = False
         self.textEdited.connect(self._propose)
         self.setClearButtonEnabled(True)
+
+    def set_trace(self, trace: Trace) -> None:
+        """Propose names of a longer reading of the same file."""
+        self._trace = trace
 
     def set_theme(self, theme: Theme) -> None:
         """Draw in other colours."""
@@ -62,6 +67,9 @@ class ExpressionLine(QLineEdit):
 
     @Slot(str)
     def _check(self, text: str) -> None:
+        if not self._is_typed:  # set from elsewhere: proposals for the text before make no sense any more
+            self.proposals.hide()
+        self._is_typed = False
         self.fault = validate(text, self._trace.release) if text.strip() else None
         if self._takes_names and not _SIGNS.search(text):
             self.fault = None
@@ -70,6 +78,7 @@ class ExpressionLine(QLineEdit):
 
     @Slot(str)
     def _propose(self, text: str) -> None:
+        self._is_typed = True
         if self._takes_names and not _SIGNS.search(text):
             self.proposals.hide()
             return

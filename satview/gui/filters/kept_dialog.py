@@ -25,7 +25,7 @@ class KeptDialog(QDialog):
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle("What would these rules have kept?")
-        self.resize(640, 560)
+        self.resize(640, 680)
         self.browser = QTextBrowser(self)
         self.browser.setHtml("<p>Working\N{HORIZONTAL ELLIPSIS}</p>")
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
@@ -88,7 +88,9 @@ def _share(part: float, whole: float) -> str:
 
 
 def _table(head: tuple[str, ...], rows: list[tuple[str, str, str, str]]) -> str:
-    lines = [f"<tr>{''.join(f'<th align=right>{escape(text)}</th>' for text in head)}</tr>"]
+    first, *others = head
+    heads = "".join(f"<th align='right'>{escape(text)}</th>" for text in others)
+    lines = [f"<tr><th align='left'>{escape(first)}</th>{heads}</tr>"]
     for name, *values in rows:
         cells = "".join(f"<td align='right'>{escape(value)}</td>" for value in values)
         lines.append(f"<tr><td>{escape(name)}</td>{cells}</tr>")

@@ -62,10 +62,24 @@ class RuleEditor(QPlainTextEdit):
         self.updateRequest.connect(self._on_update)
         self._on_blocks()
 
+    def set_trace(self, trace: Trace) -> None:
+        """Know the processes of a longer reading of the same file."""
+        self._trace, names = trace, process_names(trace)
+        if names != self._names:
+            self._names = names
+            self._check()
+
     def set_theme(self, theme: Theme) -> None:
         """Draw in other colours."""
         self._theme = theme
         self._check()
+
+    def replace_text(self, text: str) -> None:
+        """Show other rules; Ctrl+Z brings back those before."""
+        cursor = QTextCursor(self.document())
+        cursor.select(QTextCursor.SelectionType.Document)
+        cursor.insertText(text)
+        self.moveCursor(QTextCursor.MoveOperation.Start)
 
     def go_to(self, fault: Diagnostic) -> None:
         """Put the cursor where a fault is."""

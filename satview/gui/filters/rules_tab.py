@@ -15,6 +15,7 @@ from satview.base.errors import UsageError
 from satview.export.c_program import c_program
 from satview.export.tracelogger_command import from_tracelogger_args, tracelogger_command
 from satview.filters.building import BuiltRules, build
+from satview.filters.choice import rules_of_choice
 from satview.filters.explain import explain
 from satview.filters.handlers import Handlers
 from satview.filters.passes import Effect
@@ -40,6 +41,7 @@ class RulesTab(QWidget):
 
     Attributes:
         editor: The text.
+        from_filter: The button that makes rules of the filter in force.
         message: Faults, hints, what was done.
         path: The file the rules are from; None while they have none.
         editing: Name of the pass that is being edited; empty for new rules.
@@ -62,6 +64,9 @@ class RulesTab(QWidget):
         for text, run in (("Open\N{HORIZONTAL ELLIPSIS}", self.open), ("Save\N{HORIZONTAL ELLIPSIS}", self.save)):
             head.addWidget(self._button(text, run, is_flat=True))
         head.addWidget(self._button("From header", self.import_arguments, is_flat=True))
+        self.from_filter = self._button("From filter", self.take_filter, is_flat=True)
+        self.from_filter.setToolTip("Make rules of the filter in force: check boxes, forms and conditions")
+        head.addWidget(self.from_filter)
         head.addStretch()
         capture = self._button("Capture", None)
         capture.setMenu(self.capture_menu)
@@ -84,6 +89,7 @@ class RulesTab(QWidget):
             self.capture_menu.addAction(text, partial(self._try, act))
         self.apply_button.clicked.connect(partial(self._try, self.apply))
         self.editor.checked.connect(self._on_checked)
+        opened.renewed.connect(self._on_renewed)
         self._on_checked()
 
     def set_theme(self, theme: Theme) -> None:
@@ -92,7 +98,7 @@ class RulesTab(QWidget):
 
     def edit(self, name: str) -> None:
         """Put the rules of a pass into the editor."""
-        self.editor.setPlainText(self._opened.filters.pass_named(name).rules)
+        self.editor.replace_text(self._opened.filters.pass_named(name).rules)
         self.editing = name
         self.editor.setFocus()
 
@@ -123,7 +129,7 @@ class RulesTab(QWidget):
         text = read_rule_text(path)
         self.path, self.editing = path, ""
         self._opened.filters.evaluator.folder = path.parent
-        self.editor.setPlainText(text)
+        self.editor.replace_text(text)
 
     def save(self) -> None:
         """Write the rules to a file, whatever is wrong with them."""
@@ -144,7 +150,18 @@ class RulesTab(QWidget):
         imported = from_tracelogger_args(arguments, trace.release)
         notes = "".join(f"# {line}\n" for line in (arguments, *imported.notes))
         self.editing = ""
-        self.editor.setPlainText(notes + rules_text(imported.rules, trace.release))
+        self.editor.replace_text(notes + rules_text(imported.rules, trace.release))
+
+    def take_filter(self) -> None:
+        """Show the rules that capture what the filter of now lets show: check boxes, forms, conditions.
+
+        Raises:
+            UsageError: Too many threads are chosen one by one.
+        """
+        state, trace = self._opened.filters.state, self._opened.trace
+        text = rules_of_choice(trace, state.codes, state.threads, state.stack, state.is_wide)
+        self.editing = ""
+        self.editor.replace_text(text)
 
     def copy_command(self) -> None:
         """Copy the tracelogger command that comes closest."""
@@ -201,6 +218,10 @@ class RulesTab(QWidget):
                 if not questions.allow_code(self, file):
                     raise UsageError(f"{file.name} is code and was not allowed to run")
                 evaluator.allowed.add(file)
+
+    @Slot()
+    def _on_renewed(self) -> None:
+        self.editor.set_trace(self._opened.trace)
 
     @Slot()
     def _on_checked(self) -> None:

@@ -13,9 +13,9 @@ from satview.base.debug import timed
 from satview.base.time import TimeWindow
 from satview.events.states import SEEN_EVENT
 from satview.session.jobs import IsCancelled, LatestJob, Report
-from satview.session.lane_events import MarkTable, marks
 from satview.session.lane_shades import LaneShades
 from satview.session.open_trace import OpenTrace
+from satview.timeline.event_marks import mark_codes, marks
 from satview.timeline.lane_tree import Timeline
 from satview.timeline.spans import pixel_edges
 
@@ -53,7 +53,7 @@ class LaneSource(QObject):
         self._filters = opened.filters
         self._asked: Request | None = None
         self._exact: tuple[Request, Values] | None = None
-        self._marks = MarkTable(opened.trace).codes
+        self._marks = mark_codes()
         self.shades = LaneShades(self._timeline, self._filters.view)
         self._job = LatestJob(self)
         self._job.done.connect(self._on_done)
@@ -62,7 +62,7 @@ class LaneSource(QObject):
         self._rest.setSingleShot(True)
         self._rest.setInterval(_REST_MS)
         self._rest.timeout.connect(self._refine)
-        opened.filters.changed.connect(self._on_filter)
+        opened.filters.view_changed.connect(self._on_filter)
 
     @property
     def is_refined(self) -> bool:
@@ -83,6 +83,12 @@ class LaneSource(QObject):
             values = self._timeline.raster(request.lanes, request.window, request.width_px)
             values = with_filter(self._timeline, values, request, self._filter_of_now(), _MARKS_PER_FRAME)
             return with_shades(values, request, self.shades, waits=False)
+
+    def renew(self, timeline: Timeline, shades: LaneShades) -> None:
+        """Take the lanes of a longer reading of the same file, and what its filter does to them."""
+        self._timeline = timeline
+        self._on_filter()
+        self.shades = shades
 
     def close(self) -> None:
         """Stop the worker and wait for it."""
@@ -147,13 +153,14 @@ def with_filter(
     events, part = timeline.trace.events, timeline.trace.rows_between(request.window)
     if part.stop - part.start <= limit:
         edges = pixel_edges(request.window, request.width_px)
+        infos = [timeline.infos[lane] for lane in request.lanes]
         for start in range(part.start, part.stop, _ROWS_PER_STEP):
             block = slice(start, min(part.stop, start + _ROWS_PER_STEP))
             found = shown.codes.take(events.code[block])
             if shown.events is not None:
                 found &= shown.events[block]
             rows = (np.flatnonzero(found) + start).astype(np.uint32)
-            values[marks(timeline, request.lanes, rows, edges)] |= np.uint8(SEEN_EVENT)
+            values[marks(timeline.trace, infos, rows, edges)] |= np.uint8(SEEN_EVENT)
     return values
 
 

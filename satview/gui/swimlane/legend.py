@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Final
 
 import numpy as np
-from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtCore import QRectF, QSize, Qt, Slot
 from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
@@ -35,8 +35,20 @@ class Legend(QWidget):
         self._theme = theme
         self._font = QFont(self.font())
         self._font.setPixelSize(10)
-        self._entries = tuple(_entries(opened))
-        self.setAccessibleName("Legend: " + ", ".join(name for _, name in self._entries))
+        self._opened = opened
+        self._entries: tuple[tuple[int, str], ...] = ()
+        self._refresh()
+        opened.renewed.connect(self._refresh)
+
+    @Slot()
+    def _refresh(self) -> None:
+        entries = tuple(_entries(self._opened))
+        if entries != self._entries:
+            self._entries = entries
+            self.setAccessibleName("Legend: " + ", ".join(name for _, name in entries))
+            if self.isVisible():
+                self.setFixedHeight(self._height_for(self.width()))
+            self.update()
 
     def set_theme(self, theme: Theme) -> None:
         """Draw in other colours."""

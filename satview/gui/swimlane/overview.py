@@ -51,7 +51,7 @@ class OverviewStrip(QWidget):
         ):
             signal.connect(self.update)
         opened.search.changed.connect(self._forget)
-        opened.filters.rows_changed.connect(self._forget)
+        opened.filters.view_changed.connect(self._forget)
 
     def set_theme(self, theme: Theme) -> None:
         """Draw in other colours."""

@@ -47,6 +47,7 @@ class Ruler(QWidget):
             selection.mouse_changed,
             selection.changed,
             opened.marks.changed,
+            opened.renewed,
         ):
             signal.connect(self.update)
 

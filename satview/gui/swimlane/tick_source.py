@@ -12,8 +12,8 @@ from satview.gui.swimlane.lane_image import OPAQUE, Ticks
 from satview.gui.swimlane.lane_source import Request
 from satview.gui.theme import Theme
 from satview.session.filter_work import FilterView
-from satview.session.lane_events import MarkTable, place_marks
 from satview.session.open_trace import OpenTrace
+from satview.timeline.event_marks import mark_codes, place_marks
 from satview.timeline.spans import pixel_edges
 
 _MARKED_PER_FRAME: Final = 200_000
@@ -29,7 +29,7 @@ class TickSource:
 
     def __init__(self, opened: OpenTrace, theme: Theme) -> None:
         self.opened = opened
-        self._marks = MarkTable(opened.trace).codes
+        self._marks = mark_codes()
         self.set_theme(theme)
 
     def set_theme(self, theme: Theme) -> None:
@@ -52,10 +52,11 @@ class TickSource:
         if view.passing is not None:
             shown &= view.passing[part]
         edges = pixel_edges(request.window, request.width_px)
+        infos = [self.opened.timeline.infos[lane] for lane in request.lanes]
         ticks = []
         for colours, chosen in self._groups(view, part, shown):
             rows = (np.flatnonzero(chosen) + part.start).astype(np.uint32)
-            found = place_marks(self.opened.timeline, request.lanes, rows, edges)
+            found = place_marks(trace, infos, rows, edges)
             ticks += [Ticks(place, column, colours[trace.events.code[events]]) for place, column, events in found]
         return ticks
 
@@ -68,7 +69,8 @@ class TickSource:
         rows = (np.flatnonzero(marked[part]) + part.start).astype(np.uint32)
         rows = rows[:: len(rows) // _MARKED_PER_FRAME + 1]
         edges = pixel_edges(request.window, request.width_px)
-        found = place_marks(self.opened.timeline, request.lanes, rows, edges)
+        infos = [self.opened.timeline.infos[lane] for lane in request.lanes]
+        found = place_marks(trace, infos, rows, edges)
         return [Ticks(place, column, np.full(len(events), self._hit, np.uint32)) for place, column, events in found]
 
     def _groups(

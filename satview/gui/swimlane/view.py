@@ -21,6 +21,7 @@ from satview.gui.swimlane.tick_source import TickSource
 from satview.gui.theme import Theme, colour
 from satview.session.lane_list import LaneRow
 from satview.session.open_trace import OpenTrace
+from satview.session.reading import Renewal
 from satview.timeline.lane_tree import LaneKind, Timeline
 from satview.timeline.spans import pixel_edges
 
@@ -63,6 +64,7 @@ class SwimlaneView(QWidget):
         self._palette = LanePalette(theme)
         self._ticks = TickSource(opened, theme)
         self._hidden: frozenset[int] = frozenset()
+        self._top: LaneRow | None = None
         opened.viewport.window_changed.connect(self.update)
         for signal in (
             opened.selection.changed,
@@ -72,7 +74,9 @@ class SwimlaneView(QWidget):
         ):
             signal.connect(self.update)
         opened.lanes.changed.connect(self._on_lanes)
-        opened.filters.changed.connect(self._on_filter)
+        opened.filters.view_changed.connect(self._on_filter)
+        opened.begins_renewal.connect(self._note_top)
+        opened.renewed.connect(self._on_renewed)
 
     @property
     def scale(self) -> TimeScale:
@@ -84,7 +88,8 @@ class SwimlaneView(QWidget):
         self._theme = theme
         self._inks = _inks(theme)
         self._ticks.set_theme(theme)
-        self._on_filter()
+        self._palette = LanePalette(theme, self._hidden)
+        self.update()
 
     def scroll_to(self, scroll_px: int) -> None:
         """Scroll the lanes; places beyond the ends are brought back."""
@@ -119,15 +124,33 @@ class SwimlaneView(QWidget):
         self.update()
 
     @Slot()
+    def _note_top(self) -> None:
+        self._top = next(iter(self.visible_rows()), None)
+
+    @Slot(object)
+    def _on_renewed(self, renewal: Renewal) -> None:
+        """Draw the longer reading; what came in between above must not push what one looks at out of its place."""
+        self.source.renew(renewal.reading.timeline, renewal.shades)
+        self.hovered = None
+        top, self._top = self._top, None
+        row = self._opened.lanes.row_of(renewal.moved.get(top.index, -1)) if top is not None else None
+        if top is not None and row is not None and self.scroll_px:
+            self.scroll_to(row.y_px + self.scroll_px - top.y_px)
+        self.scrolled.emit()
+        self.update()
+
+    @Slot()
     def _on_filter(self) -> None:
         filters, catalogue = self._opened.filters, self._opened.trace.catalogue
         values = catalogue.state_value_of_code
-        self._hidden = frozenset(
+        hidden = frozenset(
             state.value
             for state in STATES
             if (values == state.value).any() and not filters.codes[values == state.value].any()
         )
-        self._palette = LanePalette(self._theme, self._hidden)
+        if hidden != self._hidden:
+            self._hidden = hidden
+            self._palette = LanePalette(self._theme, hidden)
         self.update()
 
     def resizeEvent(self, event: QResizeEvent) -> None:

@@ -1,0 +1,100 @@
+"""What statistics of any range of a trace are made of: worked out once, kept, the same for every range."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.analysis.stretches import Cycles, Stretches
+from satview.events.states import INTERRUPT
+from satview.filters.facts import TraceFacts
+from satview.store.idle import idle_threads
+from satview.store.trace import Trace
+from satview.timeline.calls import lost_marks
+from satview.timeline.losses import EVERY_CPU, losses
+from satview.timeline.per_cpu import cpu_spans, interrupt_spans, run_slices
+from satview.timeline.spans import LaneSpans
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """Stretches in which a CPU was with one thread, idle, or with nobody known; by CPU, then in time order.
+
+    Attributes:
+        cpu: uint8, (n,).
+        start, end: int64, cycles.
+        thread: (n,), row of the thread; 0 = none, or not known.
+        value: uint8, as on the lane of the CPU.
+    """
+
+    cpu: NDArray[np.uint8]
+    start: Cycles
+    end: Cycles
+    thread: NDArray[np.int64]
+    value: NDArray[np.uint8]
+
+
+class Basis:
+    """Of one trace: pairs of events, lost stretches, runs, interrupts; each made when first asked for.
+
+    Attributes:
+        trace: The trace.
+        facts: Where pairs of events come from.
+    """
+
+    def __init__(self, trace: Trace, facts: TraceFacts | None = None) -> None:
+        self.trace = trace
+        self.facts = facts or TraceFacts(trace)
+
+    @cached_property
+    def is_idle(self) -> NDArray[np.bool_]:
+        """Which threads are idle threads, bool (threads,)."""
+        return idle_threads(self.trace)
+
+    @cached_property
+    def loses_per_cpu(self) -> bool:
+        """True if events are missing of some CPUs and not of others."""
+        return bool(np.any(losses(self.trace)[:, 2] != EVERY_CPU))
+
+    @cached_property
+    def lost(self) -> Stretches:
+        """Stretches in which events are missing."""
+        marks = lost_marks(self.trace)
+        return Stretches.of(marks[:, 0], marks[:, 1])
+
+    @cached_property
+    def runs(self) -> Runs:
+        """Who had the CPUs, over the whole trace."""
+        slices = run_slices(self.trace)
+        parts = [
+            _runs_of(cpu, cpu_spans(self.trace, cpu, slices, self.is_idle)) for cpu in range(self.trace.cpu_count)
+        ]
+        return Runs(*(np.concatenate([getattr(part, name) for part in parts]) for name in Runs.__slots__))
+
+    @cached_property
+    def interrupts(self) -> tuple[Stretches, ...]:
+        """When each CPU handled interrupts, as far as the trace tells."""
+        found = []
+        for cpu in range(self.trace.cpu_count):
+            spans = interrupt_spans(self.trace, cpu, self.lost.end)
+            found.append(_handled(spans) if spans is not None else Stretches.none())
+        return tuple(found)
+
+
+def _runs_of(cpu: int, spans: LaneSpans) -> Runs:
+    """Return the intervals of a CPU lane, those of one thread that touch put together."""
+    end = np.append(spans.start_cycles[1:], spans.end_cycles)
+    thread = spans.thread.astype(np.int64) if spans.thread is not None else np.zeros(len(spans), np.int64)
+    begins = np.append(True, (thread[1:] != thread[:-1]) | (spans.value[1:] != spans.value[:-1]))
+    last = np.append(begins[1:], True)
+    number = np.full(int(np.count_nonzero(begins)), cpu, np.uint8)
+    return Runs(number, spans.start_cycles[begins], end[last], thread[begins], spans.value[begins])
+
+
+def _handled(spans: LaneSpans) -> Stretches:
+    end = np.append(spans.start_cycles[1:], spans.end_cycles)
+    mine = spans.value == INTERRUPT
+    return Stretches.of(spans.start_cycles[mine], end[mine])

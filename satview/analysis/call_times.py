@@ -1,0 +1,192 @@
+"""Kernel calls and interrupts: how often, how long, how late, and how they ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.analysis.event_counts import IS_CALL
+from satview.analysis.scope import Rows, Scope, codes_where
+from satview.analysis.stretches import Cycles, largest_by, percentile_by, sum_by
+from satview.events import wire
+from satview.events.wire import WireClass
+from satview.filters.columns import RowColumns
+
+_CALL_NUMBERS: Final = 128
+_INTERRUPTED: Final = 2  # kind of a kernel call's event in bits 7 and 8 of its number
+_ENTRY_KINDS: Final = (1, 5, 7)  # 32 and 64 bits; INT_DELIVER of 8.0, which has no exit
+_ENTRIES: Final = codes_where(lambda kind, event: (kind == WireClass.INT) & np.isin(event, _ENTRY_KINDS))
+_INTERRUPTS: Final = codes_where(lambda kind, _: kind == WireClass.INT)
+_HANDLER_KINDS: Final = (3, 6)
+_P99: Final = 0.99
+
+
+@dataclass(frozen=True, slots=True)
+class Durations:
+    """Times of the occurrences whose end is in the trace; every column int64 (n,), 0 where there is none.
+
+    Attributes:
+        count: Occurrences with a known time.
+        total_cycles, least_cycles, most_cycles: Sum, shortest, longest.
+        p99_cycles: 99 % took at most that long.
+        longest: Row of the event that began the longest; -1 = none.
+    """
+
+    count: NDArray[np.int64]
+    total_cycles: Cycles
+    least_cycles: Cycles
+    most_cycles: Cycles
+    p99_cycles: Cycles
+    longest: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, keys: NDArray[np.int64], cycles: Cycles, rows: Rows, count: int) -> Durations:
+        """Return the times of each key below `count`; times below 0 are not known and left out."""
+        known = cycles >= 0
+        keys, cycles, rows = keys[known], cycles[known], rows[known]
+        most, place = largest_by(keys, cycles, count)
+        least = np.full(count, np.iinfo(np.int64).max)
+        np.minimum.at(least, keys, cycles)
+        number = np.bincount(keys, minlength=count)
+        longest = np.where(place >= 0, rows[place], -1) if len(rows) else np.full(count, -1)
+        return cls(number, sum_by(keys, cycles, count), np.where(number > 0, least, 0), most,
+                   percentile_by(keys, cycles, count, _P99), longest)
+
+    def take(self, rows: NDArray[np.intp]) -> Durations:
+        """Return some of the rows."""
+        return Durations(*(getattr(self, name)[rows] for name in self.__slots__))
+
+    @property
+    def mean_cycles(self) -> Cycles:
+        """Sum by count, rounded down; 0 where there is none."""
+        return self.total_cycles // np.maximum(self.count, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class CallTable:
+    """One row per kernel call that was entered in the range, by its number.
+
+    Attributes:
+        code: int64, (n,), of its entry, 32-bit form; both widths count together.
+        count: int64, entries that count.
+        times: From entry to exit, whole, also where the exit lies behind the range.
+        failed: int64, returned with an error.
+        interrupted: int64, ended in their interrupted form.
+        errors: Error numbers of each, with how often, the commonest first.
+        first: int64, row of the first entry.
+    """
+
+    code: NDArray[np.int64]
+    count: NDArray[np.int64]
+    times: Durations
+    failed: NDArray[np.int64]
+    interrupted: NDArray[np.int64]
+    errors: tuple[tuple[tuple[int, int], ...], ...]
+    first: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.code)
+
+
+@dataclass(frozen=True, slots=True)
+class InterruptTable:
+    """One row per interrupt vector that was entered in the range.
+
+    Attributes:
+        vector: int64, (n,), as the entry gives it.
+        count: int64, entries that count.
+        times: From entry to exit, interrupts nested in it included.
+        latency: From entry to the entry of its first handler.
+        first: int64, row of the first entry.
+        cpus: Numbers of the CPUs that took it, ascending.
+    """
+
+    vector: NDArray[np.int64]
+    count: NDArray[np.int64]
+    times: Durations
+    latency: Durations
+    first: NDArray[np.int64]
+    cpus: tuple[tuple[int, ...], ...]
+
+    def __len__(self) -> int:
+        return len(self.vector)
+
+
+def call_times(scope: Scope) -> CallTable:
+    """Return the kernel calls."""
+    enters = scope.chosen(IS_CALL)
+    code = scope.trace.events.code
+    number = (code[enters] & (_CALL_NUMBERS - 1)).astype(np.int64)
+    cycles, exits = scope.lengths(enters)
+    known = exits >= 0
+    ends = code[exits[known]]
+    was_interrupted = np.zeros(len(enters), np.bool_)
+    was_interrupted[known] = ends >> 7 & 3 == _INTERRUPTED
+    failed, errors = _errors(scope, number[known], exits[known])
+    seen = np.flatnonzero(np.bincount(number, minlength=_CALL_NUMBERS))
+    return CallTable(
+        wire.code(WireClass.KER_CALL, 0) | seen, np.bincount(number, minlength=_CALL_NUMBERS)[seen],
+        Durations.of(number, cycles, enters, _CALL_NUMBERS).take(seen), failed[seen],
+        np.bincount(number[was_interrupted], minlength=_CALL_NUMBERS)[seen], tuple(errors[i] for i in seen.tolist()),
+        _first_of(number, enters, _CALL_NUMBERS)[seen],
+    )
+
+
+def _errors(
+    scope: Scope, number: NDArray[np.int64], exits: Rows
+) -> tuple[NDArray[np.int64], list[tuple[tuple[int, int], ...]]]:
+    """Return how many calls of each number failed, and with which errors."""
+    order = np.argsort(exits)
+    rows, number = exits[order], number[order]
+    error, failed = RowColumns(scope.trace, scope.basis.facts, rows).errors()
+    failed = np.asarray(failed)
+    number = number[failed]
+    found: list[list[tuple[int, int]]] = [[] for _ in range(_CALL_NUMBERS)]
+    pairs, counts = np.unique(number << 32 | np.asarray(error)[failed], return_counts=True)
+    for pair, count in zip(pairs.tolist(), counts.tolist(), strict=True):
+        found[pair >> 32].append((pair & 0xFFFFFFFF, count))
+    ranked = [tuple(sorted(entries, key=lambda entry: -entry[1])) for entries in found]
+    return np.bincount(number, minlength=_CALL_NUMBERS), ranked
+
+
+def interrupt_times(scope: Scope) -> InterruptTable:
+    """Return the interrupts."""
+    events = scope.trace.events
+    enters = scope.chosen(_ENTRIES)
+    vectors, number = np.unique(scope.trace.payloads.column(enters, 0), return_inverse=True)
+    number = number.astype(np.int64)
+    count = len(vectors)
+    cycles, _ = scope.lengths(enters)
+    pairs = np.unique(number << 8 | events.cpu[enters]) if count else np.empty(0, np.int64)
+    cpus = tuple(tuple((pairs[pairs >> 8 == i] & 0xFF).tolist()) for i in range(count))
+    return InterruptTable(
+        vectors.astype(np.int64), np.bincount(number, minlength=count), Durations.of(number, cycles, enters, count),
+        Durations.of(number, _latencies(scope, enters), enters, count), _first_of(number, enters, count), cpus,
+    )
+
+
+def _latencies(scope: Scope, enters: Rows) -> Cycles:
+    """Return how long it took from entries to their handlers, -1 where none follows as the CPU's next interrupt event.
+
+    Handlers after the first run one by one: what they wait for is the handlers before them.
+    """
+    events, time = scope.trace.events, scope.trace.events.time_cycles
+    rows = replace(scope, passes=None).chosen(_INTERRUPTS)  # a handler counts whether it shows or not
+    order = np.argsort(events.cpu[rows], kind="stable")
+    following = np.full(len(rows), -1, np.int64)
+    same = np.flatnonzero(events.cpu[rows[order[1:]]] == events.cpu[rows[order[:-1]]])
+    following[order[same]] = rows[order[same + 1]]
+    after = following[np.searchsorted(rows, enters)]
+    is_handler = (after >= 0) & np.isin(events.code[after] & wire.EVENT_MASK, _HANDLER_KINDS)
+    is_handler[is_handler] = ~scope.basis.lost.meet(time[enters[is_handler]], time[after[is_handler]])
+    return np.where(is_handler, time[after] - time[enters], -1)
+
+
+def _first_of(keys: NDArray[np.int64], rows: Rows, count: int) -> NDArray[np.int64]:
+    """Return the first of the ascending rows of each key, -1 for keys without one."""
+    first = np.full(count, -1, np.int64)
+    first[keys[::-1]] = rows[::-1]
+    return first

@@ -1,0 +1,171 @@
+"""Who had the CPUs: runs of threads, idle time, interrupts; the intervals of the CPU lanes, added up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.analysis.basis import Runs
+from satview.analysis.scope import Scope
+from satview.analysis.stretches import Cycles, largest_by, sum_by
+from satview.events.states import FIRST_PROCESS, IDLE, KERNEL_CALL
+
+
+@dataclass(frozen=True, slots=True)
+class CpuTable:
+    """One row per CPU. The four times add up to the range.
+
+    Attributes:
+        cpu: int64, (n,), its number.
+        busy_cycles: int64, threads ran, idle threads and interrupts left out; kernel calls where nothing else is known.
+        idle_cycles: int64, its idle thread ran.
+        interrupt_cycles: int64, it handled interrupts, whatever they interrupted.
+        unknown_cycles: int64, the trace does not tell: events were lost, nothing was logged yet, or the kernel was on
+            its way from one thread to the next.
+        runs: int64, runs of threads that begin in the range, those of idle threads included.
+        switches: int64, runs that begin in the range with another thread than the run before.
+        longest_run_cycles: int64, the longest run of a thread that is no idle thread, cut at the range.
+        longest_run_start_cycles: int64, when it begins; -1 without one.
+        busiest: int64, the thread that had most of it, 0 = none.
+        busiest_cycles: int64, how much.
+    """
+
+    cpu: NDArray[np.int64]
+    busy_cycles: Cycles
+    idle_cycles: Cycles
+    interrupt_cycles: Cycles
+    unknown_cycles: Cycles
+    runs: NDArray[np.int64]
+    switches: NDArray[np.int64]
+    longest_run_cycles: Cycles
+    longest_run_start_cycles: Cycles
+    busiest: NDArray[np.int64]
+    busiest_cycles: Cycles
+
+    def __len__(self) -> int:
+        return len(self.cpu)
+
+
+@dataclass(frozen=True, slots=True)
+class RunTimes:
+    """What each thread had of the CPUs; every column int64 (threads,). Row 0 has what ran without being known.
+
+    Attributes:
+        cpu_cycles: It ran and no interrupt was handled meanwhile. Those of all but idle threads add up to
+            `CpuTable.busy_cycles`, those of idle threads to `CpuTable.idle_cycles`.
+        interrupted_cycles: Interrupts were handled while it had a CPU.
+        runs: Runs within the range, those that it cuts included.
+        switches: Runs that begin in the range.
+        longest_cycles: The longest run, cut at the range.
+        longest_start_cycles: When it begins; -1 without one.
+        migrations: Runs that begin in the range on another CPU than the thread's run before; none for idle threads.
+    """
+
+    cpu_cycles: Cycles
+    interrupted_cycles: Cycles
+    runs: NDArray[np.int64]
+    switches: NDArray[np.int64]
+    longest_cycles: Cycles
+    longest_start_cycles: Cycles
+    migrations: NDArray[np.int64]
+
+
+def cpu_times(scope: Scope) -> tuple[CpuTable, RunTimes]:
+    """Return both tables."""
+    scope.check()
+    runs, window = scope.basis.runs, scope.window
+    start, end = scope.cut(runs.start, runs.end)
+    interrupted = np.zeros(len(start), np.int64)
+    for cpu, handled in enumerate(scope.basis.interrupts):
+        mine = slice(*np.searchsorted(runs.cpu, (cpu, cpu + 1)))
+        interrupted[mine] = handled.within(start[mine], end[mine])
+    scope.check()
+    net = end - start - interrupted
+    begins = (runs.start >= window.start) & (runs.start < window.end) & (runs.thread > 0)
+    times = _Times(runs, start, end, net, interrupted, begins)
+    return _cpu_table(scope, times), _run_times(scope, times)
+
+
+@dataclass(frozen=True, slots=True)
+class _Times:
+    """Runs cut at the range; `net` is what interrupts leave."""
+
+    runs: Runs
+    start: Cycles
+    end: Cycles
+    net: Cycles
+    interrupted: Cycles
+    begins: NDArray[np.bool_]
+
+    @property
+    def is_busy(self) -> NDArray[np.bool_]:
+        """Runs of threads, and kernel calls of which the thread is not known."""
+        return np.asarray((self.runs.value >= FIRST_PROCESS) | (self.runs.value == KERNEL_CALL))
+
+    @property
+    def is_known(self) -> NDArray[np.bool_]:
+        """Runs within the range of which the trace tells what they are."""
+        return np.asarray((self.is_busy | (self.runs.value == IDLE)) & (self.end > self.start))
+
+
+def _cpu_table(scope: Scope, times: _Times) -> CpuTable:
+    runs, net, begins, cpus = times.runs, times.net, times.begins, scope.trace.cpu_count
+    is_busy, at_rest = times.is_busy, runs.value == IDLE
+    busy = sum_by(runs.cpu[is_busy], net[is_busy], cpus)
+    resting = sum_by(runs.cpu[at_rest], net[at_rest], cpus)
+    handled = sum_by(runs.cpu, times.interrupted, cpus)
+    works = np.flatnonzero(is_busy & times.is_known)
+    longest, longest_start = _longest(runs.cpu[works], times.start[works], times.end[works], cpus)
+    busiest, most = _busiest(runs, net, works, cpus, len(scope.trace.threads))
+    return CpuTable(
+        np.arange(cpus), busy, resting, handled, scope.window.length - busy - resting - handled,
+        np.bincount(runs.cpu[begins], minlength=cpus),
+        np.bincount(runs.cpu[begins & _changes(runs)], minlength=cpus), longest, longest_start, busiest, most,
+    )
+
+
+def _changes(runs: Runs) -> NDArray[np.bool_]:
+    """Tell which runs of threads begin with another thread than the run before on that CPU."""
+    out = np.zeros(len(runs.cpu), np.bool_)
+    at = np.flatnonzero(runs.thread > 0)
+    out[at[1:]] = (runs.thread[at[1:]] != runs.thread[at[:-1]]) & (runs.cpu[at[1:]] == runs.cpu[at[:-1]])
+    return out
+
+
+def _longest(keys: NDArray[np.integer], start: Cycles, end: Cycles, count: int) -> tuple[Cycles, Cycles]:
+    """Return the longest stretch of each key, and when it begins; 0 and -1 without one."""
+    longest, place = largest_by(keys, end - start, count)
+    return longest, np.append(start, -1)[place]
+
+
+def _busiest(
+    runs: Runs, net: Cycles, works: NDArray[np.intp], cpus: int, threads: int
+) -> tuple[NDArray[np.int64], Cycles]:
+    """Return for each CPU the thread that had most of it, and how much that was."""
+    key, place = np.unique(runs.cpu[works].astype(np.int64) * threads + runs.thread[works], return_inverse=True)
+    most, which = largest_by(key // threads, sum_by(place, net[works], len(key)), cpus)
+    return np.where(which >= 0, key[which] % threads, 0) if len(key) else np.zeros(cpus, np.int64), most
+
+
+def _run_times(scope: Scope, times: _Times) -> RunTimes:
+    threads, runs, begins, is_known = len(scope.trace.threads), times.runs, times.begins, times.is_known
+    mine = runs.thread[is_known]
+    longest, longest_start = _longest(mine, times.start[is_known], times.end[is_known], threads)
+    return RunTimes(
+        sum_by(mine, times.net[is_known], threads), sum_by(mine, times.interrupted[is_known], threads),
+        np.bincount(mine, minlength=threads), np.bincount(runs.thread[begins], minlength=threads), longest,
+        longest_start, _migrations(scope, times),
+    )
+
+
+def _migrations(scope: Scope, times: _Times) -> NDArray[np.int64]:
+    """Return how many runs of each thread begin in the range on another CPU than its run before."""
+    runs = times.runs
+    # Runs before the range tell where a thread came from; those behind it do not matter.
+    rows = np.flatnonzero((runs.thread > 0) & (runs.start < scope.window.end) & ~scope.basis.is_idle[runs.thread])
+    rows = rows[np.lexsort((runs.start[rows], runs.thread[rows]))]
+    thread, cpu = runs.thread[rows], runs.cpu[rows]
+    moved = (cpu[1:] != cpu[:-1]) & (thread[1:] == thread[:-1]) & times.begins[rows[1:]]
+    return np.bincount(thread[1:][moved], minlength=len(scope.trace.threads))

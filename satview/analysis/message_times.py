@@ -1,0 +1,159 @@
+"""Messages: who sends to whom, how much, and how long clients were blocked for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.analysis.call_times import Durations
+from satview.analysis.event_counts import IS_RECEIVE, IS_SEND
+from satview.analysis.scope import Rows, Scope
+from satview.analysis.stretches import Cycles, sum_by
+from satview.events.states import STATE_BY_NAME
+from satview.filters.columns import RowColumns, codes_with
+
+_SEND: Final = STATE_BY_NAME["SEND"].value
+_REPLY: Final = STATE_BY_NAME["REPLY"].value
+_PID_WORD: Final = 1  # of SND_MESSAGE and REC_MESSAGE: rcvid, pid of the receiver
+_SIZE: Final = "info->msglen"  # of a wide exit of MSG_RECEIVEV
+
+
+@dataclass(frozen=True, slots=True)
+class MessageTable:
+    """One row per client thread and server process that it sent messages to within the range.
+
+    Attributes:
+        client: int64, (n,), row of the thread table; 0 = not known.
+        server_pid: int64, of the receiver; 0 is on another node, -1 a send that failed.
+        count: int64, SND_MESSAGE events that count.
+        sized: int64, messages of which the trace tells the size: received within the range by a MSG_RECEIVEV that
+            was logged wide.
+        bytes: int64, sizes of these added up.
+        send_blocked: Times in state SEND, from the send until the server received it.
+        reply_blocked: Times in state REPLY.
+        first: int64, row of the first SND_MESSAGE.
+    """
+
+    client: NDArray[np.int64]
+    server_pid: NDArray[np.int64]
+    count: NDArray[np.int64]
+    sized: NDArray[np.int64]
+    bytes: NDArray[np.int64]
+    send_blocked: Durations
+    reply_blocked: Durations
+    first: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.client)
+
+
+def message_times(scope: Scope) -> MessageTable:
+    """Return the messages that were sent within the range."""
+    events, payloads = scope.trace.events, scope.trace.payloads
+    sends = scope.chosen(IS_SEND)
+    pids = payloads.column(sends, _PID_WORD).view(np.int32).astype(np.int64)
+    keys, number = np.unique(events.thread[sends].astype(np.int64) << 32 | pids & 0xFFFFFFFF, return_inverse=True)
+    number, count = number.astype(np.int64), len(keys)
+    send, reply = _blocked(scope, sends)
+    sizes = _sizes(scope, sends)
+    first = np.zeros(count, np.int64)
+    first[number[::-1]] = sends[::-1]
+    known = sizes >= 0
+    return MessageTable(
+        keys >> 32, (keys & 0xFFFFFFFF).astype(np.uint32).view(np.int32).astype(np.int64),
+        np.bincount(number, minlength=count), np.bincount(number[known], minlength=count),
+        sum_by(number[known], sizes[known], count), Durations.of(number, send, sends, count),
+        Durations.of(number, reply, sends, count), first,
+    )
+
+
+def _blocked(scope: Scope, sends: Rows) -> tuple[Cycles, Cycles]:
+    """Return how long the clients were in SEND and in REPLY for some messages; -1 = not at all, or not known."""
+    trace = scope.trace
+    client = trace.events.thread[sends].astype(np.int64)
+    clients = np.unique(client[client > 0])
+    parts = [_near(scope, trace.states.of(thread)) for thread in clients.tolist()]
+    rows = np.concatenate([np.empty(0, np.uint32), *parts])
+    owner = np.repeat(clients, [len(part) for part in parts])
+    # Both are in order of thread, then of row, so one search finds the client's next change of state.
+    at = np.searchsorted(owner << 32 | rows, client << 32 | sends, side="right")
+    changes = _Changes(scope, rows, owner)
+    in_send = changes.is_into(_SEND, at, client)
+    then = at + in_send
+    return changes.lengths(at, in_send), changes.lengths(then, changes.is_into(_REPLY, then, client))
+
+
+@dataclass(frozen=True, slots=True)
+class _Changes:
+    """Changes of state by thread: their rows of the event table, and their threads."""
+
+    scope: Scope
+    rows: NDArray[np.uint32]
+    owner: NDArray[np.int64]
+
+    def is_into(self, state: int, at: NDArray[np.intp], thread: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Tell which of the changes at some places are those of a thread into a state."""
+        trace, out = self.scope.trace, np.zeros(len(at), np.bool_)
+        inside = np.flatnonzero(at < len(self.rows))
+        at = at[inside]
+        value = trace.catalogue.state_value_of_code[trace.events.code[self.rows[at]]]
+        out[inside] = (self.owner[at] == thread[inside]) & (value == state)
+        return out
+
+    def lengths(self, at: NDArray[np.intp], chosen: NDArray[np.bool_]) -> Cycles:
+        """Return how long the states last that chosen changes lead into, -1 for others and where that is not known."""
+        out = np.full(len(at), -1, np.int64)
+        wanted = np.flatnonzero(chosen & (at + 1 < len(self.rows)))
+        wanted = wanted[self.owner[at[wanted] + 1] == self.owner[at[wanted]]]
+        time = self.scope.trace.events.time_cycles
+        start, end = (time[self.rows[at[wanted] + i]] for i in (0, 1))
+        out[wanted] = np.where(self.scope.basis.lost.meet(start, end), -1, end - start)
+        return out
+
+
+def _near(scope: Scope, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Return a thread's changes of state in the range, and the three behind it: SEND, REPLY, and what ends that."""
+    first, last = np.searchsorted(rows, (scope.rows.start, scope.rows.stop))
+    return rows[first : last + 3]
+
+
+def _sizes(scope: Scope, sends: Rows) -> NDArray[np.int64]:
+    """Return the bytes of messages, as their receivers were told when MSG_RECEIVEV came back; -1 = not logged."""
+    sizes = np.full(len(sends), -1, np.int64)
+    trace, events = scope.trace, scope.trace.events
+    has_size = codes_with(_SIZE, trace.release)
+    if not len(sends) or not trace.code_counts[has_size].any():
+        return sizes
+    every = replace(scope, passes=None)  # receipts tell sizes whether they show or not
+    received = _receipts(scope, sends, every.chosen(IS_RECEIVE))
+    exits = every.chosen(has_size)
+    exits = exits[trace.payloads.word_counts(exits) > 2]
+    key = events.thread[exits].astype(np.int64) << 32 | exits
+    order = np.argsort(key)
+    found = np.flatnonzero(received >= 0)
+    wanted = events.thread[received[found]].astype(np.int64) << 32 | received[found]
+    at = np.searchsorted(key[order], wanted)
+    found, at = found[at < len(key)], at[at < len(key)]
+    exit_rows = exits[order[at]]
+    same = events.thread[exit_rows] == events.thread[received[found]]
+    found, exit_rows = found[same], exit_rows[same]
+    by_row = np.argsort(exit_rows)
+    value, known = RowColumns(trace, scope.basis.facts, exit_rows[by_row]).argument(_SIZE)
+    sizes[found[by_row]] = np.where(known, value, -1)
+    return sizes
+
+
+def _receipts(scope: Scope, sends: Rows, receives: Rows) -> NDArray[np.int64]:
+    """Return the REC_MESSAGE of each SND_MESSAGE, -1 for none: its next one with its rcvid and pid."""
+    payloads = scope.trace.payloads
+    rows = np.concatenate((sends, receives))
+    key = payloads.column(rows, 0).astype(np.int64) << 32 | payloads.column(rows, _PID_WORD)
+    order = np.lexsort((rows, key))
+    is_send = order < len(sends)
+    pair = np.flatnonzero(is_send[:-1] & ~is_send[1:] & (key[order[1:]] == key[order[:-1]]))
+    out = np.full(len(sends), -1, np.int64)
+    out[order[pair]] = rows[order[pair + 1]]
+    return out

@@ -1,0 +1,207 @@
+"""Statistics of a trace or a part of it: threads, processes, CPUs, events, kernel calls, messages, interrupts.
+
+    found = satview.Statistics(trace, satview.TimeWindow(start, end))
+    found.threads.cpu_cycles                      # int64, by row of the thread table
+    found.calls.times.most_cycles                 # the longest call of each kind
+
+Times come from the whole trace, cut at the range; a mask of events chooses what is counted, never what is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.analysis.basis import Basis
+from satview.analysis.call_times import CallTable, InterruptTable, call_times, interrupt_times
+from satview.analysis.cpu_times import CpuTable, RunTimes, cpu_times
+from satview.analysis.event_counts import EventTable, ThreadCounts, event_counts
+from satview.analysis.message_times import MessageTable, message_times
+from satview.analysis.scope import Mask, scope_of
+from satview.analysis.state_times import StateTimes, state_times
+from satview.analysis.stretches import Cycles
+from satview.base.time import TimeWindow
+from satview.events.states import READY
+from satview.store.trace import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadStatistics:
+    """One row per row of the thread table; row 0 holds what belongs to no known thread. Every column int64 (threads,).
+
+    Attributes:
+        cpu_cycles: It ran, interrupts left out.
+        interrupted_cycles: Interrupts were handled while it had a CPU.
+        runs, longest_run_cycles, longest_run_start_cycles: Stretches on a CPU, and the longest of them.
+        switches, preemptions, migrations: Runs that began; of these, ends by READY; of these, on another CPU.
+        ready_cycles, longest_ready_cycles, longest_ready_start_cycles: It could have run and did not.
+        events, calls, sent, received: What it logged; these follow the mask, the others never do.
+    """
+
+    cpu_cycles: Cycles
+    interrupted_cycles: Cycles
+    runs: NDArray[np.int64]
+    longest_run_cycles: Cycles
+    longest_run_start_cycles: Cycles
+    switches: NDArray[np.int64]
+    preemptions: NDArray[np.int64]
+    migrations: NDArray[np.int64]
+    ready_cycles: Cycles
+    longest_ready_cycles: Cycles
+    longest_ready_start_cycles: Cycles
+    events: NDArray[np.int64]
+    calls: NDArray[np.int64]
+    sent: NDArray[np.int64]
+    received: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.cpu_cycles)
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessStatistics:
+    """One row per row of the process table: sums over its threads. Every column int64 (processes,).
+
+    Times and runs of idle threads are left out: they are no work of the process they belong to.
+
+    Attributes:
+        threads: Threads that the trace knows.
+        cpu_cycles, interrupted_cycles, ready_cycles, runs, switches, preemptions, migrations, events, calls, sent,
+            received: As of threads; times of threads that ran at once on several CPUs count for each.
+    """
+
+    threads: NDArray[np.int64]
+    cpu_cycles: Cycles
+    interrupted_cycles: Cycles
+    ready_cycles: Cycles
+    runs: NDArray[np.int64]
+    switches: NDArray[np.int64]
+    preemptions: NDArray[np.int64]
+    migrations: NDArray[np.int64]
+    events: NDArray[np.int64]
+    calls: NDArray[np.int64]
+    sent: NDArray[np.int64]
+    received: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.threads)
+
+
+class Statistics:
+    """Statistics over one range; each table is worked out when first asked for and kept.
+
+    Times are whole cycles of the trace's clock, so that sums are exact; `ns()` turns them into nanoseconds.
+
+    Attributes:
+        trace: The data.
+        window: The range, cut to the trace.
+        passes: The mask of events that count, or None.
+        basis: What is the same for every range; pass it on to the next.
+    """
+
+    def __init__(
+        self,
+        trace: Trace,
+        window: TimeWindow | None = None,
+        passes: Mask | None = None,
+        basis: Basis | None = None,
+        cancelled: Callable[[], bool] | None = None,
+    ) -> None:
+        """Say what is wanted; nothing is worked out yet.
+
+        Args:
+            trace: The data.
+            window: The range, in cycles; None = the whole trace.
+            passes: bool (events,), events that count, as `RuleSet.mask` gives them; None = all. Only what is counted
+                follows it: events, kernel calls, messages, interrupts. Times in states and on CPUs, and how long a
+                call took, are taken from all events whatever is masked.
+            basis: What is the same for every range; pass one to several statistics to have it worked out once.
+            cancelled: Asked now and then; the table at work raises `Cancelled` when it says so.
+
+        Raises:
+            UsageError: The range lies outside the trace, or the mask is that of another trace.
+        """
+        self._scope = scope_of(trace, window, passes, basis, cancelled)
+        self.trace, self.window, self.passes = trace, self._scope.window, passes
+        self.basis = self._scope.basis
+
+    def ns(self, cycles: Cycles) -> NDArray[np.int64]:
+        """Return lengths in nanoseconds, rounded down."""
+        return self.trace.clock.ns_array(cycles + self.trace.clock.start_cycles)
+
+    @property
+    def length_s(self) -> float:
+        """Seconds of the range."""
+        return self._scope.length_s
+
+    @property
+    def lost_cycles(self) -> int:
+        """How much of the range is lost: then counts are lower bounds, and times in it unknown."""
+        lost = self.basis.lost.within(np.array([self.window.start]), np.array([self.window.end]))
+        return int(lost[0])
+
+    @cached_property
+    def states(self) -> StateTimes:
+        """Times per thread and state."""
+        return state_times(self._scope)
+
+    @cached_property
+    def cpus(self) -> CpuTable:
+        """One row per CPU."""
+        return self._cpu_times[0]
+
+    @cached_property
+    def events(self) -> EventTable:
+        """One row per kind of event."""
+        return self._event_counts[0]
+
+    @cached_property
+    def calls(self) -> CallTable:
+        """One row per kernel call."""
+        return call_times(self._scope)
+
+    @cached_property
+    def messages(self) -> MessageTable:
+        """One row per client thread and server process."""
+        return message_times(self._scope)
+
+    @cached_property
+    def interrupts(self) -> InterruptTable:
+        """One row per interrupt vector."""
+        return interrupt_times(self._scope)
+
+    @cached_property
+    def threads(self) -> ThreadStatistics:
+        """One row per thread."""
+        runs, counts, states = self._cpu_times[1], self._event_counts[1], self.states
+        count = len(self.trace.threads)
+        return ThreadStatistics(
+            runs.cpu_cycles, runs.interrupted_cycles, runs.runs, runs.longest_cycles, runs.longest_start_cycles,
+            runs.switches, states.preemptions, runs.migrations,
+            states.of_state(READY, states.total_cycles, count), states.of_state(READY, states.longest_cycles, count),
+            states.of_state(READY, states.longest_start_cycles, count),
+            counts.events, counts.calls, counts.sent, counts.received,
+        )
+
+    @cached_property
+    def processes(self) -> ProcessStatistics:
+        """One row per process."""
+        process, works = self.trace.threads.process, ~self._scope.basis.is_idle
+        columns = {name.name: np.zeros(len(self.trace.processes), np.int64) for name in fields(ProcessStatistics)}
+        for name, total in columns.items():
+            values = np.ones(len(process), np.int64) if name == "threads" else getattr(self.threads, name)
+            counts = name in ("threads", "events", "calls", "sent", "received")
+            np.add.at(total, process[1:], (values if counts else values * works)[1:])
+        return ProcessStatistics(**columns)
+
+    @cached_property
+    def _cpu_times(self) -> tuple[CpuTable, RunTimes]:
+        return cpu_times(self._scope)
+
+    @cached_property
+    def _event_counts(self) -> tuple[EventTable, ThreadCounts]:
+        return event_counts(self._scope)

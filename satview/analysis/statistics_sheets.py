@@ -1,0 +1,294 @@
+"""The sheets of statistics: which columns they have, what these are called and what they mean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.analysis.call_times import Durations
+from satview.analysis.sheets import Column, Columns, Kind, Sheet, Subject
+from satview.analysis.statistics import Statistics
+from satview.events.states import ABSENT, IDLE, READY, RUNNING, STATE_BY_VALUE, UNKNOWN, WAITING
+
+Shown = NDArray[np.bool_] | None
+_NS_PER_S: Final = 1_000_000_000
+
+
+def thread_sheet(found: Statistics, shown: Shown = None) -> Sheet:
+    """Return one row per thread that exists in the range, idle threads left out."""
+    trace, threads, states = found.trace, found.threads, found.states
+    columns = _columns(found, _threads_shown(found, shown))
+    columns.text("thread", "Thread", trace.thread_name)
+    columns.number("pid", "pid", trace.threads.pid, "Process number.")
+    columns.number("tid", "tid", trace.threads.tid, "Thread number within the process.")
+    _cpu_columns(columns, found, threads.cpu_cycles)
+    columns.count("runs", "Runs", threads.runs, "Stretches on a CPU.")
+    columns.mean("mean_run_ns", "Mean run", threads.cpu_cycles + threads.interrupted_cycles, threads.runs,
+                 "Mean length of a run, interrupts included.")
+    columns.duration("longest_run_ns", "Longest run", threads.longest_run_cycles,
+                     "The longest run, interrupts included.", start=threads.longest_run_start_cycles)
+    columns.duration("ready_ns", "READY", threads.ready_cycles, "It could have run, but others had the CPUs.")
+    columns.duration("longest_ready_ns", "Longest READY", threads.longest_ready_cycles,
+                     "The longest wait for a CPU.", start=threads.longest_ready_start_cycles)
+    for value in sorted(set(states.value.tolist()) - {ABSENT, READY, RUNNING, IDLE, WAITING, UNKNOWN}):
+        name = STATE_BY_VALUE[value].name
+        columns.duration(f"{name.lower()}_ns", name, states.of_state(value, states.total_cycles, len(threads)),
+                         f"State {name}: {STATE_BY_VALUE[value].meaning}.")
+    columns.duration("unknown_ns", "Unknown", states.of_state(UNKNOWN, states.total_cycles, len(threads)),
+                     "The trace does not tell the state: before its first event, or events were lost.")
+    _switch_columns(columns, threads.switches, threads.preemptions, threads.migrations)
+    _logged_columns(columns, threads.sent, threads.received, threads.calls, threads.events)
+    return _sheet("thread", "Threads", Subject.THREAD, columns, "cpu_ns", "No thread is known in this range.",
+                  "Idle threads are under CPUs.")
+
+
+def state_sheet(found: Statistics, shown: Shown = None) -> Sheet:
+    """Return one row per thread and state."""
+    trace, states = found.trace, found.states
+    rows = np.flatnonzero(~np.isin(states.value, (ABSENT, IDLE, WAITING)))
+    rows = rows[np.isin(states.thread[rows], _threads_shown(found, shown))]
+    columns = _columns(found, rows)
+    columns.text("thread", "Thread", lambda row: trace.thread_name(int(states.thread[row])))
+    columns.text("state", "State", lambda row: _state_name(int(states.value[row])))
+    columns.duration("total_ns", "Time", states.total_cycles, "Time in this state.")
+    columns.share("share", "Of the range", states.total_cycles, found.window.length, "Share of the range.")
+    columns.count("count", "Times", states.count, "Intervals in this state, those that the range cuts included.")
+    columns.mean("mean_ns", "Mean", states.total_cycles, states.count, "Mean length, cut at the range.")
+    columns.duration("longest_ns", "Longest", states.longest_cycles, "The longest interval, cut at the range.",
+                     start=states.longest_start_cycles)
+    return _sheet("state", "States", Subject.THREAD, columns, "total_ns", "No state is known in this range.",
+                  subjects=states.thread)
+
+
+def process_sheet(found: Statistics, shown: Shown = None) -> Sheet:
+    """Return one row per process: sums over its threads."""
+    trace, processes = found.trace, found.processes
+    mine = np.zeros(len(processes), np.bool_)
+    mine[trace.threads.process[_threads_shown(found, shown)]] = True
+    mine[0] = False
+    columns = _columns(found, np.flatnonzero(mine))
+    columns.text("process", "Process", trace.process_name)
+    columns.number("pid", "pid", trace.processes.pid, "Process number.")
+    columns.count("threads", "Threads", processes.threads, "Threads that the trace knows.")
+    _cpu_columns(columns, found, processes.cpu_cycles)
+    columns.duration("ready_ns", "READY", processes.ready_cycles,
+                     "Its threads could have run; times of several threads add up.")
+    columns.count("runs", "Runs", processes.runs, "Stretches of its threads on a CPU.")
+    _switch_columns(columns, processes.switches, processes.preemptions, processes.migrations)
+    _logged_columns(columns, processes.sent, processes.received, processes.calls, processes.events)
+    return _sheet("process", "Processes", Subject.PROCESS, columns, "cpu_ns", "No process is known in this range.",
+                  "Idle threads count as no process's.")
+
+
+def cpu_sheet(found: Statistics, _shown: Shown = None) -> Sheet:
+    """Return one row per CPU."""
+    trace, cpus = found.trace, found.cpus
+    length = found.window.length
+    columns = _columns(found, np.arange(len(cpus)))
+    columns.text("cpu", "CPU", trace.cpu_title)
+    columns.duration("busy_ns", "Busy", cpus.busy_cycles, "Threads ran, interrupts and idle threads left out.")
+    columns.share("busy_share", "Busy share", cpus.busy_cycles, length, "The same as a share of the range.")
+    for key, title, cycles, text in (
+        ("interrupt", "Interrupts", cpus.interrupt_cycles, "Interrupts were handled, whatever they interrupted."),
+        ("idle", "Idle", cpus.idle_cycles, "Its idle thread ran."),
+        ("unknown", "Unknown", cpus.unknown_cycles,
+         "On the way from one thread to the next, before the first event, or events were lost."),
+    ):
+        columns.duration(f"{key}_ns", title, cycles, text)
+        columns.share(f"{key}_share", f"{title} share", cycles, length, "The same as a share of the range.")
+    columns.count("switches", "Switches", cpus.switches, "Runs that begin with another thread than the one before.")
+    columns.made.append(Column("switches_per_s", "Per second", Kind.RATE, cpus.switches / found.length_s,
+                               "Switches per second."))
+    columns.duration("longest_run_ns", "Longest run", cpus.longest_run_cycles,
+                     "The longest time it was with one thread.", start=cpus.longest_run_start_cycles)
+    columns.text("busiest", "Busiest thread",
+                 lambda row: trace.thread_name(int(cpus.busiest[row])) if cpus.busiest[row] else "",
+                 "The thread that had most of it.")
+    columns.share("busiest_share", "Its share", cpus.busiest_cycles, length, "Share of the range.")
+    return _sheet("cpu", "CPUs", Subject.CPU, columns, "", "The trace names no CPU.",
+                  "Busy, interrupts, idle and unknown add up to the range.")
+
+
+def event_sheet(found: Statistics, _shown: Shown = None) -> Sheet:
+    """Return one row per kind of event."""
+    trace, events = found.trace, found.events
+    columns = _columns(found, np.arange(len(events)))
+    columns.text("class", "Class", lambda row: trace.catalogue.class_name(int(events.code[row])))
+    columns.text("event", "Event", lambda row: trace.catalogue.name(int(events.code[row])))
+    columns.count("count", "Count", events.count, "How many.", follows=True)
+    columns.share("share", "Of all counted", events.count, int(events.count.sum()), "Share of the events counted.",
+                  follows=True)
+    columns.rate("per_s", events.count, "Events per second of the range.")
+    for key, title, rows in (("first_ns", "First", events.first), ("last_ns", "Last", events.last)):
+        times = trace.clock.ns_array(trace.events.time_cycles[rows])
+        columns.made.append(Column(key, title, Kind.TIME, times, f"When the {title.lower()} one happened.", True,
+                                   events=rows))
+    return _sheet("event", "Events", Subject.EVENT, columns, "count", "No event of the range counts.",
+                  subjects=events.first)
+
+
+def call_sheet(found: Statistics, _shown: Shown = None) -> Sheet:
+    """Return one row per kernel call."""
+    trace, calls = found.trace, found.calls
+    columns = _columns(found, np.arange(len(calls)))
+    columns.text("call", "Kernel call", lambda row: trace.catalogue.name(int(calls.code[row])))
+    columns.count("count", "Calls", calls.count, "Entered in the range.", follows=True)
+    columns.rate("per_s", calls.count, "Calls per second of the range.")
+    _duration_columns(columns, calls.times, "", "", "from entry to exit")
+    columns.count("failed", "Failed", calls.failed, "Came back with an error.", follows=True)
+    columns.text("errors", "Errors", lambda row: _errors(found, calls.errors[row]), "How often each error came back.")
+    columns.count("interrupted", "Interrupted", calls.interrupted, "Ended by a signal or a timeout.", follows=True)
+    columns.count("open", "No exit", calls.count - calls.times.count,
+                  "The exit is not in the trace, or events were lost before it.", follows=True)
+    return _sheet("call", "Kernel calls", Subject.EVENT, columns, "total_ns", "No kernel call of the range counts.",
+                  subjects=calls.first)
+
+
+def message_sheet(found: Statistics, _shown: Shown = None) -> Sheet:
+    """Return one row per client thread and server process."""
+    trace, messages = found.trace, found.messages
+    columns = _columns(found, np.arange(len(messages)))
+    columns.text("client", "Client", lambda row: trace.thread_name(int(messages.client[row])))
+    columns.text("server", "Server", lambda row: _server(found, int(messages.server_pid[row])))
+    columns.number("server_pid", "pid", messages.server_pid, "Process number of the server.")
+    columns.count("count", "Messages", messages.count, "SND_MESSAGE events.", follows=True)
+    columns.rate("per_s", messages.count, "Messages per second of the range.")
+    _duration_columns(columns, messages.send_blocked, "send_", "SEND ", "client blocked until the server received it",
+                      is_short=True)
+    _duration_columns(columns, messages.reply_blocked, "reply_", "REPLY ", "client blocked until the reply")
+    columns.count("bytes", "Bytes", np.where(messages.sized > 0, messages.bytes, -1),
+                  "Sizes of the messages whose MSG_RECEIVEV was logged wide; fast events do not tell.", follows=True)
+    return _sheet("message", "Messages", Subject.EVENT, columns, "count", "No message of the range counts.",
+                  subjects=messages.first)
+
+
+def interrupt_sheet(found: Statistics, _shown: Shown = None) -> Sheet:
+    """Return one row per interrupt vector."""
+    interrupts = found.interrupts
+    columns = _columns(found, np.arange(len(interrupts)))
+    columns.text("vector", "Vector", lambda row: f"0x{int(interrupts.vector[row]):x}", "As the entry gives it.")
+    columns.text("cpus", "CPUs", lambda row: ", ".join(map(str, interrupts.cpus[row])), "CPUs that took it.")
+    columns.count("count", "Count", interrupts.count, "Entered in the range.", follows=True)
+    columns.rate("per_s", interrupts.count, "Interrupts per second of the range.")
+    columns.share("share", "Of one CPU", interrupts.times.total_cycles, found.window.length,
+                  "Time as a share of the range; 100 % is one CPU.", follows=True)
+    _duration_columns(columns, interrupts.times, "", "", "from entry to exit, nested interrupts included")
+    _duration_columns(columns, interrupts.latency, "latency_", "Latency ", "from entry to its first handler",
+                      is_short=True)
+    return _sheet("interrupt", "Interrupts", Subject.EVENT, columns, "total_ns", "No interrupt of the range counts.",
+                  subjects=interrupts.first)
+
+
+SHEETS: Final[dict[str, Callable[[Statistics, Shown], Sheet]]] = {
+    "thread": thread_sheet,
+    "state": state_sheet,
+    "process": process_sheet,
+    "cpu": cpu_sheet,
+    "event": event_sheet,
+    "call": call_sheet,
+    "message": message_sheet,
+    "interrupt": interrupt_sheet,
+}
+TITLES: Final = {
+    "thread": "Threads",
+    "state": "States",
+    "process": "Processes",
+    "cpu": "CPUs",
+    "event": "Events",
+    "call": "Kernel calls",
+    "message": "Messages",
+    "interrupt": "Interrupts",
+}
+
+
+def _columns(found: Statistics, rows: NDArray[np.integer]) -> Columns:
+    return Columns(rows, found.length_s, found.ns)
+
+
+def _sheet(
+    key: str, title: str, subject: Subject, columns: Columns, sort_key: str, empty: str, note: str = "",
+    subjects: NDArray[np.int64] | None = None,
+) -> Sheet:
+    about = columns.rows if subjects is None else subjects[columns.rows]
+    return Sheet(key, title, subject, about.astype(np.int64), tuple(columns.made), sort_key, empty, note)
+
+
+def _threads_shown(found: Statistics, shown: Shown) -> NDArray[np.intp]:
+    """Return the threads that exist in the range and are to be shown, idle threads left out; row 0 if it has events."""
+    absent = found.states.of_state(ABSENT, found.states.total_cycles, len(found.threads))
+    mine = (absent < found.window.length) & ~found.basis.is_idle
+    if shown is not None:
+        mine &= shown
+    mine[0] = found.threads.events[0] > 0
+    return np.flatnonzero(mine)
+
+
+def _cpu_columns(columns: Columns, found: Statistics, cycles: NDArray[np.int64]) -> None:
+    length = found.window.length
+    columns.duration("cpu_ns", "CPU time", cycles, "It ran, interrupts left out.")
+    columns.share("cpu_share", "Of one CPU", cycles, length, "CPU time as a share of the range; 100 % is one CPU.")
+    if found.trace.cpu_count > 1:
+        columns.share("all_share", "Of all CPUs", cycles, length * found.trace.cpu_count,
+                      "CPU time as a share of what all CPUs had to give.")
+
+
+def _switch_columns(
+    columns: Columns, switches: NDArray[np.int64], preemptions: NDArray[np.int64], migrations: NDArray[np.int64]
+) -> None:
+    columns.count("switches", "Switches", switches, "Runs that begin in the range.")
+    columns.count("preemptions", "Preempted", preemptions,
+                  "Left a CPU though it could have gone on: preempted, time slice over, or yielded.")
+    columns.count("migrations", "Migrations", migrations, "Runs that begin on another CPU than the run before.")
+
+
+def _logged_columns(
+    columns: Columns, sent: NDArray[np.int64], received: NDArray[np.int64], calls: NDArray[np.int64],
+    events: NDArray[np.int64],
+) -> None:
+    for key, title, values, text in (
+        ("sent", "Sent", sent, "Messages sent."),
+        ("received", "Received", received, "Messages received."),
+        ("calls", "Kernel calls", calls, "Kernel calls entered."),
+        ("events", "Events", events, "Changes of state, and what was logged while it ran."),
+    ):
+        columns.count(key, title, values, text, follows=True)
+
+
+def _duration_columns(
+    columns: Columns, times: Durations, key: str, title: str, what: str, is_short: bool = False
+) -> None:
+    known = times.count > 0
+    wanted = [
+        ("total", "total", times.total_cycles, "Sum of the times"),
+        ("mean", "mean", times.mean_cycles, "Mean time"),
+        ("least", "shortest", times.least_cycles, "Shortest time"),
+        ("p99", "99 %", times.p99_cycles, "Of a hundred, ninety-nine took at most this time"),
+        ("longest", "longest", times.most_cycles, "Longest time"),
+    ]
+    for name, head, cycles, text in wanted:
+        if is_short and name in ("least", "p99"):
+            continue
+        heading = f"{title}{head}" if title else head.capitalize()
+        events = np.where(known, times.longest, -1)[columns.rows] if name == "longest" else None
+        columns.duration(f"{key}{name}_ns", heading, cycles, f"{text} {what}.", known, follows=True, events=events)
+
+
+def _state_name(value: int) -> str:
+    return STATE_BY_VALUE[value].name if value in STATE_BY_VALUE else "unknown"
+
+
+def _errors(found: Statistics, errors: tuple[tuple[int, int], ...]) -> str:
+    name = found.trace.catalogue.errno_name
+    return ", ".join(f"{name(number) or number} {count:,}" for number, count in errors)
+
+
+def _server(found: Statistics, pid: int) -> str:
+    if pid < 0:
+        return "failed"
+    if pid == 0:
+        return "another node"
+    row = found.trace.processes.row(pid)
+    return found.trace.process_name(row) if row else f"pid {pid}"

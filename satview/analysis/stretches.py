@@ -1,0 +1,84 @@
+"""Stretches of time that do not overlap, how much of them lies within others, and sums by key: all in whole cycles."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Cycles = NDArray[np.int64]
+Keys = NDArray[np.integer[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Stretches:
+    """Stretches of time, ascending, none touching the next.
+
+    Attributes:
+        start, end: int64, (n,), cycles; the end is not included.
+    """
+
+    start: Cycles
+    end: Cycles
+
+    @classmethod
+    def of(cls, start: Cycles, end: Cycles) -> Stretches:
+        """Return what any of some stretches covers, whatever their order; empty ones count for nothing."""
+        keep = end > start
+        start, end = start[keep], end[keep]
+        order = np.argsort(start, kind="stable")
+        start, latest = start[order], np.maximum.accumulate(end[order])
+        begins = np.append(True, start[1:] > latest[:-1])[: len(start)]
+        return cls(start[begins], latest[np.append(begins[1:], True)[: len(start)]])
+
+    @classmethod
+    def none(cls) -> Stretches:
+        """Return no stretch at all."""
+        return cls(np.empty(0, np.int64), np.empty(0, np.int64))
+
+    def within(self, start: Cycles, end: Cycles) -> Cycles:
+        """Return how much of each [start, end) these stretches cover, int64 of the same shape."""
+        return self._before(end) - self._before(start)
+
+    def meet(self, start: Cycles, end: Cycles) -> NDArray[np.bool_]:
+        """Tell for each [start, end) whether any of the stretches reaches into it."""
+        first = np.searchsorted(self.end, start, side="right")
+        return np.asarray(np.searchsorted(self.start, end) > first)
+
+    def _before(self, time: Cycles) -> Cycles:
+        """Return how much the stretches cover before each moment."""
+        if not len(self.start):
+            return np.zeros(len(time), np.int64)
+        total = np.concatenate(([0], np.cumsum(self.end - self.start)))
+        number = np.searchsorted(self.start, time, side="right")
+        beyond = np.maximum(self.end[number - 1] - time, 0)
+        return np.where(number > 0, total[number] - beyond, 0)
+
+
+def sum_by(keys: Keys, values: Cycles, count: int) -> Cycles:
+    """Return the sum of the values of each key below `count`, exact, int64 (count,)."""
+    total = np.zeros(count, np.int64)
+    np.add.at(total, keys, values)
+    return total
+
+
+def largest_by(keys: Keys, values: Cycles, count: int) -> tuple[Cycles, Cycles]:
+    """Return the largest value of each key and where it first stands, int64 (count,); 0 and -1 for keys without one."""
+    largest, place = np.zeros(count, np.int64), np.full(count, -1, np.int64)
+    np.maximum.at(largest, keys, values)
+    found = np.flatnonzero(values == largest[keys])[::-1]  # backwards, so that the first of equals is written last
+    place[keys[found]] = found
+    return largest, place
+
+
+def percentile_by(keys: Keys, values: Cycles, count: int, share: float) -> Cycles:
+    """Return the value of each key that a share of its values do not exceed, int64 (count,); 0 for keys without one."""
+    order = np.argsort(values)
+    by_key = keys[order].astype(np.uint16) if count <= 1 << 16 else keys[order]  # short keys sort fast
+    order = order[np.argsort(by_key, kind="stable")]
+    size = np.bincount(keys, minlength=count)
+    rank = np.maximum(np.ceil(share * size).astype(np.int64) - 1, 0)
+    at = np.where(size > 0, np.cumsum(size) - size + rank, len(values))
+    return np.append(values[order], 0)[at]

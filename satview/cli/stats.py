@@ -1,0 +1,169 @@
+"""`satview stats FILE`: who used the CPUs, waited, called, sent; as tables, CSV or JSON."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.analysis.basis import Basis
+from satview.analysis.sheets import Kind, Sheet
+from satview.analysis.statistics import Statistics
+from satview.analysis.statistics_sheets import SHEETS
+from satview.base.errors import UsageError
+from satview.base.time import format_duration
+from satview.cli.filter import built_rules, chosen_events
+from satview.filters.facts import TraceFacts
+from satview.formats.registry import open_trace
+from satview.session.time_text import parse_range
+from satview.store.trace import Trace
+
+FINE, COST_DATA = 0, 1
+_EPILOG: Final = """\
+Columns that count events, kernel calls, messages and interrupts follow --filter and --rules.
+Times of threads and CPUs never do: hiding events does not change who ran.
+Exit status: 0 fine, 1 the trace has problems that cost data, 2 not a trace or bad use.
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the command to the command line."""
+    parser = subparsers.add_parser(
+        "stats",
+        help="who used the CPUs, waited, called, sent: statistics of a trace or a part of it",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Print statistics.",
+        epilog=_EPILOG,
+    )
+    add = parser.add_argument
+    add("file", metavar="FILE", help="a .kev file, a traceprinter listing or a thread trace")
+    add("--by", action="append", choices=(*SHEETS, "all"), help="what the rows are (default: thread); repeatable")
+    add("--range", default="", metavar="A..B", help="part of the trace, such as 1.2s..1.5s")
+    add("-e", "--filter", dest="expression", metavar="EXPR", action="append", default=[],
+        help="count events for which this condition holds; several must all hold")
+    add("-r", "--rules", metavar="FILE", action="append", default=[], help="count events that pass a rule file")
+    add("--allow-code", action="store_true", help="run the Python files that CALL rules name; they can do anything")
+    add("--format", choices=("table", "csv", "json"), default="table", help="(default %(default)s)")
+    add("--sort", default="", metavar="COLUMN", help="name of a column as in CSV, such as longest_ready_ns")
+    add("--top", type=int, default=0, metavar="N", help="the first N rows only")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the tables; return 0, or 1 if problems of the trace cost data.
+
+    Raises:
+        UsageError: Range, filter or column do not fit.
+    """
+    if args.top < 0:
+        raise UsageError(f"--top {args.top} is no number of rows")
+    trace = open_trace(args.file)
+    window = parse_range(args.range, trace.clock, trace.window) if args.range else None
+    facts = TraceFacts(trace)
+    passes = None
+    if args.rules or args.expression:
+        _, built = built_rules(args.rules, args.allow_code, trace)
+        passes = chosen_events(built, args.expression, trace, facts)
+    found = Statistics(trace, window, passes, Basis(trace, facts))
+    sheets = [SHEETS[name](found, _threads_of(trace, passes)) for name in _wanted(args.by)]
+    orders = [_order(sheet, args.sort)[: args.top or None] for sheet in sheets]
+    if args.format == "csv":
+        _print_csv(sheets, orders)
+    elif args.format == "json":
+        _print_json(found, args, sheets, orders)
+    else:
+        _print_tables(found, args, sheets, orders)
+    return COST_DATA if trace.problems.cost_data else FINE
+
+
+def _wanted(names: list[str] | None) -> list[str]:
+    return list(SHEETS) if "all" in (names or ()) else list(dict.fromkeys(names or ["thread"]))
+
+
+def _threads_of(trace: Trace, passes: NDArray[np.bool_] | None) -> NDArray[np.bool_] | None:
+    """Return the threads of which some event passes, None for all."""
+    if passes is None:
+        return None
+    threads = np.zeros(len(trace.threads), np.bool_)
+    threads[trace.events.thread[passes]] = True
+    return threads
+
+
+def _order(sheet: Sheet, key: str) -> NDArray[np.intp]:
+    key = key or sheet.sort_key
+    known = {column.key: column for column in sheet.columns}
+    if key and key not in known:
+        raise UsageError(f"--sort: {sheet.title.lower()} have no column {key[:40]!r}; they have {', '.join(known)}")
+    if not key:
+        return np.arange(len(sheet))
+    return known[key].order(descending=known[key].kind is not Kind.TEXT)
+
+
+def _counted(found: Statistics, args: argparse.Namespace) -> str:
+    """Return which events are counted, in words."""
+    rows = found.trace.rows_between(found.window)
+    total = rows.stop - rows.start
+    if found.passes is None:
+        return f"all {total:,} events"
+    rules = [f"rules of {Path(name).name}" for name in args.rules]
+    count = int(np.count_nonzero(found.passes[rows]))
+    return f"{count:,} of {total:,} events, those that pass: {' and '.join([*rules, *args.expression])}"
+
+
+def _print_csv(sheets: list[Sheet], orders: list[NDArray[np.intp]]) -> None:
+    if len(sheets) > 1:
+        raise UsageError("--format csv holds one table; choose one with --by, or --format json")
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(column.key for column in sheets[0].columns)
+    writer.writerows(record.values() for record in sheets[0].records(orders[0]))
+
+
+def _print_json(
+    found: Statistics, args: argparse.Namespace, sheets: list[Sheet], orders: list[NDArray[np.intp]]
+) -> None:
+    clock = found.trace.clock
+    told = {
+        "file": str(found.trace.path),
+        "start_ns": clock.ns(found.window.start),
+        "end_ns": clock.ns(found.window.end),
+        "lost_ns": clock.duration_ns(found.lost_cycles),
+        "counts": _counted(found, args),
+        **{sheet.key: sheet.records(order) for sheet, order in zip(sheets, orders, strict=True)},
+    }
+    print(json.dumps(told, indent=2))
+
+
+def _print_tables(
+    found: Statistics, args: argparse.Namespace, sheets: list[Sheet], orders: list[NDArray[np.intp]]
+) -> None:
+    # Brought in here: CSV, JSON and error paths need no table.
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    # Into a file or a pipe: one line per row, however long.
+    console = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else 400)
+    length = format_duration(found.trace.clock.duration_ns(found.window.length))
+    lost = format_duration(found.trace.clock.duration_ns(found.lost_cycles)) if found.lost_cycles else ""
+    console.print(escape(f"{found.trace.path.name}: {length}, counting {_counted(found, args)}"))
+    if lost:
+        console.print(f"Events were lost for {lost} of it: counts are lower bounds, states of that time are unknown.")
+    for sheet, order in zip(sheets, orders, strict=True):
+        console.print(f"\n[bold]{sheet.title}[/bold]" + (f"  {escape(sheet.note)}" if sheet.note else ""))
+        if not len(sheet):
+            console.print(sheet.empty)
+            continue
+        columns = [column for column in sheet.columns if any(column.text(row) for row in order.tolist())]
+        shown = Table(box=None, pad_edge=False, header_style="bold")
+        for column in columns:
+            shown.add_column(escape(column.title), no_wrap=True,
+                             justify="left" if column.kind is Kind.TEXT else "right")
+        for row in order.tolist():
+            shown.add_row(*(escape(column.text(row)) for column in columns))
+        console.print(shown)

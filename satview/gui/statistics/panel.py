@@ -1,0 +1,346 @@
+"""The statistics panel: sheets behind tabs, the range, whether numbers follow the filter, and the table."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from PySide6.QtCore import QModelIndex, QPoint, Qt, Signal, Slot
+from PySide6.QtGui import QFontMetrics, QGuiApplication, QHideEvent, QShowEvent
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QButtonGroup,
+    QCheckBox,
+    QHBoxLayout,
+    QHeaderView,
+    QLabel,
+    QPushButton,
+    QSizePolicy,
+    QStackedWidget,
+    QTabBar,
+    QTableView,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from satview.analysis.sheets import Kind, Subject
+from satview.analysis.statistics_sheets import TITLES
+from satview.gui import dialogs
+from satview.gui.statistics.frozen_column import FrozenColumn
+from satview.gui.statistics.model import SheetModel
+from satview.gui.statistics.places import Places
+from satview.gui.statistics.share_bar import ShareBar
+from satview.gui.theme import Theme
+from satview.session.jobs import LatestJob
+from satview.session.navigation import Navigation
+from satview.session.open_trace import OpenTrace
+from satview.session.settings import Settings
+from satview.session.statistics_view import Extent, StatisticsView
+from satview.session.statistics_work import SheetCsvWork
+
+_MEASURED_ROWS: Final = 60
+_WIDEST_PX: Final = 320
+_EXTENT_TIPS: Final = {
+    Extent.TRACE: "All of the trace",
+    Extent.VIEW: "What the lanes show now",
+    Extent.RANGE: "The selected range: drag over the lanes, or press R for the selected interval",
+}
+
+
+class StatisticsPanel(QWidget):
+    """Statistics of the open trace. Works only while it can be seen.
+
+    Attributes:
+        view: What is worked out.
+        model, table: What shows.
+
+    Signals:
+        menu_wanted: Right click on a row: global place.
+    """
+
+    menu_wanted = Signal(QPoint)
+
+    def __init__(
+        self, opened: OpenTrace, navigation: Navigation, settings: Settings, theme: Theme, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self.setMinimumSize(120, 64)
+        self._opened = opened
+        self.view = StatisticsView(opened, self)
+        self.model = SheetModel(theme, self)
+        self._bars = ShareBar(theme, self)
+        self._places = Places(opened, navigation)
+        self._is_marking = False
+        self._widths: dict[str, dict[str, int]] = {}
+        self._job = LatestJob(self)
+        self._job.done.connect(self._on_exported)
+        self._job.failed.connect(self._on_not_exported)
+        self.table = QTableView(self)
+        self._set_up_table(settings.number("events/row_height_px"))
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addLayout(self._head())
+        layout.addLayout(self._choices())
+        self._stack = QStackedWidget(self)
+        self._stack.addWidget(self.table)
+        self._stack.addWidget(self._message_page())
+        layout.addWidget(self._stack, 1)
+        self.view.changed.connect(self._on_view)
+        opened.selection.changed.connect(self._mark_selected)
+        self._on_view()
+
+    def set_theme(self, theme: Theme) -> None:
+        """Draw in other colours."""
+        self.model.set_theme(theme)
+        self._bars.theme = theme
+        self.table.viewport().update()
+
+    def close_down(self) -> None:
+        """Stop the work in the background."""
+        self.view.close()
+        self._job.close()
+
+    def selected_text(self) -> str:
+        """Return the selected rows, or all if none or one is selected, as tab-separated text with column names."""
+        chosen = sorted(index.row() for index in self.table.selectionModel().selectedRows())
+        rows = chosen if len(chosen) > 1 else range(self.model.rowCount())
+        lines = ["\t".join(column.text(int(self.model.order[row])) for column in self.model.columns) for row in rows]
+        return "\n".join(["\t".join(column.title for column in self.model.columns), *lines])
+
+    @Slot()
+    def copy(self) -> None:
+        """Copy the selected rows, or all."""
+        QGuiApplication.clipboard().setText(self.selected_text())
+
+    @Slot()
+    def ask_export(self) -> None:
+        """Ask for a file and write the sheet to it, in the order it has."""
+        sheet = self.model.sheet
+        if sheet is None:
+            return
+        trace_path = self._opened.trace.path
+        path = dialogs.ask_save(self, trace_path.with_name(f"{trace_path.stem}-{sheet.key}.csv"), "CSV (*.csv)")
+        if path is not None:
+            self._job.start(SheetCsvWork(sheet, self.model.order, path))
+
+    def _head(self) -> QHBoxLayout:
+        self.tabs = QTabBar(self)
+        self.tabs.setExpanding(False)
+        self.tabs.setDrawBase(False)
+        self.tabs.setUsesScrollButtons(True)
+        self.tabs.setAccessibleName("Kind of statistics")
+        for key, title in TITLES.items():
+            self.tabs.setTabData(self.tabs.addTab(title), key)
+        self.tabs.currentChanged.connect(self._on_tab)
+        self._copy = QPushButton("Copy", self)
+        self._export = QPushButton("Export CSV\N{HORIZONTAL ELLIPSIS}", self)
+        head = QHBoxLayout()
+        head.setContentsMargins(2, 0, 8, 0)
+        head.addWidget(self.tabs, 1)
+        for button, run in ((self._copy, self.copy), (self._export, self.ask_export)):
+            button.setProperty("flat", "true")
+            button.clicked.connect(run)
+            head.addWidget(button)
+        return head
+
+    def _choices(self) -> QHBoxLayout:
+        line = QHBoxLayout()
+        line.setContentsMargins(8, 1, 8, 2)
+        line.setSpacing(2)
+        self.extents = QButtonGroup(self)
+        for number, extent in enumerate(Extent):
+            button = QToolButton(self)
+            button.setText(extent.value)
+            button.setToolTip(_EXTENT_TIPS[extent])
+            button.setCheckable(True)
+            button.setChecked(extent is self.view.extent)
+            self.extents.addButton(button, number)
+            line.addWidget(button)
+        self.extents.idClicked.connect(self._on_extent)
+        line.addSpacing(12)
+        self.follows = QCheckBox("Follow the filter", self)
+        self.follows.setToolTip("Count only the events that the filter shows. Times of threads and CPUs never follow:\n"
+                                "they come from the lanes, and hiding events does not change who ran.")
+        self.follows.toggled.connect(self.view.set_follows)
+        line.addWidget(self.follows)
+        line.addSpacing(12)
+        self.statement = QLabel(self)
+        self.statement.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        line.addWidget(self.statement, 1)
+        return line
+
+    def _set_up_table(self, height_px: int) -> None:
+        table = self.table
+        table.setModel(self.model)
+        table.setItemDelegate(self._bars)
+        table.setAccessibleName("Statistics")
+        table.verticalHeader().setVisible(False)
+        table.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        table.verticalHeader().setMinimumSectionSize(height_px)
+        table.verticalHeader().setDefaultSectionSize(height_px + 2)  # room for the bar
+        table.horizontalHeader().setHighlightSections(False)
+        table.horizontalHeader().setSectionsMovable(True)
+        table.setSortingEnabled(True)
+        table.horizontalHeader().setSortIndicatorShown(False)  # the model writes it into the title
+        table.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        table.setShowGrid(False)
+        table.setAlternatingRowColors(True)
+        table.setWordWrap(False)
+        table.setTabKeyNavigation(False)
+        table.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        table.selectionModel().currentRowChanged.connect(self._select)
+        self._names = FrozenColumn(table)
+        for view in (table, self._names):
+            view.customContextMenuRequested.connect(self._on_menu)
+            view.clicked.connect(self._select)
+            view.activated.connect(self._on_activated)
+
+    def _message_page(self) -> QWidget:
+        page = QWidget(self)
+        self.message = QLabel(page)
+        self.message.setProperty("role", "dim")
+        self.count_all = QPushButton("Count all events", page)
+        self.count_all.clicked.connect(self._count_all)
+        layout = QVBoxLayout(page)
+        layout.addStretch()
+        layout.addWidget(self.message, alignment=Qt.AlignmentFlag.AlignHCenter)
+        layout.addWidget(self.count_all, alignment=Qt.AlignmentFlag.AlignHCenter)
+        layout.addStretch()
+        return page
+
+    def _fit_columns(self) -> None:
+        """Give every column the width of its longest text, but for those the user gave another."""
+        assert self.model.sheet is not None
+        known = self._widths.setdefault(self.model.sheet.key, {})
+        metrics = QFontMetrics(self.table.font())
+        for section, column in enumerate(self.model.columns):
+            rows = self.model.order[:_MEASURED_ROWS].tolist()
+            texts = (column.title + "   ", *(column.text(row) for row in rows))
+            width = min(max(metrics.horizontalAdvance(text) for text in texts) + 22, _WIDEST_PX)
+            width += 10 if self.model.follows and column.follows else 0
+            known[column.key] = max(width, known.get(column.key, 0), 84 if column.kind is Kind.SHARE else 0)
+            self.table.setColumnWidth(section, known[column.key])
+
+    @Slot(int)
+    def _on_tab(self, number: int) -> None:
+        self.view.show_sheet(self.tabs.tabData(number))
+
+    @Slot(int)
+    def _on_extent(self, number: int) -> None:
+        self.view.set_extent(list(Extent)[number])
+
+    @Slot()
+    def _count_all(self) -> None:
+        self.follows.setChecked(False)
+
+    @Slot()
+    def _on_view(self) -> None:
+        """Show what there is: the table, or why there is none."""
+        counted = self.view.counted
+        if counted is not None and counted.sheet is not self.model.sheet and counted.sheet.key == self.view.key:
+            self._show_sheet()
+        is_there = counted is not None and counted.sheet.key == self.view.key
+        reason = self._reason(is_there)
+        self._stack.setCurrentIndex(1 if reason else 0)
+        self.message.setText(reason)
+        self.count_all.setVisible(bool(reason) and is_there and self.view.follows and not self.view.needs_range
+                                  and not self.view.is_pending)
+        for button in (self._copy, self._export):
+            button.setEnabled(not reason)
+        self._tell()
+
+    def _reason(self, is_there: bool) -> str:
+        """Return why no table shows; empty if one does."""
+        view = self.view
+        if view.error:
+            return view.error
+        if view.needs_range:
+            return "Select a range: drag over the lanes, or press R for the selected interval."
+        if not is_there:
+            return "Counting\N{HORIZONTAL ELLIPSIS}"
+        assert view.counted is not None
+        return view.counted.sheet.empty if not len(view.counted.sheet) else ""
+
+    def _tell(self) -> None:
+        """Say what is counted."""
+        view, parts = self.view, []
+        if view.is_pending:
+            parts.append("Counting\N{HORIZONTAL ELLIPSIS}")
+        elif view.counted is not None and not view.needs_range:
+            parts.append(view.counted.statement)
+            parts += ["whatever the filter hides"] if view.ignores_filter else []
+            parts += [view.counted.warning] if view.counted.warning else []
+            if view.counted.sheet.note:
+                parts.append(view.counted.sheet.note)
+        self.statement.setText(" \N{MIDDLE DOT} ".join(parts))
+        self.statement.setToolTip("\n".join(parts))
+
+    def _show_sheet(self) -> None:
+        counted, header = self.view.counted, self.table.horizontalHeader()
+        assert counted is not None
+        same = self.model.sheet is not None and self.model.sheet.key == counted.sheet.key
+        bars = (self.table.verticalScrollBar(), self.table.horizontalScrollBar())
+        places = [bar.value() if same else 0 for bar in bars]
+        header.blockSignals(True)  # what the arrow shows is what the model already has
+        self.model.set_sheet(counted.sheet, counted.follows)
+        order = Qt.SortOrder.DescendingOrder if self.model.is_descending else Qt.SortOrder.AscendingOrder
+        header.setSortIndicator(self.model.section_of(self.model.sort_key), order)
+        header.blockSignals(False)
+        self._fit_columns()
+        for bar, place in zip(bars, places, strict=True):
+            bar.setValue(place)
+        self._mark_selected()
+
+    @Slot()
+    def _mark_selected(self) -> None:
+        """Mark the row of the selected lane, so that it is found again when numbers change or lanes are clicked."""
+        sheet, lane = self.model.sheet, self._opened.selection.lane
+        current = self.table.currentIndex()
+        if sheet is None or lane is None or sheet.subject is Subject.EVENT:
+            return
+        if current.isValid() and self._places.lane_of(sheet, int(self.model.order[current.row()])) == lane:
+            return
+        row = self._places.row_of(sheet, lane)
+        place = np.flatnonzero(self.model.order == row)
+        if len(place):
+            self._is_marking = True
+            self.table.selectRow(int(place[0]))
+            self._is_marking = False
+
+    @Slot(QModelIndex)
+    def _on_activated(self, index: QModelIndex) -> None:
+        if self.model.sheet is not None and index.isValid():
+            self._places.go_to(self.model.sheet, self.model.columns[index.column()], int(self.model.order[index.row()]))
+
+    @Slot(QModelIndex)
+    def _select(self, index: QModelIndex, _before: QModelIndex | None = None) -> None:
+        if self.model.sheet is not None and index.isValid() and not self._is_marking:
+            self._places.select(self.model.sheet, int(self.model.order[index.row()]))
+
+    @Slot(QPoint)
+    def _on_menu(self, place: QPoint) -> None:
+        """Ask for the menu of what the row is about; it acts on the selection."""
+        self._select(self.table.indexAt(place))
+        self.menu_wanted.emit(self.table.viewport().mapToGlobal(place))
+
+    @Slot(object)
+    def _on_exported(self, count: object) -> None:
+        if isinstance(count, int):
+            self.statement.setText(f"Wrote {count:,} rows")
+
+    @Slot(object)
+    def _on_not_exported(self, error: object) -> None:
+        self.statement.setText(str(error))
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Begin to work."""
+        super().showEvent(event)
+        self.view.watch(True)
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        """Stop working: nobody looks."""
+        super().hideEvent(event)
+        self.view.watch(False)

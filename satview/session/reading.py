@@ -1,0 +1,192 @@
+"""Reads traces on the worker, with all that can be made there, so that the window has only to show them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.base.errors import SatviewError, UsageError
+from satview.formats import registry
+from satview.formats.kev.growing import GrowingFile
+from satview.session.carry_over import moved_lanes
+from satview.session.filter_state import FilterState
+from satview.session.filter_work import FilterEvaluator, FilterView
+from satview.session.jobs import IsCancelled, Report
+from satview.session.lane_events import silent_cpus
+from satview.session.lane_shades import LaneShades
+from satview.session.search import work_for
+from satview.store.trace import Trace
+from satview.timeline.lane_tree import Timeline
+from satview.timeline.spans import pixel_edges
+
+if TYPE_CHECKING:
+    from satview.session.open_trace import OpenTrace
+
+_CHUNK: Final = 1 << 17
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reading:
+    """A trace with its lanes.
+
+    Attributes:
+        trace, timeline: The trace.
+        events_of_thread: int64, shape (threads,), how many events each thread has.
+        silent: Lanes of CPUs that logged nothing.
+        restart: What happened to a followed file that had to be read from its start again, as a sentence; else empty.
+    """
+
+    trace: Trace
+    timeline: Timeline
+    events_of_thread: NDArray[np.int64]
+    silent: frozenset[int]
+    restart: str = ""
+
+    @classmethod
+    def of(cls, trace: Trace, restart: str = "") -> Reading:
+        """Count and sort out what is in a trace."""
+        timeline = Timeline(trace)
+        return cls(trace, timeline, events_per_thread(trace), silent_cpus(timeline), restart)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shown:
+    """What a window shows of a trace, and what has to be ready of a longer reading before it may be shown instead.
+
+    Attributes:
+        timeline: Of the trace that shows.
+        lanes: Lanes in view, and the selected one.
+        state: The filter.
+        evaluator: Has the Python files that may run.
+        text: What is searched for.
+    """
+
+    timeline: Timeline
+    lanes: tuple[int, ...]
+    state: FilterState
+    evaluator: FilterEvaluator
+    text: str
+
+    @classmethod
+    def of(cls, opened: OpenTrace, lanes: list[int]) -> Shown:
+        """Return what shows now; `lanes` are those in view."""
+        selected = opened.selection.lane
+        wanted = lanes if selected is None else [*lanes, selected]
+        return cls(opened.timeline, tuple(wanted), opened.filters.state, opened.filters.evaluator, opened.search.text)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Renewal:
+    """A longer reading of the file that shows, with everything that the window needs to change over in one step.
+
+    Attributes:
+        reading: The trace.
+        shown: What this was made for.
+        moved: Index of a lane that shows to its index in the reading.
+        state, evaluator, view: The filter, for the reading.
+        shades: What the filter does to the lanes in view, ready.
+        hits: Rows that the search finds.
+    """
+
+    reading: Reading
+    shown: Shown
+    moved: dict[int, int]
+    state: FilterState
+    evaluator: FilterEvaluator
+    view: FilterView
+    shades: LaneShades
+    hits: NDArray[np.uint32]
+
+    def suits(self, shown: Shown) -> bool:
+        """Tell whether all is ready for what shows by now; else `prepared` has to be asked again."""
+        mine = self.shown
+        is_same = (mine.timeline, mine.state, mine.text) == (shown.timeline, shown.state, shown.text)
+        return is_same and all(
+            self.reading.timeline.is_ready(self.moved[lane]) for lane in shown.lanes if lane in self.moved
+        )
+
+
+def read(path: Path, is_cancelled: IsCancelled, report: Report) -> Reading:
+    """Read a file.
+
+    Raises:
+        TraceFormatError, OSError, Cancelled: As `registry.open_trace`.
+    """
+    return Reading.of(registry.open_trace(path, report, is_cancelled))
+
+
+def read_on(file: GrowingFile, is_cancelled: IsCancelled, report: Report) -> Reading:
+    """Read what a followed file has got since.
+
+    Raises:
+        TraceFormatError, OSError, Cancelled: As `GrowingFile.read`.
+    """
+    trace = file.read(report, is_cancelled)
+    return Reading.of(trace, file.restart)
+
+
+def prepared(reading: Reading, shown: Shown, is_cancelled: IsCancelled) -> Renewal:
+    """Make everything ready that a window needs to show a longer reading.
+
+    Raises:
+        Cancelled: `is_cancelled()` said so.
+    """
+    trace, timeline = reading.trace, reading.timeline
+    moved = moved_lanes(shown.timeline, timeline)
+    lanes = tuple(moved[lane] for lane in shown.lanes if lane in moved)
+    timeline.build(lanes, is_cancelled)
+    evaluator = FilterEvaluator(trace)
+    evaluator.allowed, evaluator.folder = set(shown.evaluator.allowed), shown.evaluator.folder
+    state = shown.state.for_threads(len(trace.threads))
+    view = _view(trace, evaluator, state, is_cancelled)
+    shades = LaneShades(timeline, view)
+    _make_ready(shades, lanes, pixel_edges(trace.window, 1))
+    hits = _hits(trace, evaluator, shown.text, is_cancelled)
+    return Renewal(reading, shown, moved, state, evaluator, view, shades, hits)
+
+
+def events_per_thread(trace: Trace) -> NDArray[np.int64]:
+    """Return the number of events of every thread, int64, shape (threads,)."""
+    total = np.zeros(len(trace.threads), np.int64)
+    for start in range(0, len(trace.events), _CHUNK):
+        total += np.bincount(trace.events.thread[start : start + _CHUNK], minlength=len(total))
+    return total
+
+
+def _view(trace: Trace, evaluator: FilterEvaluator, state: FilterState, is_cancelled: IsCancelled) -> FilterView:
+    if not (state.chooses or state.stack.passes):
+        return FilterView(chosen=len(trace.events))
+    try:
+        view = evaluator.alone(is_cancelled, lambda: evaluator.view(state))
+    except SatviewError as error:  # a handler of a rule failed on what is new
+        return FilterView(chosen=len(trace.events), notices=(str(error),))
+    assert isinstance(view, FilterView)
+    return view
+
+
+def _make_ready(shades: LaneShades, lanes: tuple[int, ...], edges: NDArray[np.int64]) -> None:
+    """Let the shades sum up the intervals of lanes, which a frame would else have to do."""
+    if lanes and not shades.does_nothing:
+        shades.hide(lanes, np.zeros((len(lanes), len(edges) - 1), np.uint8), edges, waits=True)
+        shades.faded(lanes, edges, waits=True)
+        shades.marked(lanes, edges, waits=True)
+
+
+def _hits(trace: Trace, evaluator: FilterEvaluator, text: str, is_cancelled: IsCancelled) -> NDArray[np.uint32]:
+    nothing = np.empty(0, np.uint32)
+    if not text:
+        return nothing
+    try:
+        hits = work_for(text, trace, evaluator)(is_cancelled, _ignore)
+    except UsageError:  # the find bar says why since the text was typed
+        return nothing
+    assert isinstance(hits, np.ndarray)
+    return hits
+
+
+def _ignore(_share: float) -> None:
+    pass

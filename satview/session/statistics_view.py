@@ -1,0 +1,193 @@
+"""The statistics that a window shows: which sheet, of which part of the trace, and whether they follow the filter."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from functools import partial
+from typing import Final
+
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
+
+from satview.analysis.basis import Basis
+from satview.base.errors import SatviewError
+from satview.base.time import TimeWindow
+from satview.session.jobs import LatestJob
+from satview.session.open_trace import OpenTrace
+from satview.session.statistics_work import Counted, Found
+from satview.store.trace import Trace
+
+_SETTLE_MS: Final = 150  # the range has to rest that long before it is counted anew
+
+
+class Extent(StrEnum):
+    """Which part of the trace statistics are about."""
+
+    TRACE = "Whole trace"
+    VIEW = "View"
+    RANGE = "Selection"
+
+
+class StatisticsView(QObject):
+    """Works statistics out in the background, whenever what they depend on has changed and somebody looks.
+
+    Attributes:
+        counted: What was worked out last; None = nothing yet.
+        key: The sheet that is wanted.
+        extent: The part that is wanted.
+        follows: True to follow the filter.
+        error: Why nothing could be worked out; empty = fine.
+
+    Signals:
+        changed: Any of it changed, or work began.
+    """
+
+    changed = Signal()
+
+    def __init__(self, opened: OpenTrace, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._opened = opened
+        self.counted: Counted | None = None
+        self.key = "thread"
+        self.extent = Extent.TRACE
+        self.follows = False
+        self.error = ""
+        self._is_watched = False
+        self._found: Found | None = None
+        self._basis: Basis | None = None
+        self._job = LatestJob(self)
+        self._job.done.connect(self._on_done)
+        self._job.failed.connect(self._on_failed)
+        self._settle = QTimer(self)
+        self._settle.setSingleShot(True)
+        self._settle.setInterval(_SETTLE_MS)
+        self._settle.timeout.connect(self._start)
+        opened.filters.view_changed.connect(self._on_filter)
+        opened.filters.changed.connect(self.changed)
+        opened.viewport.window_changed.connect(self._on_window)
+        opened.selection.range_changed.connect(self._on_range)
+        opened.renewed.connect(self._on_renewed)
+
+    @property
+    def is_pending(self) -> bool:
+        """True while `counted` is older than what is wanted."""
+        return self._job.is_busy or self._settle.isActive()
+
+    @property
+    def needs_range(self) -> bool:
+        """True if the selected range is wanted and there is none."""
+        return self.extent is Extent.RANGE and self._opened.selection.time_range is None
+
+    @property
+    def ignores_filter(self) -> bool:
+        """True if a filter is on that the numbers do not follow."""
+        return not self.follows and self._opened.filters.is_active
+
+    def watch(self, is_watched: bool) -> None:
+        """Tell whether anybody looks; while nobody does nothing is worked out."""
+        if is_watched != self._is_watched:
+            self._is_watched = is_watched
+            if is_watched:
+                self._start()
+            else:
+                self._settle.stop()
+                self._job.cancel()
+
+    def show_sheet(self, key: str) -> None:
+        """Want another sheet."""
+        if key != self.key:
+            self.key = key
+            self._start()
+
+    def set_extent(self, extent: Extent) -> None:
+        """Want another part of the trace."""
+        if extent is not self.extent:
+            self.extent = extent
+            self._start()
+
+    def set_follows(self, follows: bool) -> None:
+        """Follow the filter, or do not."""
+        if follows != self.follows:
+            self.follows = follows
+            self._start()
+
+    def close(self) -> None:
+        """Stop the work in the background."""
+        self._settle.stop()
+        self._job.close()
+
+    def _window(self) -> TimeWindow:
+        """Return the range that is wanted, cut to the trace; the whole trace where they do not meet."""
+        whole = self._opened.trace.window
+        wanted = {
+            Extent.TRACE: whole,
+            Extent.VIEW: self._opened.viewport.window,
+            Extent.RANGE: self._opened.selection.time_range or whole,
+        }[self.extent]
+        start, end = max(wanted.start, whole.start), min(wanted.end, whole.end)
+        return TimeWindow(start, end) if start < end else whole
+
+    def _basis_of(self, trace: Trace) -> Basis:
+        """Return what is the same for every range; a longer reading of the file has one of its own."""
+        if self._basis is None or self._basis.trace is not trace:
+            self._basis = Basis(trace, self._opened.filters.evaluator.facts)
+        return self._basis
+
+    @Slot()
+    def _start(self) -> None:
+        self._settle.stop()
+        if not self._is_watched:
+            return
+        self.error = ""
+        if self.needs_range:
+            self._job.cancel()
+            self.changed.emit()
+            return
+        filters, trace, window = self._opened.filters, self._opened.trace, self._window()
+        rows = filters.rows if self.follows else None
+        threads = filters.threads if self.follows else None
+        found = self._found
+        if found is None or not found.fits(trace, window, self.follows, rows, threads):
+            found = Found(trace, window, self.follows, rows, threads, self._basis_of(trace))
+        self._found = found
+        self._job.start(partial(found.counted, self.key))
+        self.changed.emit()
+
+    @Slot(object)
+    def _on_done(self, counted: object) -> None:
+        if isinstance(counted, Counted):
+            self.counted = counted
+            self.changed.emit()
+
+    @Slot(object)
+    def _on_failed(self, error: object) -> None:
+        if not isinstance(error, (SatviewError, MemoryError)):
+            raise error if isinstance(error, Exception) else RuntimeError(error)
+        self.error = str(error) or "There is not enough memory for these statistics"
+        self.changed.emit()
+
+    @Slot()
+    def _on_filter(self) -> None:
+        if self.follows:
+            self._later()
+
+    @Slot()
+    def _on_window(self) -> None:
+        if self.extent is Extent.VIEW:
+            self._later()
+
+    @Slot()
+    def _on_range(self) -> None:
+        if self.extent is Extent.RANGE:
+            self._later()
+
+    @Slot(object)
+    def _on_renewed(self, _renewal: object) -> None:
+        self._found = self._basis = None  # they hold the shorter reading
+        self._later()
+
+    def _later(self) -> None:
+        """Count anew once things rest; what is being counted is of no use any more."""
+        if self._is_watched:
+            self._job.cancel()
+            self._settle.start()
+            self.changed.emit()

@@ -1,0 +1,139 @@
+"""Statistics worked out on the worker thread: a sheet with what is said of it, and its export."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.analysis.basis import Basis
+from satview.analysis.sheets import Sheet
+from satview.analysis.statistics import Statistics
+from satview.analysis.statistics_sheets import SHEETS
+from satview.base.time import TimeWindow, format_duration
+from satview.session.csv_file import write_whole
+from satview.session.jobs import IsCancelled, Report
+from satview.store.trace import Trace
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Counted:
+    """A sheet, and which events it counts.
+
+    Attributes:
+        sheet: The sheet.
+        window: The range.
+        follows: True if it follows the filter.
+        events, all_events: Events of the range that count, and all of them.
+        kinds, all_kinds: Kinds of events that the filter lets show anywhere in the trace, and all that are in it.
+        threads, all_threads: The same for threads.
+        lost_ns: How much of the range is lost.
+    """
+
+    sheet: Sheet
+    window: TimeWindow
+    follows: bool
+    events: int
+    all_events: int
+    kinds: int
+    all_kinds: int
+    threads: int
+    all_threads: int
+    lost_ns: int
+
+    @property
+    def statement(self) -> str:
+        """What is counted, in words."""
+        if not self.follows:
+            return f"Counts all {self.all_events:,} events"
+        if self.events == self.all_events and self.kinds == self.all_kinds:
+            return f"Follows the filter, which hides none of the {self.all_events:,} events"
+        return (f"Follows the filter: {self.kinds:,} of {self.all_kinds:,} kinds, {self.threads:,} of "
+                f"{self.all_threads:,} threads; counts {self.events:,} of {self.all_events:,} events")
+
+    @property
+    def warning(self) -> str:
+        """What is to be known of a range in which events were lost; empty if none were."""
+        lost = format_duration(self.lost_ns)
+        return f"events were lost for {lost} of it: counts are lower bounds" if self.lost_ns else ""
+
+
+class Found:
+    """The statistics of one range and filter: tables that were worked out for one sheet serve the next. No widget."""
+
+    def __init__(
+        self, trace: Trace, window: TimeWindow, follows: bool, rows: NDArray[np.uint32] | None,
+        threads: NDArray[np.bool_] | None, basis: Basis,
+    ) -> None:
+        self._trace, self._window, self._follows, self._rows, self._threads = trace, window, follows, rows, threads
+        self._basis = basis
+        self._statistics: Statistics | None = None
+        self._kinds = 0
+        self._is_cancelled: IsCancelled = bool  # of the work that runs now
+
+    def fits(
+        self, trace: Trace, window: TimeWindow, follows: bool, rows: NDArray[np.uint32] | None,
+        threads: NDArray[np.bool_] | None,
+    ) -> bool:
+        """Tell whether these are the statistics of that range and filter."""
+        same_threads = threads is self._threads or (
+            threads is not None and self._threads is not None and np.array_equal(threads, self._threads))
+        return (trace is self._trace and rows is self._rows and same_threads
+                and (window, follows) == (self._window, self._follows))
+
+    def counted(self, key: str, is_cancelled: IsCancelled, _report: Report) -> object:
+        """Return a `Counted`; runs on the worker, one at a time."""
+        self._is_cancelled = is_cancelled
+        trace = self._trace
+        if self._statistics is None:
+            passes = None
+            if self._rows is not None:
+                passes = np.zeros(len(trace.events), np.bool_)
+                passes[self._rows] = True
+            self._kinds = int(np.count_nonzero(self._counts_by_code()))
+            self._statistics = Statistics(trace, self._window, passes, self._basis, self._should_stop)
+        found = self._statistics
+        sheet = SHEETS[key](found, self._threads)
+        part = trace.rows_between(self._window)
+        total = part.stop - part.start
+        threads = len(trace.threads) - 1
+        return Counted(
+            sheet, self._window, self._follows,
+            total if found.passes is None else int(np.count_nonzero(found.passes[part])), total,
+            self._kinds, int(np.count_nonzero(trace.code_counts)),
+            threads if self._threads is None else int(np.count_nonzero(self._threads[1:])), threads,
+            trace.clock.duration_ns(found.lost_cycles),
+        )
+
+    def _counts_by_code(self) -> NDArray[np.int64]:
+        if self._rows is None:
+            return self._trace.code_counts
+        return np.bincount(self._trace.events.code[self._rows])
+
+    def _should_stop(self) -> bool:
+        return self._is_cancelled()
+
+
+class SheetCsvWork:
+    """The work of an export."""
+
+    def __init__(self, sheet: Sheet, order: NDArray[np.intp], path: Path) -> None:
+        self._sheet, self._order, self._path = sheet, order, path
+
+    def __call__(self, _is_cancelled: IsCancelled, _report: Report) -> object:
+        """Return the number of lines written, the line of names left out.
+
+        Raises:
+            UsageError: The file cannot be written.
+        """
+        write_whole(self._path, self._write)
+        return len(self._order)
+
+    def _write(self, file: io.TextIOBase) -> None:
+        writer = csv.writer(file)
+        writer.writerow(column.key for column in self._sheet.columns)
+        writer.writerows(record.values() for record in self._sheet.records(self._order))

@@ -1,0 +1,145 @@
+"""Marks on lanes: which events lie on which lanes, in which pixel or cell. Cost follows the events asked about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.events import wire
+from satview.store.trace import Trace
+from satview.timeline.lane_info import LaneInfo, LaneKind
+
+Rows = NDArray[np.unsignedinteger]
+_CHUNK: Final = 1 << 17
+_CPUS: Final = 256
+
+
+def mark_codes() -> NDArray[np.bool_]:
+    """Return which codes are marks on a lane: all but state changes, CREATE, DESTROY and CONTROL; bool (32768,)."""
+    codes = np.arange(wire.CODE_COUNT)
+    classes = codes >> wire.CLASS_SHIFT
+    is_thread_event = (classes == wire.WireClass.PR_TH) & (codes & wire.EVENT_MASK < wire.VTHREAD_OFFSET * 2)
+    return np.asarray((classes != wire.WireClass.CONTROL) & ~is_thread_event)
+
+
+def belongs(trace: Trace, info: LaneInfo, rows: NDArray[np.integer] | slice) -> NDArray[np.bool_]:
+    """Return for every event row whether it lies on a lane.
+
+    On the lane of a thread lies what it did and what changed its state, on that of a process the events of its threads,
+    on that of a CPU all it logged, on that of interrupts the interrupts of the CPU.
+    """
+    events = trace.events
+    if info.kind is LaneKind.THREAD:
+        return np.asarray(events.thread[rows] == info.thread)
+    if info.kind is LaneKind.PROCESS:
+        return np.asarray(trace.threads.process[events.thread[rows]] == info.process)
+    mine = events.cpu[rows] == info.cpu
+    if info.kind is LaneKind.INTERRUPTS:
+        mine &= events.code[rows] >> wire.CLASS_SHIFT == wire.WireClass.INT
+    return np.asarray(mine)
+
+
+class LanePlaces:
+    """Finds the lanes that events lie on, among some lanes; `belongs` for many lanes at once.
+
+    Args:
+        trace: The events.
+        infos: The lanes; their places count from 0.
+    """
+
+    def __init__(self, trace: Trace, infos: Sequence[LaneInfo]) -> None:
+        self._events = trace.events
+        self.nowhere = len(infos)
+        self._tables: dict[LaneKind, NDArray[np.intp]] = {}
+        for place, info in enumerate(infos):
+            by_thread = info.kind in (LaneKind.THREAD, LaneKind.PROCESS)
+            blank = np.full(len(trace.threads) if by_thread else _CPUS, self.nowhere, np.intp)
+            table = self._tables.setdefault(info.kind, blank)
+            if info.kind is LaneKind.PROCESS:
+                table[trace.threads.process == info.process] = place
+            else:
+                table[info.thread if by_thread else info.cpu] = place
+
+    def of(self, rows: Rows | NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
+        """Yield places of events, `nowhere` for none; several times, for an event can lie on several lanes."""
+        events = self._events
+        threads, cpus = events.thread[rows], events.cpu[rows]
+        for kind, table in self._tables.items():
+            place = table.take(threads if kind in (LaneKind.THREAD, LaneKind.PROCESS) else cpus)
+            if kind is LaneKind.INTERRUPTS:
+                place[events.code[rows] >> wire.CLASS_SHIFT != wire.WireClass.INT] = self.nowhere
+            yield place
+
+
+def marks(trace: Trace, infos: Sequence[LaneInfo], rows: Rows, edges: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return which pixels of which lanes hold one of the given events, bool (len(infos), len(edges) - 1).
+
+    Args:
+        trace: The events.
+        infos: The lanes.
+        rows: Event rows, ascending, all within the edges.
+        edges: Edges of the pixels in cycles.
+    """
+    width_px = len(edges) - 1
+    found = np.zeros((len(infos) + 1, width_px), np.bool_)  # the last row takes what lies on none of the lanes
+    places = LanePlaces(trace, infos)
+    for start in range(0, len(rows), _CHUNK):
+        part = rows[start : start + _CHUNK]
+        column = _columns(trace.events.time_cycles[part], edges)
+        for place in places.of(part):
+            found.reshape(-1)[place * width_px + column] = True
+    return found[:-1]
+
+
+def place_marks(
+    trace: Trace, infos: Sequence[LaneInfo], rows: Rows, edges: NDArray[np.int64]
+) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp], Rows]]:
+    """Yield where events lie: place in `infos`, pixel, event row; an event can lie on several lanes.
+
+    Args as for `marks`.
+    """
+    places = LanePlaces(trace, infos)
+    for start in range(0, len(rows), _CHUNK):
+        part = rows[start : start + _CHUNK]
+        column = _columns(trace.events.time_cycles[part], edges)
+        for place in places.of(part):
+            mine = place < places.nowhere
+            yield place[mine], column[mine], part[mine]
+
+
+def _columns(times: NDArray[np.int64], edges: NDArray[np.int64]) -> NDArray[np.intp]:
+    """Return the pixels in which moments lie; `times` ascend and lie within the edges."""
+    last = len(edges) - 2
+    if edges[-1] - edges[0] <= last:  # a cycle takes several pixels: the first one has the mark
+        return np.clip(np.searchsorted(edges[:-1], times), 0, last)
+    # Looking up the edges among the times is cheaper than the times among the edges: there are fewer of them.
+    begins = np.searchsorted(times, edges[1:-1])
+    return np.repeat(np.arange(last + 1), np.diff(begins, prepend=0, append=len(times)))
+
+
+def event_cells(
+    trace: Trace, infos: Sequence[LaneInfo], shifts: NDArray[np.int64], codes: NDArray[np.bool_]
+) -> list[NDArray[np.bool_]]:
+    """Return for every lane which of its cells hold a mark, in one pass over the events.
+
+    Args:
+        trace: The events.
+        infos: The lanes.
+        shifts: Per lane: its cells are 2^shift cycles long, the first one begins with the trace.
+        codes: Which codes are marks, bool (32768,).
+    """
+    counts = ((trace.window.length - 1) >> shifts) + 1
+    offset = np.append(np.cumsum(counts) - counts, counts.sum())
+    shift = np.append(shifts, 62)  # all that lies on none of the lanes goes into one cell behind the others
+    seen = np.zeros(int(counts.sum()) + 1, np.bool_)
+    places = LanePlaces(trace, infos)
+    for begin in range(0, len(trace.events), _CHUNK):
+        rows = np.flatnonzero(codes.take(trace.events.code[begin : begin + _CHUNK])) + begin
+        time = trace.events.time_cycles[rows] - trace.window.start
+        for place in places.of(rows):
+            seen[offset.take(place) + (time >> shift.take(place))] = True
+    return [seen[first:last] for first, last in pairwise(offset.tolist())]

@@ -1,0 +1,40 @@
+"""What a lane is about, known before it is built."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class LaneKind(StrEnum):
+    """What a lane is about."""
+
+    CPU = "cpu"
+    INTERRUPTS = "interrupts"
+    PROCESS = "process"
+    THREAD = "thread"
+
+
+@dataclass(frozen=True, slots=True)
+class LaneInfo:
+    """A lane before it is built.
+
+    Attributes:
+        index: Its place in `Timeline.infos`.
+        kind: What it is about.
+        title: `CPU 0`, `devb-eide`, `2 worker`.
+        subtitle: `pid 8195`, `interrupts`; may be empty.
+        parent: Index of the lane it unfolds from; -1 = none.
+        cpu: Number of the CPU; -1 = not of one.
+        process: Row of the process; 0 = none.
+        thread: Row of the thread; 0 = none.
+    """
+
+    index: int
+    kind: LaneKind
+    title: str
+    subtitle: str
+    parent: int
+    cpu: int = -1
+    process: int = 0
+    thread: int = 0

@@ -1,0 +1,105 @@
+"""Live: what one look at a growing file costs the window, and the worker; the floor is painting the whole window.
+
+"Change over" is all that the window does to show the longer reading; "stall" the longest time it did not answer, the
+first frame of the reading included; "look" the time from the file's growth to the change, rest left out. Without a
+filter, then with a condition. Args: millions of slots... (default: the dense sample, 1 and 10).
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.benchmarks.made_traces import make_file
+
+DENSE = Path(__file__).parents[2] / "sample_traces" / "dense-4cpu.kev"
+LOOKS = 12
+SLOTS_PER_LOOK = 5_000
+CONDITION = "duration > 2us"
+
+
+def run(args: list[str]) -> None:
+    """Print two lines per trace."""
+    os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+    sys.setswitchinterval(0.001)
+    folder = Path(tempfile.gettempdir())
+    millions = [float(arg) for arg in args or ("1", "10")]
+    files = [make_file(folder / f"satview-mixed-200-4-{m:g}m.kev", int(m * 1e6)) for m in millions]
+    for path in files if args else [DENSE, *files]:
+        with tempfile.TemporaryDirectory() as beside:
+            _measure(path.read_bytes(), Path(beside) / path.name)
+
+
+def _measure(data: bytes, path: Path) -> None:
+    from satview.gui.application import Application, make_qt_application
+    from satview.session import follow
+    from satview.session.recent_files import RecentFiles
+    from satview.session.settings import Settings
+
+    follow.POLL_MS, follow._REST_FACTOR = 20, 0.0
+    app = make_qt_application()
+    application = Application(Settings(None), RecentFiles(None, 0))
+    window = application.new_window()
+    window.resize(1500, 900)
+    step = SLOTS_PER_LOOK * 16
+    end = len(data) - 2 * (LOOKS + 2) * step
+    path.write_bytes(data[:end])
+    window.session.open(path, is_followed=True)
+    _spin(app, lambda: window.session.opened is not None)
+    opened = window.session.opened
+    begun: list[float] = []
+    changes: list[float] = []
+    opened.begins_renewal.connect(lambda: begun.append(time.perf_counter()))
+    window.session.renewed.connect(lambda: changes.append(_ms_since(begun[-1])))
+    floor_ms = statistics.median(_ms(window.grab) for _ in range(LOOKS))
+    for name in ("no filter", CONDITION):
+        if name == CONDITION:
+            opened.filters.add_pass(CONDITION)
+        looks, stalls = [], []
+        for _ in range(LOOKS + 2):
+            _spin(app, lambda: False, 0.3)  # frames of the reading before are refined by now
+            count = len(changes)
+            with path.open("ab") as file:
+                file.write(data[end : end + step])
+            end += step
+            start = time.perf_counter()
+            stall = _spin(app, lambda count=count: len(changes) > count)
+            looks.append((begun[-1] - start) * 1e3)
+            stalls.append(max(stall, _spin(app, lambda: False, 0.1)))
+        mine = changes[-LOOKS:]
+        print(
+            f"{len(opened.trace.events):>10,} events, {name:14}: change over median {statistics.median(mine):5.1f}, "
+            f"worst {max(mine):5.1f} ms; stall median {statistics.median(stalls[2:]):5.1f}, worst "
+            f"{max(stalls[2:]):5.1f} ms; look {statistics.median(looks[2:]):6.0f} ms; floor {floor_ms:.1f} ms, "
+            f"change/floor {statistics.median(mine) / floor_ms:.2f}, stall/floor "
+            f"{statistics.median(stalls[2:]) / floor_ms:.1f}",
+            flush=True,
+        )
+    application.close_all()
+
+
+def _spin(app, is_done: Callable[[], bool], limit_s: float = 120.0) -> float:
+    """Let the window live until something is done; return the longest time it did not answer, in ms."""
+    start = last = time.perf_counter()
+    stall = 0.0
+    while not is_done() and last - start < limit_s:
+        app.processEvents()
+        now = time.perf_counter()
+        stall, last = max(stall, now - last), now
+        time.sleep(0.0005)
+    return stall * 1e3
+
+
+def _ms(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    work()
+    return _ms_since(start)
+
+
+def _ms_since(start: float) -> float:
+    return (time.perf_counter() - start) * 1e3

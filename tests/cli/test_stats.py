@@ -1,0 +1,110 @@
+"""`satview stats` as a user runs it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+
+from satview.__main__ import main
+from tests.helpers.scene import scene
+
+
+@pytest.fixture
+def path(tmp_path):
+    return str(scene(tmp_path))
+
+
+@pytest.fixture
+def stats(path, capsys):
+    """Run the command; return exit code, output, errors."""
+
+    def run(*arguments, file=path):
+        code = main(["stats", file, *arguments])
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
+
+    return run
+
+
+def rows_of(text):
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_threads_as_a_table(stats):
+    code, out, _ = stats()
+    assert code == 1  # buffers were lost
+    lines = out.splitlines()
+    assert lines[0] == "scene.kev: 20.00 µs, counting all 17 events"
+    assert lines[1].startswith("Events were lost for 4.000 µs of it")
+    assert lines[3].startswith("Threads")
+    head, first = lines[4], lines[5]
+    assert head.split()[:5] == ["Thread", "pid", "tid", "CPU", "time"]
+    assert first.startswith("client 1")
+    assert "6.999 µs" in first
+    assert "35.0 %" in first
+
+
+def test_csv_has_plain_numbers_with_units_in_their_names(stats):
+    rows = rows_of(stats("--format", "csv")[1])
+    assert [(row["thread"], row["cpu_ns"], row["reply_ns"], row["unknown_ns"]) for row in rows] == [
+        ("client 1", "6999", "4001", "8000"), ("server 1", "3999", "", "8000"), ("unknown", "", "", "")]
+    assert sum(int(row["events"]) for row in rows) == 17  # "unknown" has those of no known thread
+
+
+def test_sort_top_and_range(stats):
+    rows = rows_of(stats("--format", "csv", "--sort", "receive_ns", "--top", "1", "--range", "0..5us")[1])
+    assert [(row["thread"], row["receive_ns"]) for row in rows] == [("server 1", "4001")]
+    assert [row["thread"] for row in rows_of(stats("--format", "csv", "--sort", "thread")[1])] == [
+        "client 1", "server 1", "unknown"]
+
+
+def test_json_holds_several_tables(stats):
+    told = json.loads(stats("--format", "json", "--by", "cpu", "--by", "call")[1])
+    assert (told["start_ns"], told["end_ns"], told["counts"]) == (0, 20_001, "all 17 events")
+    assert [cpu["busy_ns"] for cpu in told["cpu"]] == [10_998, None]
+    assert told["call"][0]["call"] == "MSG_SENDV"
+    assert told["call"][0]["longest_ns"] == 7000
+
+
+def test_a_filter_is_named_and_touches_no_time(stats, tmp_path):
+    _, out, _ = stats("-e", "class == USREVENT")
+    assert "counting 2 of 17 events, those that pass: class == USREVENT" in out
+    rules = tmp_path / "few.satrules"
+    rules.write_text("DELALLCLASSES\nADDCLASS KERCALL\n")
+    told = json.loads(stats("-r", str(rules), "--format", "json", "--by", "thread", "--by", "event")[1])
+    assert told["counts"] == "2 of 17 events, those that pass: rules of few.satrules"
+    assert [row["event"] for row in told["event"]] == ["MSG_SENDV", "MSG_SENDV"]
+    assert [(row["thread"], row["cpu_ns"], row["events"]) for row in told["thread"]] == [("client 1", 6999, 2)]
+
+
+def test_all_tables_of_all_samples(stats, capsys):
+    for sample in ("dense-4cpu.kev", "vendor-all_classes.kev", "threads"):
+        code, out, _ = stats("--by", "all", file=f"sample_traces/{sample}")
+        assert code in (0, 1)
+        assert "Kernel calls" in out
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+    (("--sort", "nonsense"), "threads have no column 'nonsense'; they have thread, pid, tid, cpu_ns"),
+    (("--format", "csv", "--by", "all"), "holds one table"),
+    (("--range", "5s..6s"), "outside the trace"),
+    (("--range", "x"), "is no range"),
+    (("-e", "pidd == 1"), "-e, column"),
+    (("-r", "missing.satrules"), "missing.satrules"),
+    (("--top", "-1"), "--top -1"),
+])
+def test_what_does_not_fit_is_one_sentence(stats, arguments, message):
+    code, out, err = stats(*arguments)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert "Traceback" not in err
+
+
+def test_not_a_trace(stats, tmp_path):
+    (tmp_path / "x.kev").write_bytes(b"nothing")
+    code, _, err = stats(file=str(tmp_path / "x.kev"))
+    assert code == 2
+    assert err.startswith("satview: x.kev")

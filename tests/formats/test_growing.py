@@ -1,0 +1,159 @@
+"""A file read bit by bit while it grows gives what a file read at once gives, at every step."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from satview.base.errors import Cancelled
+from satview.capture.logger_options import LoggerOptions
+from satview.capture.run import Capture, run
+from satview.events import wire
+from satview.events.spec import Release
+from satview.formats.kev import decode as decode_module
+from satview.formats.kev.assemble import trace_from_slots
+from satview.formats.kev.decode import Decoder
+from satview.formats.kev.growing import GrowingFile
+from satview.formats.kev.reader import open_kev
+from satview.store.problems import Problems
+from tests.formats.test_decode import HEADER, opened, slot_lists
+
+
+def columns(table):
+    return {field.name: getattr(table, field.name) for field in fields(table) if not field.name.startswith("_")}
+
+
+def same_table(mine, theirs):
+    for name, column in columns(mine).items():
+        other = getattr(theirs, name)
+        if isinstance(column, np.ndarray):
+            assert column.dtype == other.dtype, name
+            assert column.tolist() == other.tolist(), name
+        else:
+            assert column == other, name
+
+
+def same_trace(mine, theirs):
+    for table in ("events", "threads", "processes", "states", "buffers", "fragments"):
+        same_table(getattr(mine, table), getattr(theirs, table))
+    assert list(mine.problems) == list(theirs.problems)
+    assert mine.problems.suppressed == theirs.problems.suppressed
+    assert mine.truncated.tolist() == theirs.truncated.tolist()
+    assert (mine.clock, mine.dump_end_cycles, mine.cpu_count) == (
+        theirs.clock, theirs.dump_end_cycles, theirs.cpu_count,
+    )  # fmt: skip
+
+
+class Chunk:
+    """Small chunks, so that a few slots make many of them."""
+
+    def __init__(self, size):
+        self.size = size
+
+    def __enter__(self):
+        self.original, decode_module.CHUNK_SLOTS = decode_module.CHUNK_SLOTS, self.size
+
+    def __exit__(self, *_error):
+        decode_module.CHUNK_SLOTS = self.original
+
+
+@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(slot_lists(), st.lists(st.integers(0, 60), max_size=6), st.sampled_from([4, 16, 1 << 17]))
+def test_decoder_that_goes_on_equals_a_new_one(slots, stops, chunk):
+    array = np.array(slots, np.uint32).reshape(-1, 4)
+    decoders, older = [], []
+
+    def decoder_of(part, names):
+        if decoders:
+            decoders[0].extend(part)
+        else:
+            decoders.append(Decoder(part, names, goes_on=True))
+        return decoders[0]
+
+    with Chunk(chunk):
+        for count in [*sorted(min(stop, len(array)) for stop in stops), len(array)]:
+            part = array[:count]
+            grown = trace_from_slots("made", "kev", HEADER, b"", part, "little", Problems(), decoder_of=decoder_of)
+            older.append((grown, opened(part)))
+        for grown, whole in older:  # those of before must not have changed when more came
+            same_trace(grown, whole)
+
+
+def test_threads_keep_their_rows_when_more_come():
+    """Filters and undo count on it. Many threads at once, so that their places in the table of keys collide."""
+    pids = np.random.default_rng(5).permutation(40_000)[:3_000].tolist()
+    slots = [(wire.code(4, 5), at, pid, 1) for at, pid in enumerate(pids)]
+    with Chunk(300):
+        for count in (7, 1_000, 3_000):
+            assert opened(slots[:count]).threads.pid[1:].tolist() == pids[:count]
+
+
+@pytest.fixture(scope="module", params=[Release.QNX_6, Release.QNX_8])
+def capture(request, tmp_path_factory):
+    path = tmp_path_factory.mktemp("growing") / "whole.kev"
+    options = LoggerOptions(iterations=0, is_wide=True)
+    run(Capture("small-system", release=request.param, options=options, duration_ns=150_000_000), path)
+    return path
+
+
+def test_file_that_grows_equals_the_whole_file_at_every_step(capture, tmp_path):
+    data, path, part = capture.read_bytes(), tmp_path / "part.kev", tmp_path / "so-far.kev"
+    file = GrowingFile(path)
+    offset = len(data) - open_kev(capture).slot_count * 16
+    with Chunk(1 << 9):
+        for share in (0.1, 0.35, 0.36, 0.8, 1.0):
+            end = offset + int((len(data) - offset) * share) // 16 * 16
+            for name in (path, part):
+                name.write_bytes(data[:end])
+            grown, whole = file.read(), open_kev(part)
+            assert grown.slot_count == (end - offset) // 16
+            same_table(grown.events, whole.events)
+            same_table(grown.threads, whole.threads)
+            same_table(grown.processes, whole.processes)
+            assert grown.problems.counts() == whole.problems.counts()
+            assert grown.payloads.raw(len(grown.events) - 1) == whole.payloads.raw(len(grown.events) - 1)
+
+
+def test_only_the_last_chunk_is_decoded_again(capture, tmp_path, monkeypatch):
+    data, path = capture.read_bytes(), tmp_path / "part.kev"
+    path.write_bytes(data[: len(data) - 1600])
+    done = []
+    chunk = Decoder._chunk
+    monkeypatch.setattr(Decoder, "_chunk", lambda self, start, end: done.append(start) or chunk(self, start, end))
+    file = GrowingFile(path)
+    with Chunk(1 << 9):
+        file.read()
+        first, done[:] = list(done), []
+        path.write_bytes(data)
+        file.read()
+    assert len(first) > 5
+    assert done[0] == first[-1]
+    assert len(done) <= 2
+
+
+def test_cancelled_read_is_taken_up_again(capture, tmp_path):
+    path = tmp_path / "part.kev"
+    path.write_bytes(capture.read_bytes())
+    file, asked = GrowingFile(path), []
+    with Chunk(1 << 9):
+        with pytest.raises(Cancelled):
+            file.read(cancelled=lambda: asked.append(1) or len(asked) > 3)
+        same_table(file.read().events, open_kev(path).events)
+
+
+def test_another_file_of_that_name_is_decoded_from_its_start(capture, tmp_path):
+    path = tmp_path / "part.kev"
+    path.write_bytes(capture.read_bytes())
+    file = GrowingFile(path)
+    before = file.read()
+    other = tmp_path / "other.kev"
+    run(Capture("periodic", seed=3, options=LoggerOptions(iterations=0), duration_ns=300_000_000), other)
+    path.write_bytes(other.read_bytes())
+    after = file.read()
+    assert "a new capture began" in file.restart
+    same_table(after.events, open_kev(path).events)
+    assert len(before.events) != len(after.events)

@@ -1,0 +1,254 @@
+"""The statistics panel as a user has it: keys, clicks, what shows and where one gets."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QApplication, QMenu
+
+from satview.gui import dialogs
+from satview.gui.statistics.frozen_column import FrozenColumn
+from satview.gui.theme import DARK
+from satview.session.statistics_view import Extent
+from tests.helpers.scene import CLIENT, SERVER
+
+LEFT = Qt.MouseButton.LeftButton
+
+
+@pytest.fixture
+def panel(window, view, qtbot):
+    qtbot.keyClick(view, Qt.Key.Key_T)
+    panel = window.workspace.statistics
+    qtbot.waitUntil(lambda: panel.isVisible() and not panel.view.is_pending)
+    return panel
+
+
+def texts(panel, key):
+    column = panel.model.section_of(key)
+    return [panel.model.index(row, column).data() for row in range(panel.model.rowCount())]
+
+
+def tab(panel, key, qtbot):
+    keys = [panel.tabs.tabData(i) for i in range(panel.tabs.count())]
+    qtbot.mouseClick(panel.tabs, LEFT, pos=panel.tabs.tabRect(keys.index(key)).center())
+    qtbot.waitUntil(lambda: not panel.view.is_pending)
+    assert panel.model.sheet.key == key
+
+
+def cell(panel, row, key):
+    index = panel.model.index(row, panel.model.section_of(key))
+    panel.table.scrollTo(index)
+    return panel.table.visualRect(index).center()
+
+
+def head(panel, key):
+    header = panel.table.horizontalHeader()
+    section = panel.model.section_of(key)
+    panel.table.horizontalScrollBar().setValue(header.sectionPosition(section) - 100)
+    return QPoint(header.sectionViewportPosition(section) + header.sectionSize(section) // 2, header.height() // 2)
+
+
+def test_key_shows_and_hides_it(window, panel, view, qtbot):
+    assert window.workspace.panel_shows("statistics")
+    assert texts(panel, "thread") == ["client 1", "server 1", "unknown"]
+    assert texts(panel, "cpu_ns") == ["6.999 µs", "3.999 µs", ""]
+    assert panel.statement.text().startswith("Counts all 17 events")
+    assert "events were lost for 4.000 µs of it" in panel.statement.text()
+    view.setFocus()
+    qtbot.keyClick(view, Qt.Key.Key_T)
+    assert not window.workspace.panel_shows("statistics")
+
+
+def test_hidden_it_does_not_work(window, panel, opened, ns_window, qtbot):
+    window.registry["panels.statistics"].run()
+    panel.view.set_extent(Extent.VIEW)
+    opened.viewport.jump(ns_window(1_000, 2_000))
+    assert not panel.view.is_pending
+
+
+@pytest.fixture
+def ns_window(opened):
+    from satview.base.time import TimeWindow
+
+    return lambda start, end: TimeWindow(opened.trace.clock.cycles(start), opened.trace.clock.cycles(end))
+
+
+def test_every_tab_has_a_sheet(panel, qtbot):
+    for key, rows in (("state", 6), ("process", 2), ("cpu", 2), ("event", None), ("call", 1), ("message", 0),
+                      ("interrupt", 0)):
+        tab(panel, key, qtbot)
+        if rows is not None:
+            assert panel.model.rowCount() >= rows
+        if rows == 0:
+            assert panel.message.isVisible()
+            assert "of the range counts" in panel.message.text()
+            assert not panel.count_all.isVisible()
+
+
+def test_sort_by_a_click_on_the_head(panel, qtbot):
+    header = panel.table.horizontalHeader().viewport()
+    qtbot.mouseClick(header, LEFT, pos=head(panel, "receive_ns"))
+    assert texts(panel, "thread")[0] == "server 1"  # numbers: largest first
+    qtbot.mouseClick(header, LEFT, pos=head(panel, "thread"))
+    assert texts(panel, "thread") == ["client 1", "server 1", "unknown"]
+    qtbot.mouseClick(header, LEFT, pos=head(panel, "thread"))
+    assert texts(panel, "thread") == ["unknown", "server 1", "client 1"]
+    tab(panel, "cpu", qtbot)
+    tab(panel, "thread", qtbot)
+    assert texts(panel, "thread") == ["unknown", "server 1", "client 1"]  # kept
+
+
+def test_names_stay_in_sight_while_numbers_are_scrolled(panel, opened, qtbot):
+    names = panel.table.findChild(FrozenColumn)
+    assert not names.isVisible()
+    panel.table.horizontalScrollBar().setValue(300)
+    assert names.isVisible()
+    assert names.columnAt(5) == 0
+    assert names.width() == panel.table.columnWidth(0)
+    qtbot.mouseClick(names.viewport(), LEFT, pos=names.visualRect(panel.model.index(1, 0)).center())
+    assert opened.timeline.infos[opened.selection.lane].thread == opened.trace.threads.row(SERVER, 1)
+    qtbot.mouseClick(names.horizontalHeader().viewport(), LEFT, pos=QPoint(20, 10))
+    assert panel.model.sort_key == "thread"
+    panel.table.horizontalScrollBar().setValue(0)
+    assert not names.isVisible()
+
+
+def test_range_buttons(panel, opened, ns_window, qtbot):
+    trace_button, view_button, range_button = panel.extents.buttons()
+    qtbot.mouseClick(range_button, LEFT)
+    assert "Select a range" in panel.message.text()
+    opened.selection.set_range(ns_window(2_000, 2_500))
+    qtbot.waitUntil(lambda: not panel.view.is_pending)
+    assert texts(panel, "cpu_ns")[0] == "500 ns"
+    qtbot.mouseClick(view_button, LEFT)
+    opened.viewport.jump(ns_window(1_000, 3_000))
+    qtbot.waitUntil(lambda: not panel.view.is_pending)
+    assert texts(panel, "cpu_ns")[0].startswith("2.00")
+    qtbot.mouseClick(trace_button, LEFT)
+    qtbot.waitUntil(lambda: not panel.view.is_pending)
+    assert texts(panel, "cpu_ns")[0] == "6.999 µs"
+
+
+def test_says_whether_it_follows_the_filter(panel, opened, qtbot):
+    opened.filters.add_pass("class == KER_CALL")
+    qtbot.waitUntil(lambda: not opened.filters.is_pending)
+    assert "whatever the filter hides" in panel.statement.text()
+    calls = panel.model.section_of("calls")
+    assert panel.model.headerData(calls, Qt.Orientation.Horizontal, Qt.ItemDataRole.DecorationRole) is None
+    qtbot.mouseClick(panel.follows, LEFT, pos=QPoint(8, panel.follows.height() // 2))
+    qtbot.waitUntil(lambda: not panel.view.is_pending)
+    assert panel.statement.text().startswith("Follows the filter: 1 of ")
+    role = Qt.ItemDataRole.DecorationRole
+    calls, time = panel.model.section_of("calls"), panel.model.section_of("cpu_ns")
+    assert panel.model.headerData(calls, Qt.Orientation.Horizontal, role) is not None
+    assert panel.model.headerData(time, Qt.Orientation.Horizontal, role) is None
+    assert texts(panel, "cpu_ns") == ["6.999 µs"]
+    tab(panel, "event", qtbot)
+    assert texts(panel, "event") == ["MSG_SENDV"]
+
+
+def test_nothing_passes(panel, opened, qtbot):
+    tab(panel, "event", qtbot)
+    panel.follows.setChecked(True)
+    opened.filters.add_pass("pid == 4242")
+    qtbot.waitUntil(lambda: not opened.filters.is_pending and not panel.view.is_pending)
+    assert panel.message.text() == "No event of the range counts."
+    qtbot.mouseClick(panel.count_all, LEFT)
+    qtbot.waitUntil(lambda: not panel.view.is_pending)
+    assert not panel.follows.isChecked()
+    assert sum(int(text) for text in texts(panel, "count")) == 17
+
+
+def test_click_selects_the_lane(panel, opened, qtbot):
+    qtbot.mouseClick(panel.table.viewport(), LEFT, pos=cell(panel, 1, "thread"))
+    info = opened.timeline.infos[opened.selection.lane]
+    assert info.thread == opened.trace.threads.row(SERVER, 1)
+    tab(panel, "process", qtbot)
+    qtbot.mouseClick(panel.table.viewport(), LEFT, pos=cell(panel, 0, "process"))
+    assert opened.timeline.infos[opened.selection.lane].title == "client"
+    tab(panel, "cpu", qtbot)
+    qtbot.mouseClick(panel.table.viewport(), LEFT, pos=cell(panel, 0, "cpu"))
+    assert opened.timeline.infos[opened.selection.lane].cpu == 0
+
+
+def test_a_click_on_a_lane_marks_its_row_and_moves_nothing(panel, opened, qtbot):
+    lane = opened.lane_of_thread(opened.trace.threads.row(SERVER, 1))
+    cycles = opened.trace.clock.cycles(9_000)
+    opened.select_at(lane, cycles)
+    assert [index.row() for index in panel.table.selectionModel().selectedRows()] == [1]
+    span = opened.selection.span
+    assert span.start_cycles <= cycles < span.end_cycles
+    panel.view.set_extent(Extent.VIEW)
+    qtbot.waitUntil(lambda: not panel.view.is_pending)
+    row = [index.row() for index in panel.table.selectionModel().selectedRows()]
+    assert [texts(panel, "thread")[i] for i in row] == ["server 1"]  # after other numbers came too
+    assert opened.selection.span == span
+
+
+def test_double_click_goes_to_the_longest(panel, opened, qtbot):
+    place = cell(panel, 0, "longest_run_ns")
+    qtbot.mouseClick(panel.table.viewport(), LEFT, pos=place)
+    qtbot.mouseDClick(panel.table.viewport(), LEFT, pos=place)
+    clock, span = opened.trace.clock, opened.selection.span
+    assert (clock.ns(span.start_cycles), clock.ns(span.end_cycles)) == (8_001, 12_000)
+    window = opened.viewport.window
+    assert window.start < span.start_cycles
+    assert window.end > span.end_cycles
+    assert window.length < 3 * 3_999
+
+
+def test_double_click_on_a_call_shows_it_from_entry_to_exit(panel, opened, qtbot):
+    tab(panel, "call", qtbot)
+    place = cell(panel, 0, "longest_ns")
+    qtbot.mouseClick(panel.table.viewport(), LEFT, pos=place)
+    assert opened.trace.spec(opened.selection.event).class_name == "KER_CALL"
+    assert opened.viewport.is_whole
+    qtbot.mouseDClick(panel.table.viewport(), LEFT, pos=place)
+    clock, window = opened.trace.clock, opened.viewport.window
+    assert -200 <= clock.ns(window.start) < 2_000
+    assert 9_000 < clock.ns(window.end) < 14_000
+
+
+@pytest.mark.qt_log_ignore("grabbing the keyboard", extend=True)
+def test_the_menu_filters_to_the_row(window, panel, opened, qtbot):
+    place = cell(panel, 1, "thread")
+    panel.table.customContextMenuRequested.emit(place)
+    menu = QApplication.activePopupWidget()
+    assert isinstance(menu, QMenu)
+    only = next(action for action in menu.actions() if action.text() == "Filter &to").menu()
+    entry = next(action for action in only.actions() if action.text().startswith("This thread"))
+    assert "server 1" in entry.text()
+    entry.trigger()
+    menu.close()
+    qtbot.waitUntil(lambda: not opened.filters.is_pending)
+    assert opened.filters.state.stack.passes[0].expression == f"pid == {SERVER} and tid == 1"
+
+
+def test_copy_and_export(window, panel, monkeypatch, tmp_path, qtbot):
+    panel.table.selectRow(0)
+    panel.table.setFocus()
+    window.registry["edit.copy"].run()
+    lines = QGuiApplication.clipboard().text().splitlines()
+    assert lines[0].split("\t")[:2] == ["Thread", "pid"]
+    assert lines[1].split("\t")[:2] == ["client 1", str(CLIENT)]
+    path = tmp_path / "out.csv"
+    monkeypatch.setattr(dialogs, "ask_save", lambda *_: path)
+    panel.ask_export()
+    qtbot.waitUntil(lambda: "Wrote 3 rows" in panel.statement.text())
+    assert path.read_text().startswith("thread,pid,tid,cpu_ns,")
+
+
+def test_bars_are_drawn_in_the_colour_of_the_theme(panel, qtbot):
+    panel.set_theme(DARK)
+    index = panel.model.index(0, panel.model.section_of("cpu_share"))
+    panel.table.scrollTo(index)
+    rect = panel.table.visualRect(index)
+    image = panel.table.viewport().grab(rect).toImage()
+    line = [image.pixelColor(x, image.height() - 3).rgb() & 0xFFFFFF for x in range(image.width())]
+    filled = line.count(DARK.accent)
+    assert filled == pytest.approx(0.35 * (image.width() - 12), abs=4)
+
+
+def test_model(panel, qtmodeltester):
+    qtmodeltester.check(panel.model, force_py=True)

@@ -1,0 +1,163 @@
+"""Takes the pictures of docs/filters.md: every state of the filter panel, of the chips and of the search.
+
+`python tools/take_panel_pictures.py [--theme light|dark] [--scale 1|2] [--folder docs/images]`. Needs no display.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from PySide6.QtWidgets import QApplication, QWidget
+
+    from satview.gui.main_window import MainWindow
+
+ROOT = Path(__file__).resolve().parents[1]
+SAMPLE = ROOT / "sample_traces" / "dense-4cpu.kev"
+SETTLED_AFTER_S = 0.5  # longer than the pause after typing and the rest of the view
+
+RULES = """\
+# what the disk driver does, and every slow message
+DELALLCLASSES
+ADDCLASS THREAD
+ADDEVENT KERCALL MSG_SENDV
+SETCLASSPID KERCALL {process}
+ADDEVENTHANDLER KERCALLENTER MSG_SENDV WHERE arg.coid > 2
+WHERE time > 1.2s
+"""
+
+
+class States:
+    """Puts the window into one state after the other."""
+
+    def __init__(self, app: QApplication, window: MainWindow) -> None:
+        assert window.workspace is not None
+        self.app, self.window, self.work = app, window, window.workspace
+        self.panel, self.filters = self.work.filter, self.work.opened.filters
+
+    def settle(self) -> None:
+        """Wait until nothing is left to do."""
+        view = self.work.area.view
+        end_s = time.monotonic() + SETTLED_AFTER_S
+        while time.monotonic() < end_s or (view.visible_rows() and not view.source.is_refined):
+            self.app.processEvents()
+            time.sleep(0.005)  # the workers need the interpreter
+
+    def all(self) -> Iterator[tuple[str, QWidget]]:
+        """Yield the name of each state and what shows it."""
+        from PySide6.QtTest import QTest
+
+        from satview.filters.passes import Effect
+        from satview.gui.filters.kept_dialog import KeptDialog
+
+        panel, filters, trace = self.panel, self.filters, self.work.opened.trace
+        sends = [code for code in trace.catalogue.find("MSG_SENDV") if trace.code_counts[code]]
+        self.work.docks["filter"].raise_()
+        yield "filter-events", panel
+        filters.only_codes([*sends, *trace.catalogue.find("THREADY"), *trace.catalogue.find("SND_MESSAGE")], "x")
+        filters.set_form(sends, "fast")
+        yield "filter-events-chosen", panel
+        filters.show_all()
+        panel.tabs.setCurrentWidget(panel.threads)
+        panel.threads.search.setText("adas")
+        yield "filter-processes", panel
+        panel.threads.search.setText("nobody")
+        yield "filter-nothing-found", panel
+        panel.threads.search.clear()
+        menu = panel.presets.menu()
+        next(action for action in menu.actions() if action.text() == "Top 3 by CPU").trigger()
+        self.settle()
+        yield "filter-top-cpu", self.window
+        filters.show_all()
+        panel.tabs.setCurrentWidget(panel.events)
+        panel.condition.line.setFocus()
+        QTest.keyClicks(panel.condition.line, "event == MSG_S")
+        yield "filter-proposals", self.window
+        panel.condition.line.setText("event == MSG_SENDV and duraton > 2ms")
+        yield "filter-fault", panel
+        panel.condition.line.setText("event == MSG_SENDV and duration > 2ms")
+        yield "filter-counted", panel
+        panel.condition.line.clear()
+        name = filters.add_pass("class == THREAD or event == MSG_SENDV")
+        filters.add_pass("cpu == 1", effect=Effect.DIM)
+        filters.add_pass("state == REPLY and length > 2ms", effect=Effect.MARK)
+        filters.change_pass(filters.add_pass("priority > 20"), is_on=False)
+        yield "filter-chips", self.window
+        filters.combine(f"{name} or not B")
+        yield "filter-combined", self.work.chips
+        filters.show_all()
+        yield from self._rules(KeptDialog)
+        self.work.opened.search.find("event == MSG_SENDV and duration > 2ms")
+        self.work.docks["results"].show()
+        self.work.docks["results"].raise_()
+        yield "filter-search", self.window
+
+    def _rules(self, kept: type[QWidget]) -> Iterator[tuple[str, QWidget]]:
+        panel, trace = self.panel, self.work.opened.trace
+        process = next(name.rsplit("/", 1)[-1] for name in trace.processes.names if "devb" in name)
+        panel.tabs.setCurrentWidget(panel.rules)
+        editor = panel.rules.editor
+        editor.replace_text(RULES.format(process=process))
+        yield "filter-rules", panel
+        editor.replace_text(RULES.format(process=process).replace("MSG_SENDV\nSET", "MSG_SENDW\nSET"))
+        yield "filter-rules-fault", panel
+        editor.replace_text(RULES.format(process=process))
+        panel.rules.show_kept()
+        self.settle()
+        dialog = self.window.findChild(kept)
+        assert dialog is not None
+        yield "filter-kept", dialog
+        dialog.close()
+
+
+def main() -> int:
+    """Take the pictures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--theme", choices=("light", "dark"), default="light")
+    parser.add_argument("--scale", type=int, choices=(1, 2), default=1)
+    parser.add_argument("--folder", type=Path, default=ROOT / "docs" / "images")
+    parser.add_argument("--trace", type=Path, default=SAMPLE)
+    options = parser.parse_args()
+    os.environ["QT_SCALE_FACTOR"] = str(options.scale)
+    os.environ["QT_QPA_PLATFORM"] = "offscreen"
+    options.folder.mkdir(parents=True, exist_ok=True)
+    _open(options.trace, options.theme, lambda states: _take(states, options.folder))
+    return 0
+
+
+def _open(trace: Path, theme: str, run: Callable[[States], None]) -> None:
+    from satview.gui.application import Application, make_qt_application, silence_offscreen
+    from satview.session.recent_files import RecentFiles
+    from satview.session.session import Stage
+    from satview.session.settings import Settings
+
+    silence_offscreen()
+    app = make_qt_application()
+    settings = Settings(None)
+    settings.set("window/theme", theme)
+    application = Application(settings, RecentFiles(None, 0))
+    window = application.new_window()
+    window.resize(1400, 860)
+    window.session.open(trace)
+    while window.session.stage is Stage.LOADING:
+        app.processEvents()
+    states = States(app, window)
+    states.work.docks["filter"].show()
+    states.settle()
+    run(states)
+    application.close_all()
+
+
+def _take(states: States, folder: Path) -> None:
+    for name, widget in states.all():
+        states.settle()
+        widget.grab().save(str(folder / f"{name}.png"), "PNG", 0)  # 0: as small as can be
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
