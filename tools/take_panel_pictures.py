@@ -1,4 +1,4 @@
-"""Takes the pictures of docs/filters.md: every state of the filter panel, of the chips and of the search.
+"""Takes the pictures of docs/filters.md and docs/statistics.md: every state of the filter panel and of the search.
 
 `python tools/take_panel_pictures.py [--theme light|dark] [--scale 1|2] [--folder docs/images]`. Needs no display.
 """
@@ -96,6 +96,15 @@ class States:
         self.work.docks["results"].show()
         self.work.docks["results"].raise_()
         yield "filter-search", self.window
+        self.work.opened.search.find("")
+        self.work.docks["statistics"].show()
+        self.work.docks["statistics"].raise_()
+        yield "statistics", self.window
+        statistics = self.work.statistics
+        filters.only_codes(list(trace.catalogue.find("MSG_SENDV")) + list(trace.catalogue.find("SYNC_MUTEX_LOCK")), "x")
+        statistics.tabs.setCurrentIndex(5)
+        statistics.follows.setChecked(True)
+        yield "statistics-filter", statistics
 
     def _rules(self, kept: type[QWidget]) -> Iterator[tuple[str, QWidget]]:
         panel, trace = self.panel, self.work.opened.trace

@@ -190,7 +190,8 @@ def test_options_of_every_release_cause_no_complaint(
 
 @pytest.mark.parametrize(("options", "text"), [
     (("-A", "novalue"), "name=value"), (("-A", "a::b=1"), "name=value"), (("-F", "12"), "-F 12"),
-    (("-S", "12x"), "-S 12x"), (("-p", "there"), "-p there"), (("-S", "0"), "-S 0"), (("-M",), "-M needs -S"), (("-d", "2"), "-d1"),
+    (("-S", "12x"), "-S 12x"), (("-S", "0"), "-S 0"), (("-M",), "-M needs -S"), (("-d", "2"), "-d1"),
+    (("-p", "there"), "-p there"),
     (("-k", "0"), "-k 0"), (("-n", "-3"), "-n -3"),
     (("--workload", "nonsense"), "no workload"), (("--cpus", "99"), "1 to 64"), (("-s", "-1"), "negative"),
     (("--control", "nowhere.py"), "nowhere.py"), (("--events", "99999999999"), "events"),
