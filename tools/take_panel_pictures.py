@@ -50,14 +50,14 @@ class States:
 
     def all(self) -> Iterator[tuple[str, QWidget]]:
         """Yield the name of each state and what shows it."""
-        from PySide6.QtTest import QTest
+        self.work.docks["filter"].raise_()
+        for states in (self._trees, self._conditions, self._chips, self._rules, self._search, self._statistics):
+            yield from states()
+            self.filters.show_all()
 
-        from satview.filters.passes import Effect
-        from satview.gui.filters.kept_dialog import KeptDialog
-
+    def _trees(self) -> Iterator[tuple[str, QWidget]]:
         panel, filters, trace = self.panel, self.filters, self.work.opened.trace
         sends = [code for code in trace.catalogue.find("MSG_SENDV") if trace.code_counts[code]]
-        self.work.docks["filter"].raise_()
         yield "filter-events", panel
         filters.only_codes([*sends, *trace.catalogue.find("THREADY"), *trace.catalogue.find("SND_MESSAGE")], "x")
         filters.set_form(sends, "fast")
@@ -73,16 +73,25 @@ class States:
         next(action for action in menu.actions() if action.text() == "Top 3 by CPU").trigger()
         self.settle()
         yield "filter-top-cpu", self.window
-        filters.show_all()
-        panel.tabs.setCurrentWidget(panel.events)
-        panel.condition.line.setFocus()
-        QTest.keyClicks(panel.condition.line, "event == MSG_S")
+
+    def _conditions(self) -> Iterator[tuple[str, QWidget]]:
+        from PySide6.QtTest import QTest
+
+        self.panel.tabs.setCurrentWidget(self.panel.events)
+        line = self.panel.condition.line
+        line.setFocus()
+        QTest.keyClicks(line, "event == MSG_S")
         yield "filter-proposals", self.window
-        panel.condition.line.setText("event == MSG_SENDV and duraton > 2ms")
-        yield "filter-fault", panel
-        panel.condition.line.setText("event == MSG_SENDV and duration > 2ms")
-        yield "filter-counted", panel
-        panel.condition.line.clear()
+        line.setText("event == MSG_SENDV and duraton > 2ms")
+        yield "filter-fault", self.panel
+        line.setText("event == MSG_SENDV and duration > 2ms")
+        yield "filter-counted", self.panel
+        line.clear()
+
+    def _chips(self) -> Iterator[tuple[str, QWidget]]:
+        from satview.filters.passes import Effect
+
+        filters = self.filters
         name = filters.add_pass("class == THREAD or event == MSG_SENDV")
         filters.add_pass("cpu == 1", effect=Effect.DIM)
         filters.add_pass("state == REPLY and length > 2ms", effect=Effect.MARK)
@@ -90,23 +99,10 @@ class States:
         yield "filter-chips", self.window
         filters.combine(f"{name} or not B")
         yield "filter-combined", self.work.chips
-        filters.show_all()
-        yield from self._rules(KeptDialog)
-        self.work.opened.search.find("event == MSG_SENDV and duration > 2ms")
-        self.work.docks["results"].show()
-        self.work.docks["results"].raise_()
-        yield "filter-search", self.window
-        self.work.opened.search.find("")
-        self.work.docks["statistics"].show()
-        self.work.docks["statistics"].raise_()
-        yield "statistics", self.window
-        statistics = self.work.statistics
-        filters.only_codes(list(trace.catalogue.find("MSG_SENDV")) + list(trace.catalogue.find("SYNC_MUTEX_LOCK")), "x")
-        statistics.tabs.setCurrentIndex(5)
-        statistics.follows.setChecked(True)
-        yield "statistics-filter", statistics
 
-    def _rules(self, kept: type[QWidget]) -> Iterator[tuple[str, QWidget]]:
+    def _rules(self) -> Iterator[tuple[str, QWidget]]:
+        from satview.gui.filters.kept_dialog import KeptDialog
+
         panel, trace = self.panel, self.work.opened.trace
         process = next(name.rsplit("/", 1)[-1] for name in trace.processes.names if "devb" in name)
         panel.tabs.setCurrentWidget(panel.rules)
@@ -118,10 +114,30 @@ class States:
         editor.replace_text(RULES.format(process=process))
         panel.rules.show_kept()
         self.settle()
-        dialog = self.window.findChild(kept)
+        dialog = self.window.findChild(KeptDialog)
         assert dialog is not None
         yield "filter-kept", dialog
         dialog.close()
+
+    def _search(self) -> Iterator[tuple[str, QWidget]]:
+        search = self.work.opened.search
+        search.find("event == MSG_SENDV and duration > 2ms")
+        self._raise("results")
+        yield "filter-search", self.window
+        search.find("")
+
+    def _statistics(self) -> Iterator[tuple[str, QWidget]]:
+        statistics, book = self.work.statistics, self.work.opened.trace.catalogue
+        self._raise("statistics")
+        yield "statistics", self.window
+        self.filters.only_codes([*book.find("MSG_SENDV"), *book.find("SYNC_MUTEX_LOCK")], "x")
+        statistics.tabs.setCurrentIndex(5)
+        statistics.follows.setChecked(True)
+        yield "statistics-filter", statistics
+
+    def _raise(self, panel: str) -> None:
+        self.work.docks[panel].show()
+        self.work.docks[panel].raise_()
 
 
 def main() -> int:
