@@ -41,3 +41,7 @@ class TraceFormatError(SatviewError):
             place += f", byte 0x{self.offset:x}"
         text = f"{place}: {self.what}"
         return f"{text}; {self.remedy}" if self.remedy else text
+
+
+class SourceChangedError(TraceFormatError):
+    """The file was cut short or written over while its trace was in use."""

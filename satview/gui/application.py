@@ -13,6 +13,7 @@ from PySide6.QtCore import QMessageLogContext, QObject, Qt, QtMsgType, Signal, S
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 
+from satview.base.errors import SourceChangedError
 from satview.gui import theme as themes
 from satview.gui.icons import app_icon
 from satview.gui.main_window import MainWindow
@@ -203,6 +204,8 @@ def _is_alive(window: MainWindow) -> bool:
 
 def _last_resort(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     """Show what no one else caught, and go on."""
+    if issubclass(kind, SourceChangedError):
+        return  # the session notices by itself, and shows a page about it
     text = "".join(traceback.format_exception(kind, error, trace))
     _log.error("%s", text)
     sys.stderr.write(text)

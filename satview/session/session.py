@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
-from satview.base.errors import TraceFormatError
+from satview.base.errors import SourceChangedError, TraceFormatError
 from satview.session.follow import Follow
 from satview.session.jobs import IsCancelled, LatestJob, Report
 from satview.session.settings import Settings
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from satview.session.open_trace import OpenTrace
     from satview.session.reading import Reading, Renewal, Shown
 
-
 _HOLD_MS = 100
+_CHECK_MS = 500  # a mapped file that is cut short ends the program at the next look into it
 
 
 class Stage(StrEnum):
@@ -85,6 +85,9 @@ class Session(QObject):
         self._hold = QTimer(self)
         self._hold.setInterval(_HOLD_MS)
         self._hold.timeout.connect(self._renew_if_possible)
+        self._guard = QTimer(self)
+        self._guard.setInterval(_CHECK_MS)
+        self._guard.timeout.connect(self.check_file)
 
     def open(self, path: Path, is_followed: bool = False) -> None:
         """Read a file in the background; whatever was open is closed.
@@ -129,6 +132,19 @@ class Session(QObject):
         self._drop()
         self.path = None
         self._set_stage(Stage.EMPTY)
+
+    @Slot()
+    def check_file(self) -> None:
+        """Close the trace if its file was cut short or written over; marks are kept, and a page says what happened."""
+        if self.opened is None:
+            return
+        try:
+            self.opened.trace.payloads.check()
+        except SourceChangedError as error:
+            self._end_follow()
+            self._drop()
+            self.error = error
+            self._set_stage(Stage.FAILED)
 
     def shut_down(self) -> None:
         """Stop everything in the background and wait for it; the window goes away."""
@@ -181,6 +197,10 @@ class Session(QObject):
 
     def _set_stage(self, stage: Stage) -> None:
         self.stage = stage
+        if stage is Stage.READY:
+            self._guard.start()
+        else:
+            self._guard.stop()
         self.stage_changed.emit()
 
     @Slot(object)

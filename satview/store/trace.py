@@ -32,6 +32,10 @@ from satview.store.tables import (
 class PayloadSource(Protocol):
     """Where the payloads of a trace come from; each format brings its own."""
 
+    @property
+    def check(self) -> Callable[[], None]:
+        """What raises SourceChangedError if the file is not the one that was opened any more."""
+
     def words(self, event: int) -> NDArray[np.uint32]:
         """Return all payload words of one event in host order, padding included."""
 

@@ -206,3 +206,18 @@ def test_repaints_lose_no_reference_to_none(window):
         view.repaint()
         area.ruler.repaint()
     assert abs(sys.getrefcount(None) - before) <= 50
+
+
+def test_file_cut_short_while_it_is_shown(empty_window, load, qtbot, tmp_path):
+    """The window shows why, keeps running, and opens the file again when it is whole."""
+    path = scene(tmp_path)
+    window = load(empty_window, path)
+    whole = path.read_bytes()
+    with path.open("r+b") as file:
+        file.truncate(200)
+    window.workspace.events.table.viewport().repaint()
+    qtbot.waitUntil(lambda: window.session.stage is Stage.FAILED, timeout=5_000)
+    assert "open it again" in str(window.session.error)
+    path.write_bytes(whole)
+    load(window, path)
+    assert window.session.stage is Stage.READY

@@ -24,7 +24,7 @@ from satview.formats.kev.buffers import (
 )
 from satview.formats.kev.census import dump_end, take_census
 from satview.formats.kev.decode import Decoded, Decoder
-from satview.formats.kev.payloads import SlotPayloads
+from satview.formats.kev.payloads import SlotPayloads, nothing_to_check
 from satview.formats.kev.syspage import GLOBAL_CLOCK, VERSIONED, parse_syspage
 from satview.store.problems import Problems
 from satview.store.tables import BufferTable, EventTable, Fragments, StateIndex
@@ -76,6 +76,7 @@ def trace_from_slots(
     has_whole_buffers: bool = True,
     times: NDArray[np.int64] | None = None,
     decoder_of: Callable[[NDArray[np.uint32], Catalogue], Decoder] = Decoder,
+    check_file: Callable[[], None] = nothing_to_check,
 ) -> Trace:
     """Build a trace from its slots.
 
@@ -93,6 +94,7 @@ def trace_from_slots(
         times: (n,) full time of every slot, where the source tells it; None = rebuild it from the stamps.
         has_whole_buffers: False for listings with lines cut out, whose buffers cannot have their announced length.
         decoder_of: Gives the decoder; one that has decoded most of these slots before spares time.
+        check_file: Called before slots are looked at later on; raises if the mapped file is not the same any more.
 
     Raises:
         Cancelled: `cancelled()` returned True.
@@ -116,7 +118,7 @@ def trace_from_slots(
             _sort(decoded, moves)
             fragments, unfinished = _renumber(fragments, moves), np.sort(_moved(unfinished, moves))
     events = EventTable(decoded.time, decoded.code, decoded.cpu, decoded.thread, decoded.slot, decoded.slots)
-    payloads = SlotPayloads(slots, events, fragments, byte_order, names)
+    payloads = SlotPayloads(slots, events, fragments, byte_order, names, check_file)
     control = decoded.rare_rows[decoded.code[decoded.rare_rows] >> wire.CLASS_SHIFT == wire.WireClass.CONTROL]
     process = decoded.rare_rows[decoded.code[decoded.rare_rows] >> wire.CLASS_SHIFT == wire.WireClass.PR_TH]
     buffers = _buffers(control, payloads, events, release, region, problems, has_whole_buffers)

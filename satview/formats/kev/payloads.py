@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
 from satview.events.catalogue import Catalogue
 from satview.events.spec import Payload
 from satview.store.tables import EventTable, Fragments
+
+
+def nothing_to_check() -> None:
+    """Stand in for the check of a file where slots are in memory."""
 
 
 class SlotPayloads:
@@ -19,11 +25,19 @@ class SlotPayloads:
         fragments: The same for events whose slots are not adjacent.
         byte_order: Of the target: decides 64-bit values and text.
         catalogue: Of the release.
+        check_file: Called before slots are looked at; raises if a mapped file is not the same any more.
     """
 
     def __init__(
-        self, slots: NDArray[np.uint32], events: EventTable, fragments: Fragments, byte_order: str, catalogue: Catalogue
+        self,
+        slots: NDArray[np.uint32],
+        events: EventTable,
+        fragments: Fragments,
+        byte_order: str,
+        catalogue: Catalogue,
+        check_file: Callable[[], None] = nothing_to_check,
     ) -> None:
+        self.check = check_file
         self._slots = slots
         self._events = events
         self._fragments = fragments
@@ -33,6 +47,7 @@ class SlotPayloads:
     @property
     def slots(self) -> NDArray[np.uint32]:
         """All slots in file order, shape (n, 4); their dtype has the byte order of the file."""
+        self.check()
         return self._slots
 
     def slots_of(self, event: int) -> NDArray[np.int64]:
@@ -45,14 +60,17 @@ class SlotPayloads:
 
     def header(self, event: int) -> int:
         """Return the header word of an event's first slot."""
+        self.check()
         return int(self._slots[int(self._events.slot[event]), 0])
 
     def stamp(self, event: int) -> int:
         """Return the 32-bit stamp as it is in the file."""
+        self.check()
         return int(self._slots[int(self._events.slot[event]), 1])
 
     def words(self, event: int) -> NDArray[np.uint32]:
         """Return all payload words in host order, padding included."""
+        self.check()
         return self._slots[self.slots_of(event), 2:4].astype(np.uint32).ravel()
 
     def raw(self, event: int) -> bytes:
@@ -70,6 +88,7 @@ class SlotPayloads:
 
     def column(self, events: NDArray[np.integer], word: int) -> NDArray[np.uint32]:
         """Return payload word number `word` of many events, shape (len(events),); 0 where an event is shorter."""
+        self.check()
         step, place = word // 2, 2 + word % 2
         at = self._events.slot[events].astype(np.int64)
         if step == 0:

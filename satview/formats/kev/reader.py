@@ -12,6 +12,7 @@ from satview.base.errors import TraceFormatError
 from satview.events.wire import SLOT_BYTES
 from satview.formats.kev.assemble import trace_from_slots
 from satview.formats.kev.header import BEGIN, MAX_HEADER_BYTES, key_byte_order, parse_header, slot_byte_order
+from satview.formats.kev.mapped_file import MappedFile
 from satview.formats.kev.syspage import fits
 from satview.store.problems import Problems
 from satview.store.trace import Header, Trace
@@ -38,6 +39,7 @@ def open_kev(
 
     Raises:
         TraceFormatError: The file has no usable header, or ends before its events.
+        SourceChangedError: Somebody writes it over meanwhile.
         OSError: It cannot be read.
         Cancelled: `cancelled()` returned True.
     """
@@ -62,11 +64,27 @@ def open_kev(
     byte_order = byte_order_of(header, page, sample, problems)
     report_header(header, problems)
     slots = map_slots(path, offset, size, byte_order)
+    mapped = MappedFile(path, size)
+
+    def stops() -> bool:
+        mapped.check()
+        return cancelled is not None and cancelled()
+
     rest = (size - offset) % SLOT_BYTES
     if rest:
         problems.add("partial-slot", f"{rest} of {SLOT_BYTES} bytes of the last slot", size - rest)
     return trace_from_slots(
-        path, "kev", header, page, slots, byte_order, problems, offset=offset, progress=progress, cancelled=cancelled
+        path,
+        "kev",
+        header,
+        page,
+        slots,
+        byte_order,
+        problems,
+        offset=offset,
+        progress=progress,
+        cancelled=stops,
+        check_file=mapped.check,
     )
 
 

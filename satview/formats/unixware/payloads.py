@@ -63,6 +63,9 @@ class RecordPayloads:
         """Return a1 to a5 of one event."""
         return tuple(int(column[event]) for column in self.arguments)
 
+    def check(self) -> None:
+        """Do nothing: all records are in memory."""
+
     def words(self, event: int) -> NDArray[np.uint32]:
         """Return the arguments as ten payload words."""
         return np.array(self.values(event), "<i8").view("<u4").astype(np.uint32)
