@@ -23,6 +23,7 @@ from satview.session.jobs import IsCancelled, LatestJob, Report
 from satview.store.tables import EventTable
 from satview.store.trace import Trace
 
+_PATIENCE_S: Final = 0.01  # small traces have their answer by then: nothing has to be drawn in between
 _AT_ONCE: Final = 4_000_000  # up to that many events a filter answers within a frame or two; above, in the background
 
 
@@ -209,9 +210,10 @@ class FilterStack(QObject):
         elif is_plain and len(self._events) <= _AT_ONCE:
             self._show(_view_of_rows(passing_rows(self._events, state.codes, state.threads)))
         else:
-            self.changed.emit()
             works = _RowsWork(self._events, state.codes, state.threads) if is_plain else ViewWork(self.evaluator, state)
-            self._job.start(works)
+            self._job.start(works, _PATIENCE_S if len(self._events) <= _AT_ONCE else 0.0)
+            if self._job.is_busy:
+                self.changed.emit()
 
     @Slot(object)
     def _on_view(self, result: object) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import queue
 import threading
 import time
 from collections.abc import Callable
@@ -32,13 +34,13 @@ class _Run(QRunnable):
         work, self._work = self._work, None
         assert work is not None
         try:
-            result = work(self._stop.is_set, self._report)
+            end: _End = (self._number, work(self._stop.is_set, self._report), None)
         except Cancelled:
-            self._relay.ended.emit(self._number, None, None)
+            end = (self._number, None, None)
         except Exception as error:  # noqa: BLE001  -- whatever a job raises is shown, not lost on a pool thread
-            self._relay.ended.emit(self._number, None, error)
-        else:
-            self._relay.ended.emit(self._number, result, None)
+            end = (self._number, None, error)
+        self._relay.ends.put(end)
+        self._relay.ended.emit()
 
     def _report(self, share: float) -> None:
         now_s = time.monotonic()
@@ -47,11 +49,18 @@ class _Run(QRunnable):
             self._relay.reported.emit(self._number, share)
 
 
+_End = tuple[int, object, Exception | None]  # number of the run, its result, what it raised
+
+
 class _Relay(QObject):
     """Carries results from pool threads to the thread of the job."""
 
-    ended = Signal(int, object, object)
+    ended = Signal()
     reported = Signal(int, float)
+
+    def __init__(self, parent: QObject) -> None:
+        super().__init__(parent)
+        self.ends: queue.SimpleQueue[_End] = queue.SimpleQueue()
 
 
 class LatestJob(QObject):
@@ -74,7 +83,7 @@ class LatestJob(QObject):
         self._number = 0
         self._stop = threading.Event()
         self._relay = _Relay(self)
-        # Always queued: a result never arrives in the middle of what the GUI thread is doing.
+        # Queued: a result never arrives in the middle of what the GUI thread is doing, but for `start` with patience.
         self._relay.ended.connect(self._on_ended, Qt.ConnectionType.QueuedConnection)
         self._relay.reported.connect(self._on_reported, Qt.ConnectionType.QueuedConnection)
         self._is_busy = False
@@ -84,13 +93,24 @@ class LatestJob(QObject):
         """True from `start` until the newest work has ended or was cancelled."""
         return self._is_busy
 
-    def start(self, work: Work) -> None:
-        """Run `work(is_cancelled, report)` on a pool thread; whatever ran before is told to stop."""
+    def start(self, work: Work, patience_s: float = 0.0) -> None:
+        """Run `work(is_cancelled, report)` on a pool thread; whatever ran before is told to stop.
+
+        Args:
+            work: The function.
+            patience_s: Wait that long for its end, and send `done` or `failed` before returning if it comes in time.
+        """
         self._stop.set()
         self._stop = threading.Event()
         self._number += 1
         self._is_busy = True
         self._pool.start(_Run(self._number, work, self._stop, self._relay))
+        end_s = time.monotonic() + patience_s
+        while self._is_busy and (left_s := end_s - time.monotonic()) > 0:
+            try:
+                self._take(self._relay.ends.get(timeout=left_s))
+            except queue.Empty:
+                return
 
     def cancel(self) -> None:
         """Tell the work to stop; neither `done` nor `failed` will be sent for it."""
@@ -103,8 +123,13 @@ class LatestJob(QObject):
         self.cancel()
         self._pool.waitForDone()
 
-    @Slot(int, object, object)
-    def _on_ended(self, number: int, result: object, error: object) -> None:
+    @Slot()
+    def _on_ended(self) -> None:
+        with contextlib.suppress(queue.Empty):  # `start` was patient and has it already
+            self._take(self._relay.ends.get_nowait())
+
+    def _take(self, end: _End) -> None:
+        number, result, error = end
         if number != self._number:
             return
         self._is_busy = False

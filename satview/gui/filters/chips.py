@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -26,7 +27,19 @@ EFFECTS: Final = {
     Effect.COUNT: "Count only",
 }
 _WORDS: Final = {Effect.HIDE: "only", Effect.DIM: "dim", Effect.MARK: "mark", Effect.COUNT: "count"}
+_TREES: Final = {"codes": "kinds of event", "threads": "threads"}
 _TITLE_LENGTH: Final = 64
+_MORE: Final = "\N{HORIZONTAL ELLIPSIS}"
+
+
+@dataclass(frozen=True, slots=True)
+class ChipText:
+    """What a chip says: its text, how many events fit, its tool tip, and `on`, `mark` or `off` for its colours."""
+
+    text: str
+    count: str
+    tip: str
+    state: str
 
 
 class Chip(QFrame):
@@ -34,27 +47,41 @@ class Chip(QFrame):
 
     Attributes:
         label: The part that is clicked.
+        count: How many events fit.
         cross: Takes the filter away.
     """
 
-    def __init__(self, text: str, count: str, tip: str, state: str, parent: QWidget) -> None:
+    def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
-        self.setProperty("chip", state)
-        self.label = QPushButton(text, self)
+        self.label = QPushButton(self)
         self.label.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.label.setToolTip(tip)
-        self.label.setAccessibleName(f"Filter {text}, {count}")
-        self.count = QLabel(count, self)
+        self.count = QLabel(self)
         self.count.setObjectName("chipCount")
         self.cross = QToolButton(self)
         self.cross.setText("\N{MULTIPLICATION SIGN}")
         self.cross.setToolTip("Take this filter away")
-        self.cross.setAccessibleName(f"Take filter {text} away")
         row = QHBoxLayout(self)
         row.setContentsMargins(8, 1, 3, 1)
         row.setSpacing(6)
         for part in (self.label, self.count, self.cross):
             row.addWidget(part)
+        self._says: ChipText | None = None
+
+    def say(self, says: ChipText) -> None:
+        """Show another text."""
+        if says == self._says:
+            return
+        if self._says is None or says.state != self._says.state:
+            self.setProperty("chip", says.state)
+            for part in (self, self.label, self.count, self.cross):
+                part.style().unpolish(part)
+                part.style().polish(part)
+        self._says = says
+        self.label.setText(says.text)
+        self.label.setToolTip(says.tip)
+        self.label.setAccessibleName(f"Filter {says.text}, {says.count}")
+        self.count.setText(says.count)
+        self.cross.setAccessibleName(f"Take filter {says.text} away")
 
 
 class ChipBar(QFrame):
@@ -73,6 +100,7 @@ class ChipBar(QFrame):
         self.setObjectName("chipBar")
         self._opened = opened
         self.chips: dict[str, Chip] = {}
+        self._shape: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
         self._flow = FlowLayout(self)
         self._flow.setContentsMargins(10, 5, 10, 5)
         policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
@@ -102,7 +130,20 @@ class ChipBar(QFrame):
 
     @Slot()
     def refresh(self) -> None:
-        """Show the filter of now."""
+        """Show the filter of now; chips stay where they are as long as the same filters are there."""
+        passes = self._opened.filters.state.stack.passes
+        texts = self._tree_texts() | {item.name: self._pass_text(item) for item in passes}
+        buttons = self._buttons(bool(texts))
+        if (tuple(texts), tuple(buttons)) != self._shape:
+            self._shape = tuple(texts), tuple(buttons)
+            self._rebuild(buttons)
+        for key, text in texts.items():
+            self.chips[key].say(text)
+        self.setVisible(bool(texts))
+        self._flow.invalidate()
+        self.updateGeometry()
+
+    def _rebuild(self, buttons: dict[str, tuple[str, Callable[[], object]]]) -> None:
         for i in reversed(range(self._flow.count())):
             old = self._flow.takeAt(i)
             widget = old.widget() if old is not None else None
@@ -110,68 +151,64 @@ class ChipBar(QFrame):
                 widget.hide()
                 widget.deleteLater()
         self.chips.clear()
-        state = self._opened.filters.state
-        self._add_trees()
-        for item in state.stack.passes:
-            self._add_pass(item)
-        if len(state.stack.passes) > 1:
-            self._add_button(self._combination_text(), "How the filters work together", self._ask_combination)
-        if self.chips:
-            self._add_button("To rules", "Make rules of this filter, for the next capture", self.rules_wanted.emit)
-            self._add_button("Clear", "Take all filters away (Shift+F)", self._opened.filters.show_all)
-        self.setVisible(bool(self.chips))
-        self._flow.invalidate()
-        self.updateGeometry()
+        for key in self._shape[0]:
+            chip = Chip(self)
+            chip.cross.installEventFilter(self)
+            self.chips[key] = chip
+            if key in _TREES:
+                chip.cross.clicked.connect(self._all_codes if key == "codes" else self._all_threads)
+            else:
+                chip.label.clicked.connect(partial(self._toggle, key))
+                chip.cross.clicked.connect(partial(self._remove, key))
+                chip.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+                chip.customContextMenuRequested.connect(partial(self._on_menu, key))
+            self._flow.addWidget(chip)
+            chip.show()
+        for text, (tip, run) in buttons.items():
+            button = QPushButton(text, self)
+            button.setProperty("flat", "true")
+            button.setToolTip(tip)
+            button.clicked.connect(partial(_call, run))
+            self._flow.addWidget(button)
+            button.show()
 
-    def _add_trees(self) -> None:
+    def _buttons(self, is_active: bool) -> dict[str, tuple[str, Callable[[], object]]]:
+        """Return the buttons behind the chips: text, tool tip, what they do."""
+        buttons: dict[str, tuple[str, Callable[[], object]]] = {}
+        if len(self._opened.filters.state.stack.passes) > 1:
+            buttons[self._combination_text()] = ("How the filters work together", self._ask_combination)
+        if is_active:
+            buttons["To rules"] = ("Make rules of this filter, for the next capture", self.rules_wanted.emit)
+            buttons["Clear"] = ("Take all filters away (Shift+F)", self._opened.filters.show_all)
+        return buttons
+
+    def _tree_texts(self) -> dict[str, ChipText]:
         filters, trace = self._opened.filters, self._opened.trace
         state = filters.state
         occurring = trace.code_counts > 0
-        word = _WORDS[state.effect]
-        count = "\N{HORIZONTAL ELLIPSIS}" if filters.is_pending else f"{filters.view.chosen:,}"
-        for key, shown, total, what, reset in (
-            ("codes", int((state.codes & occurring).sum()), int(occurring.sum()), "kinds of event", self._all_codes),
-            ("threads", int(state.threads.sum()), len(state.threads), "threads", self._all_threads),
+        count = _MORE if filters.is_pending else f"{filters.view.chosen:,}"
+        texts = {}
+        for key, mask, shown, total in (
+            ("codes", state.codes, int((state.codes & occurring).sum()), int(occurring.sum())),
+            ("threads", state.threads, int(state.threads.sum()), len(state.threads)),
         ):
-            mask = state.codes if key == "codes" else state.threads
-            if mask.all():
-                continue
-            kind = "mark" if state.effect is Effect.MARK else "on"
-            tip = f"What is checked in the filter panel: {EFFECTS[state.effect].lower()}."
-            chip = Chip(f"{word} {shown:,} of {total:,} {what}", count, tip, kind, self)
-            chip.cross.clicked.connect(reset)
-            self._add(key, chip)
+            if not mask.all():
+                text = f"{_WORDS[state.effect]} {shown:,} of {total:,} {_TREES[key]}"
+                tip = f"What is checked in the filter panel: {EFFECTS[state.effect].lower()}."
+                texts[key] = ChipText(text, count, tip, "mark" if state.effect is Effect.MARK else "on")
+        return texts
 
-    def _add_pass(self, item: Pass) -> None:
+    def _pass_text(self, item: Pass) -> ChipText:
         filters = self._opened.filters
         hits = filters.view.counts.get(item.name)
         title = pass_title(item)
-        short = title if len(title) <= _TITLE_LENGTH else title[: _TITLE_LENGTH - 1] + "\N{HORIZONTAL ELLIPSIS}"
+        short = title if len(title) <= _TITLE_LENGTH else title[: _TITLE_LENGTH - 1] + _MORE
         state = "off" if not item.is_on else "mark" if item.effect is Effect.MARK else "on"
-        count = "\N{HORIZONTAL ELLIPSIS}" if hits is None or filters.is_pending else f"{hits:,}"
+        count = _MORE if hits is None or filters.is_pending else f"{hits:,}"
         text = f"{item.name}  {_WORDS[item.effect]} {short}".replace("&", "&&")
         turn = "off" if item.is_on else "on"
         tip = f"{title}\n{EFFECTS[item.effect]}. Click to switch it {turn}; right click for more."
-        chip = Chip(text, count, tip, state, self)
-        chip.label.clicked.connect(partial(self._toggle, item.name))
-        chip.cross.clicked.connect(partial(self._remove, item.name))
-        chip.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-        chip.customContextMenuRequested.connect(partial(self._on_menu, item.name))
-        self._add(item.name, chip)
-
-    def _add(self, key: str, chip: Chip) -> None:
-        chip.cross.installEventFilter(self)
-        self.chips[key] = chip
-        self._flow.addWidget(chip)
-        chip.show()
-
-    def _add_button(self, text: str, tip: str, run: Callable[[], object]) -> None:
-        button = QPushButton(text, self)
-        button.setProperty("flat", "true")
-        button.setToolTip(tip)
-        button.clicked.connect(partial(_call, run))
-        self._flow.addWidget(button)
-        button.show()
+        return ChipText(text, count, tip, state)
 
     def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
         """Keep clicks on a cross from the menu of its chip."""
@@ -226,7 +263,7 @@ class ChipBar(QFrame):
         filters.set(filters.state.codes, np.ones_like(filters.state.threads), "all threads")
 
     def _combination_text(self) -> str:
-        return self._opened.filters.state.stack.combination or "Combine\N{HORIZONTAL ELLIPSIS}"
+        return self._opened.filters.state.stack.combination or f"Combine{_MORE}"
 
     def _ask_combination(self) -> None:
         stack = self._opened.filters.state.stack

@@ -92,30 +92,41 @@ class LanePalette:
     """
 
     def __init__(self, theme: Theme, hidden_values: frozenset[int] = frozenset()) -> None:
-        table = np.full((len(Kind), 256), theme.base | OPAQUE, np.uint32)
-        running = value_colour(states.RUNNING, theme.is_dark) or 0
-        tick = mixed(theme.dim, theme.base, 0.55)
-        for key in range(256):
-            value = key & states.VALUE_MASK
-            found = None if value in hidden_values else value_colour(value, theme.is_dark)
-            if key == SEEN_INTERRUPT:
-                interrupt = value_colour(states.INTERRUPT, theme.is_dark) or 0
-                table[Kind.INNER, key] = table[Kind.FOOT, key] = mixed(interrupt, theme.base, 0.5) | OPAQUE
-            if key & states.SEEN_EVENT:
-                table[Kind.TICKS, key] = tick | OPAQUE
-            if found is None:
-                continue
-            table[Kind.INNER, key] = table[Kind.FOOT, key] = found | OPAQUE
-            if value in THICK:
-                table[Kind.OUTER, key] = table[Kind.LOWER, key] = found | OPAQUE
-            if key & states.SEEN_RUNNING and not states.IS_BUSY[value] and value != states.ABSENT:
-                table[Kind.FOOT, key] = table[Kind.LOWER, key] = running | OPAQUE
+        table = _lane_table(theme).copy()
+        if hidden_values:
+            keys = np.flatnonzero(np.isin(np.arange(256) & states.VALUE_MASK, list(hidden_values)))
+            for kind in (Kind.INNER, Kind.FOOT, Kind.OUTER, Kind.LOWER):
+                table[kind, keys] = theme.base | OPAQUE
         self.table = table
         self.faded = _faded(table, theme.base)
         self.hit = np.uint32(theme.hit | OPAQUE)
         self.background = np.uint32(theme.base | OPAQUE)
         self.gap = np.uint32(theme.window | OPAQUE)
         self.line = np.uint32(mixed(theme.line, theme.base, 0.45) | OPAQUE)
+
+
+@lru_cache(maxsize=4)
+def _lane_table(theme: Theme) -> NDArray[np.uint32]:
+    """Return the colours of a theme while nothing is hidden; shared, not to be changed."""
+    table = np.full((len(Kind), 256), theme.base | OPAQUE, np.uint32)
+    running = value_colour(states.RUNNING, theme.is_dark) or 0
+    tick = mixed(theme.dim, theme.base, 0.55)
+    for key in range(256):
+        value = key & states.VALUE_MASK
+        found = value_colour(value, theme.is_dark)
+        if key == SEEN_INTERRUPT:
+            interrupt = value_colour(states.INTERRUPT, theme.is_dark) or 0
+            table[Kind.INNER, key] = table[Kind.FOOT, key] = mixed(interrupt, theme.base, 0.5) | OPAQUE
+        if key & states.SEEN_EVENT:
+            table[Kind.TICKS, key] = tick | OPAQUE
+        if found is None:
+            continue
+        table[Kind.INNER, key] = table[Kind.FOOT, key] = found | OPAQUE
+        if value in THICK:
+            table[Kind.OUTER, key] = table[Kind.LOWER, key] = found | OPAQUE
+        if key & states.SEEN_RUNNING and not states.IS_BUSY[value] and value != states.ABSENT:
+            table[Kind.FOOT, key] = table[Kind.LOWER, key] = running | OPAQUE
+    return table
 
 
 def compose(

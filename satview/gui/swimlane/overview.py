@@ -8,10 +8,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QLineF, QRectF, Qt, Slot
-from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent, QPen, QPixmap, QWheelEvent
+from PySide6.QtGui import QImage, QMouseEvent, QPainter, QPaintEvent, QPen, QPixmap, QWheelEvent
 from PySide6.QtWidgets import QWidget
 
 from satview.base.time import TimeWindow
+from satview.gui.colours import mixed
+from satview.gui.swimlane.lane_image import OPAQUE
 from satview.gui.swimlane.overlays import draw_lost, lost_stretches
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.theme import Theme, colour
@@ -171,20 +173,20 @@ class OverviewStrip(QWidget):
         width = max(1, round(self.width() * ratio))
         picture = QPixmap(width, max(1, round(HEIGHT_PX * ratio)))
         picture.setDevicePixelRatio(ratio)
-        picture.fill(colour(theme.base))
         painter = QPainter(picture)
         times, limits = self._opened.trace.events.time_cycles, self._opened.viewport.limits
         counts = density(times, self._opened.filters.rows, limits, width)
-        base, room = HEIGHT_PX - 4.0, HEIGHT_PX - 12.0
         # The square root keeps quiet stretches visible beside a burst.
-        heights = np.sqrt(counts / max(1, counts.max(initial=1))) * room
-        painter.setPen(QPen(colour(theme.accent, 130), 1 / ratio))
-        painter.drawLines(
-            [QLineF(x / ratio, base, x / ratio, base - max(1.0, heights[x])) for x in np.flatnonzero(counts).tolist()]
-        )
+        heights = np.sqrt(counts / max(1, counts.max(initial=1))) * (HEIGHT_PX - 12.0)
+        tops = np.where(counts, HEIGHT_PX - 4 - np.maximum(1.0, heights), HEIGHT_PX)
         hits = density(times, self._opened.search.hits, limits, width)
-        painter.setPen(QPen(colour(theme.hit), max(1.0, 1 / ratio)))
-        painter.drawLines([QLineF(x / ratio, 1, x / ratio, 7) for x in np.flatnonzero(hits).tolist()])
+        rows = (np.arange(picture.height())[:, None] + 0.5) / ratio
+        pixels = np.full((picture.height(), width), theme.base | OPAQUE, np.uint32)
+        pixels[(rows >= tops) & (rows < HEIGHT_PX - 4)] = mixed(theme.accent, theme.base, 0.49) | OPAQUE
+        pixels[(rows >= 1) & (rows < 7) & (hits > 0)] = theme.hit | OPAQUE
+        image = QImage(pixels.data, width, picture.height(), 4 * width, QImage.Format.Format_RGB32)
+        image.setDevicePixelRatio(ratio)
+        painter.drawImage(0, 0, image)
         draw_lost(painter, lost_stretches(self._opened.timeline.lost_marks, self._scale), HEIGHT_PX, theme)
         painter.setPen(colour(theme.line))
         painter.drawLine(QLineF(0, HEIGHT_PX - 0.5, self.width(), HEIGHT_PX - 0.5))

@@ -11,7 +11,7 @@ from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPaintEvent, Q
 from PySide6.QtWidgets import QWidget
 
 from satview.base.debug import timed
-from satview.events.states import SEEN_EVENT, STATES
+from satview.events.states import NOT_A_STATE, SEEN_EVENT
 from satview.gui.swimlane.lane_image import SEEN_INTERRUPT, LanePalette, compose
 from satview.gui.swimlane.lane_source import LaneSource, Request, Values
 from satview.gui.swimlane.lane_text import DARK_INK, LIGHT_INK, IntervalText, interval_starts, interval_texts
@@ -141,17 +141,14 @@ class SwimlaneView(QWidget):
 
     @Slot()
     def _on_filter(self) -> None:
-        filters, catalogue = self._opened.filters, self._opened.trace.catalogue
-        values = catalogue.state_value_of_code
-        hidden = frozenset(
-            state.value
-            for state in STATES
-            if (values == state.value).any() and not filters.codes[values == state.value].any()
-        )
+        values = self._opened.trace.catalogue.state_value_of_code
+        of_states = np.flatnonzero(values != NOT_A_STATE)
+        shown = values[of_states[self._opened.filters.codes[of_states]]]
+        hidden = frozenset(np.setdiff1d(values[of_states], shown).tolist())
         if hidden != self._hidden:
             self._hidden = hidden
             self._palette = LanePalette(self._theme, hidden)
-        self.update()
+        self.repaint()  # at once: the answer to a filter does not wait for list and overview
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Follow the size."""
