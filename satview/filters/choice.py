@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.errors import UsageError
-from satview.filters.external import ExternalClass, ExternalEvent, Mode, has_event_masks
+from satview.filters.external import INT_CLASSES, ExternalClass, ExternalEvent, Mode, has_event_masks
 from satview.filters.fastwide import has_two_forms
 from satview.filters.passes import Effect, Pass, PassStack, names_in
 from satview.filters.rules import RuleSet
@@ -73,9 +73,9 @@ def _switches(trace: Trace, codes: NDArray[np.bool_], is_wide: Mapping[int, bool
         state.add_all_classes()
     of_class: dict[ExternalClass, list[int]] = {}
     for code in known.tolist():
-        external = state.address(code).external
+        external = _switched_by(state, code)
         if external is not None:
-            of_class.setdefault(C.KERCALLEXIT if external is C.KERCALLINT else external, []).append(code)
+            of_class.setdefault(external, []).append(code)
     for external, members in of_class.items():
         mine = [code for code in members if occurs[code]]
         if not mine:
@@ -92,6 +92,15 @@ def _switches(trace: Trace, codes: NDArray[np.bool_], is_wide: Mapping[int, bool
         elif address.external is not None:
             state.apply(Mode.SETEVENTWIDE if wide else Mode.SETEVENTFAST, address.external, address.number)
     return state
+
+
+def _switched_by(state: RuleSet, code: int) -> ExternalClass | None:
+    """Return the class that has the switch of an event."""
+    external = state.address(code).external
+    if external is C.KERCALLINT:
+        return C.KERCALLEXIT
+    # 8.0 has INT alone, not its parts.
+    return C.INT if external in INT_CLASSES and external not in state.known else external
 
 
 def _are_most(chosen: NDArray[np.bool_]) -> bool:
