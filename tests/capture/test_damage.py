@@ -10,6 +10,7 @@ from satview.capture.workloads import registry
 from satview.events.spec import Release
 from tests.capture.judge import Judge
 from tests.capture.made import damaged
+from tests.capture.truth_sums import check_nothing_is_overstated
 
 RELEASES = (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8)
 NAMES = [name for name, _ in registry.names()]
@@ -30,6 +31,7 @@ def test_holes_are_marked_and_nothing_wrong_is_shown(
     assert not buffers.dropped_events
     judge = Judge(made.trace, made.truth, made.since)
     judge.everything()
+    check_nothing_is_overstated(made)
     if not ring:
         oldest = {int(cpu if release == Release.QNX_8 else 0): int(number) for cpu, number in
                   sorted(zip(made.trace.buffers.cpu, made.trace.buffers.sequence, strict=True), reverse=True)}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from satview.analysis.cpu_times import cpu_times
@@ -16,21 +15,10 @@ from satview.capture.workloads import registry
 from satview.events.spec import Release
 from satview.events.states import STATE_BY_NAME
 from tests.capture.judge import KERNEL_US
-from tests.capture.made import WIDE, Traced, damaged, traced
+from tests.capture.made import WIDE, Traced, traced
+from tests.capture.truth_sums import inside, thread_row
 
 RELEASES = (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8)
-
-
-def thread_row(made: Traced, thread: tuple[int, int]) -> int:
-    """Return the row of a thread."""
-    threads = made.trace.threads
-    return int(np.flatnonzero((threads.pid == thread[0]) & (threads.tid == thread[1]))[0])
-
-
-def inside(made: Traced, start: int, end: int) -> int:
-    """Return how much of a stretch lies in the trace."""
-    window = made.trace.window
-    return max(0, min(end, window.end) - max(start, window.start))
 
 
 @pytest.mark.parametrize("release", RELEASES, ids=str)
@@ -83,16 +71,3 @@ def check_messages(made: Traced, scope: object) -> None:
     shown = {((int(threads.pid[c]), int(threads.tid[c])), int(s)): int(n)
              for c, s, n in zip(table.client, table.server_pid, table.count, strict=True)}
     assert shown == Counter((m.client, m.server_pid) for m in made.truth.messages if m.sent > made.trace.window.start)
-
-
-@pytest.mark.parametrize("release", RELEASES, ids=str)
-@pytest.mark.parametrize("ring", [False, True], ids=["loss", "ring"])
-def test_with_holes_they_never_tell_more_than_happened(release: Release, ring: bool, tmp_path: Path) -> None:
-    made = damaged(registry.find("automotive").setup, 20, tmp_path, release, 4, ring=ring, wide=True, skew_ns=0)
-    _, runs = cpu_times(scope_of(made.trace, None, None, None, None))
-    per_run = KERNEL_US * made.trace.clock.cycles_per_s // 10**6
-    for row in range(1, len(made.trace.threads)):
-        thread = (int(made.trace.threads.pid[row]), int(made.trace.threads.tid[row]))
-        mine = [run for run in made.truth.runs if run.thread == thread]
-        true = sum(inside(made, run.start, run.end) for run in mine)
-        assert int(runs.cpu_cycles[row]) <= true + len(mine) * per_run
