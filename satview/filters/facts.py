@@ -58,6 +58,10 @@ class TraceFacts:
         known = (at >= 0) & (keys[at] >> 32 == thread) & (thread != 0)
         return np.where(known, values[at], UNKNOWN)
 
+    def make_ready(self) -> None:
+        """Find pairs and ends of states now, which the first question for a duration or length has to wait for else."""
+        _ = self.partners, self._state_ends
+
     def _distances_ns(self, rows: _Rows, others: NDArray[np.uint32]) -> NDArray[np.int64]:
         """Return the times between events and others, -1 where there is no other."""
         times, clock = self._trace.events.time_cycles, self._trace.clock

@@ -204,6 +204,17 @@ class CountWork:
         return self._evaluator.alone(is_cancelled, lambda: self._evaluator.result(stack).counts[self._item.name])
 
 
+class FactsWork:
+    """The work of getting ready while a condition is being thought of; afterwards the first duration is no slower."""
+
+    def __init__(self, evaluator: FilterEvaluator) -> None:
+        self._evaluator = evaluator
+
+    def __call__(self, is_cancelled: IsCancelled, _report: Report) -> object:
+        """Return nothing."""
+        return self._evaluator.alone(is_cancelled, self._evaluator.facts.make_ready)
+
+
 class HitsWork:
     """The work of searching by a condition: rows of the events it fits."""
 

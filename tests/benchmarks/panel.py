@@ -80,6 +80,9 @@ def _measure(path: Path) -> None:
     # One kind of event stays hidden, so that no change makes the chips come or go: that lays the window out anew.
     base = replace(filters.state, codes=np.arange(len(filters.state.codes)) != other)
     _answer(app, view, filters, partial(filters.put, base, "base"))
+    # As any user has, who puts the cursor there before he types.
+    window.workspace.filter.condition.line.focused.emit()
+    _wait(app, 1.0)
     for title, change in changes:
         print(f"  {title:20}", end="")
         first = _answer(app, view, filters, change)
@@ -94,6 +97,13 @@ def _measure(path: Path) -> None:
             f"first time {first[0]:6.1f}, undo {undone[0]:6.1f} ms; lanes/floor {lanes / floor_ms:.1f}"
         )
     application.close_all()
+
+
+def _wait(app, seconds: float) -> None:
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        app.processEvents()
+        time.sleep(0.005)
 
 
 def _answer(app, view, filters, change: Callable[[], object]) -> tuple[float, float, float, float]:

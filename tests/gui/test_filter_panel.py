@@ -413,3 +413,11 @@ def test_theme_change_reaches_every_part(window, opened, settled):
     settled()
     window.set_theme(DARK)
     assert f"#{DARK.panel:06x}" in window.workspace.chips.styleSheet()
+
+
+def test_focus_in_the_line_makes_durations_ready(panel, opened, qtbot):
+    facts = opened.filters.evaluator.facts
+    assert "partners" not in vars(facts)
+    qtbot.mouseClick(panel.condition.line, LEFT)
+    panel.condition.line.focused.emit()  # the window of a test need not be the active one
+    qtbot.waitUntil(lambda: "partners" in vars(facts))

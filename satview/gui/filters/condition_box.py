@@ -12,7 +12,7 @@ from satview.filters.passes import Effect, Pass
 from satview.gui.filters.chips import EFFECTS
 from satview.gui.filters.expression_line import ExpressionLine, fault_text
 from satview.gui.theme import Theme
-from satview.session.filter_work import CountWork
+from satview.session.filter_work import CountWork, FactsWork
 from satview.session.jobs import LatestJob
 from satview.session.open_trace import OpenTrace
 
@@ -71,6 +71,7 @@ class ConditionBox(QWidget):
         layout.addLayout(row)
         self.line.checked.connect(self._on_checked)
         self.line.submitted.connect(self.submit)
+        self.line.focused.connect(self._get_ready)
         self._add.clicked.connect(self.submit)
         self._find.clicked.connect(self._on_find)
         opened.filters.failed.connect(self._say_error)
@@ -111,6 +112,11 @@ class ConditionBox(QWidget):
             self._say_error(str(error))
             return
         self.line.clear()
+
+    @Slot()
+    def _get_ready(self) -> None:
+        if not self.line.text():
+            self._job.start(FactsWork(self._opened.filters.evaluator))
 
     @Slot()
     def _on_renewed(self) -> None:

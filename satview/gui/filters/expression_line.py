@@ -30,10 +30,12 @@ class ExpressionLine(QLineEdit):
     Signals:
         checked: `fault` is up to date with a new text.
         submitted: Return was pressed.
+        focused: It has got the keyboard.
     """
 
     checked = Signal()
     submitted = Signal()
+    focused = Signal()
 
     def __init__(self, trace: Trace, theme: Theme, parent: QWidget | None = None, *, takes_names: bool = False) -> None:
         """Make an empty line.
@@ -119,6 +121,11 @@ class ExpressionLine(QLineEdit):
             self.submitted.emit()
         else:
             super().keyPressEvent(event)
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        """Tell that a condition is about to be typed."""
+        super().focusInEvent(event)
+        self.focused.emit()
 
     def focusOutEvent(self, event: QFocusEvent) -> None:
         """Close the proposals with the keyboard gone."""
