@@ -72,7 +72,7 @@ def _value_before(trace: Trace, time: NDArray[np.int64], codes: NDArray[np.uint1
 def process_spans(lanes: Sequence[LaneSpans], end_cycles: int) -> LaneSpans:
     """Return what a process does: RUNNING while any of its threads runs, else READY while any could, else WAITING.
 
-    `ABSENT` while it has no thread, `UNKNOWN` while none of their states is known.
+    `ABSENT` while it has no thread. It is not WAITING but `UNKNOWN` while that is not known of all its threads.
 
     Args:
         lanes: Those of its threads, at least one.
@@ -84,7 +84,7 @@ def process_spans(lanes: Sequence[LaneSpans], end_cycles: int) -> LaneSpans:
     event = np.concatenate([lane.event for lane in lanes])
     order = np.argsort(time, kind="stable")
     value = np.full(len(time), ABSENT, np.uint8)
-    for lower, upper in ((UNKNOWN, WAITING), (READY, RUNNING)):
+    for lower, upper in ((WAITING, UNKNOWN), (READY, RUNNING)):
         # Two counters of threads in one number: the upper 32 bits are those that count for more.
         weight = np.where(lower == _KIND, 1, np.where(upper == _KIND, 1 << 32, 0))
         counts = np.cumsum((weight[values] - weight[before])[order])
