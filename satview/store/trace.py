@@ -191,6 +191,12 @@ class Trace:
             self._kept["code_counts"] = counts
         return self._kept["code_counts"]
 
+    def kept(self, name: str, make: Callable[[Trace], NDArray[np.int64]]) -> NDArray[np.int64]:
+        """Return `make(self)`, made at the first call under that name; not to be changed."""
+        if name not in self._kept:
+            self._kept[name] = make(self)
+        return self._kept[name]
+
     @property
     def window(self) -> TimeWindow:
         """The whole trace, from its first event to just after its last."""

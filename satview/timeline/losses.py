@@ -14,7 +14,6 @@ from satview.store.trace import Trace
 from satview.timeline.spans import NO_EVENT, LaneSpans
 
 EVERY_CPU: Final = -1
-_STEP: Final = 1 << 12
 
 
 def losses(trace: Trace) -> NDArray[np.int64]:
@@ -24,32 +23,39 @@ def losses(trace: Trace) -> NDArray[np.int64]:
     and its successor. In 8.0 the kernel tells of events that it dropped, and a trace may begin later on one CPU than on
     another, as a ring reaches back further on a quiet CPU than on a busy one.
     """
+    return trace.kept("losses", _losses)
+
+
+def _losses(trace: Trace) -> NDArray[np.int64]:
     buffers, events = trace.buffers, trace.events
     per_cpu = trace.release == Release.QNX_8
     gaps = np.flatnonzero(buffers.lost_before)
     drops = gaps[:0]
     if trace.code_counts[wire.CONTROL_DROPPED]:
         drops = np.flatnonzero(events.code == wire.CONTROL_DROPPED)
-    ends = np.concatenate((buffers.time_cycles[gaps], events.time_cycles[drops])).tolist()
-    cpus = np.concatenate((buffers.cpu[gaps], events.cpu[drops])).tolist() if per_cpu else [EVERY_CPU] * len(ends)
-    rows = [(_last_before(trace, end, cpu), end, cpu) for end, cpu in zip(ends, cpus, strict=True)]
+    ends = np.concatenate((buffers.time_cycles[gaps], events.time_cycles[drops]))
+    cpus = np.full(len(ends), EVERY_CPU, np.int64)
     if per_cpu:
-        rows += [(trace.window.start - 1, end, cpu) for end, cpu in _late_starts(trace)]
-    return np.array(sorted({(start, max(end, start + 1), cpu) for start, end, cpu in rows}), np.int64).reshape(-1, 3)
+        cpus = np.concatenate((buffers.cpu[gaps], events.cpu[drops])).astype(np.int64)
+    found = np.stack((_last_before(trace, ends, cpus), ends, cpus), axis=1)
+    if per_cpu:
+        late = [(trace.window.start - 1, end, cpu) for end, cpu in _late_starts(trace)]
+        found = np.concatenate((found, np.array(late, np.int64).reshape(-1, 3)))
+    found[:, 1] = np.maximum(found[:, 1], found[:, 0] + 1)
+    return np.unique(found, axis=0)
 
 
-def _last_before(trace: Trace, end: int, cpu: int) -> int:
-    """Return when the last event before a moment happened, on one CPU or on any; the moment itself if there is none."""
-    events = trace.events
-    stop = int(np.searchsorted(events.time_cycles, end))
-    if cpu == EVERY_CPU:
-        return int(events.time_cycles[stop - 1]) if stop else end
-    for at in range(stop, 0, -_STEP):
-        begin = max(0, at - _STEP)
-        mine = np.flatnonzero(events.cpu[begin:at] == cpu)
-        if len(mine):
-            return int(events.time_cycles[begin + int(mine[-1])])
-    return end
+def _last_before(trace: Trace, ends: NDArray[np.int64], cpus: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return when the last event before each moment happened on its CPU; the moment itself if there is none."""
+    starts = ends.copy()
+    for cpu in np.unique(cpus).tolist():
+        mine = np.flatnonzero(cpus == cpu)
+        times = trace.events.time_cycles
+        if cpu != EVERY_CPU:
+            times = times[trace.events.cpu == cpu]
+        stop = np.searchsorted(times, ends[mine])
+        starts[mine[stop > 0]] = times[stop[stop > 0] - 1]
+    return starts
 
 
 def _late_starts(trace: Trace) -> list[tuple[int, int]]:
@@ -121,7 +127,7 @@ def forget_thread(trace: Trace, spans: LaneSpans, since: int) -> LaneSpans:
         since: Time of the thread's first event; what the lane tells of before does not rest on events.
     """
     lost = losses(trace)
-    lost = lost[lost[:, 1] > since]
+    lost = lost[lost[:, 1] > since]  # a copy: it is changed below
     if not len(lost):
         return spans
     lost[:, 0] = np.maximum(lost[:, 0], since)
@@ -140,11 +146,15 @@ def _runs_elsewhere(trace: Trace, spans: LaneSpans, cpu: int) -> NDArray[np.int6
 
 
 def _without(stretches: NDArray[np.int64], known: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return stretches without the parts that are known all the same."""
-    pieces = []
-    for start, end in merged(stretches).tolist():
-        inside = known[(known[:, 1] > start) & (known[:, 0] < end)]
-        from_ = np.append(start, inside[:, 1])
-        to = np.append(inside[:, 0], end)
-        pieces.append(np.stack((from_, to), axis=1)[to > from_])
-    return np.concatenate(pieces) if pieces else np.empty((0, 2), np.int64)
+    """Return stretches without the parts that are known all the same; `known` ascends and does not overlap."""
+    stretches = merged(stretches)
+    # What is not known lies between the known parts: cut every stretch with the gaps that it meets.
+    limits = np.iinfo(np.int64)
+    gap_start = np.concatenate(([limits.min], known[:, 1]))
+    gap_end = np.concatenate((known[:, 0], [limits.max]))
+    first = np.searchsorted(gap_end, stretches[:, 0], side="right")
+    count = np.maximum(np.searchsorted(gap_start, stretches[:, 1]) - first, 0)
+    gap = np.repeat(first - (np.cumsum(count) - count), count) + np.arange(int(count.sum()))
+    start = np.maximum(np.repeat(stretches[:, 0], count), gap_start[gap])
+    end = np.minimum(np.repeat(stretches[:, 1], count), gap_end[gap])
+    return np.stack((start, end), axis=1)[end > start]

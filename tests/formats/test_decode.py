@@ -98,6 +98,15 @@ def _expires(trace, events):
     return len(times) and int(times[-1]) - int(times[0]) > 1 << 32
 
 
+def test_buffers_in_a_row_take_the_time_of_what_follows_them():
+    base = 0x100000000
+    # The second TIME is damaged, so the chunk is not placed with one addition.
+    slots = [(wire.CONTROL_TIME, 0, 1, 0), (wire.CONTROL_TIME, 400, 0xFFFFFFFF, 0)]
+    slots += [(wire.CONTROL_BUFFER | cpu << 24, 500, cpu, 0) for cpu in (0, 1, 2)]
+    slots += [(wire.code(6, 1), 500, 0, 0), (wire.CONTROL_BUFFER, 900, 4, 0), (wire.code(6, 2), 900, 0, 0)]
+    assert opened(slots).events.time_cycles.tolist() == [base + t for t in (0, 400, 500, 500, 500, 500, 900, 900)]
+
+
 def test_time_order_is_stable():
     base = 0x100000000
     slots = [(wire.CONTROL_TIME, 0, 1, 0)] + [

@@ -92,7 +92,9 @@ class ClockRebuilder:
             self.last = int(stamps[0])
         if not self._place_all_in_one_turn(stamps, cpus, time_rows, time_values, same_as_next, out):
             self._place_by_cpu(stamps, cpus, time_rows, time_values, same_as_next, first_row, out)
-        out[same_as_next[::-1]] = out[same_as_next[::-1] + 1]
+        if len(same_as_next):  # several in a row all take the time of the event behind them
+            ends = np.flatnonzero(np.append(np.diff(same_as_next) != 1, True))
+            out[same_as_next] = np.repeat(out[same_as_next[ends] + 1], np.diff(ends, prepend=-1))
         self.last = int(out[-1])
 
     def _place_all_in_one_turn(
