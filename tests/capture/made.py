@@ -25,6 +25,7 @@ from satview.store.trace import Trace
 MS = 1_000_000
 ALL = (("ADDALLCLASSES",),)
 WIDE = (("ADDALLCLASSES",), ("SETALLCLASSESWIDE",))
+FAST = (("ADDALLCLASSES",), ("SETALLCLASSESFAST",))
 
 
 @dataclass

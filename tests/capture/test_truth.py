@@ -20,12 +20,11 @@ from satview.events.spec import Release
 from satview.formats.kev.reader import open_kev
 from satview.store.trace import Trace
 from tests.capture.judge import Judge
-from tests.capture.made import WIDE, events, traced
+from tests.capture.made import FAST, WIDE, events, traced
 
 RELEASES = (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8)
 STATES = {"READY", "RUNNING", "SEND", "RECEIVE", "REPLY", "MUTEX", "CONDVAR", "SEM", "NANOSLEEP", "INTR", "JOIN",
           "DEAD", "SIGWAITINFO", "SIGSUSPEND", "BARRIER", "RWLOCK_READ", "RWLOCK_WRITE", "WAITTHREAD"}
-FAST = (("ADDALLCLASSES",), ("SETALLCLASSESFAST",))
 
 
 def states_of(trace: Trace, truth: Truth) -> list[tuple[int, tuple[int, int], str]]:

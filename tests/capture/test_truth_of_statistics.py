@@ -15,7 +15,7 @@ from satview.capture.workloads import registry
 from satview.events.spec import Release
 from satview.events.states import STATE_BY_NAME
 from tests.capture.judge import KERNEL_US
-from tests.capture.made import WIDE, Traced, traced
+from tests.capture.made import FAST, WIDE, Traced, traced
 from tests.capture.truth_sums import inside, thread_row
 
 RELEASES = (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8)
@@ -23,10 +23,13 @@ RELEASES = (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8)
 
 @pytest.mark.parametrize("release", RELEASES, ids=str)
 @pytest.mark.parametrize("name", [name for name, _ in registry.names()])
-def test_times_add_up_to_what_happened(name: str, release: Release, tmp_path: Path) -> None:
+@pytest.mark.parametrize("modes", [FAST, WIDE], ids=["fast", "wide"])
+def test_times_add_up_to_what_happened(
+    name: str, release: Release, modes: tuple[tuple[str], ...], tmp_path: Path
+) -> None:
     workload = registry.find(name)
     ms = 40 if name == "automotive" else min(workload.duration_ns / 1e6, 80)
-    made = traced(workload.setup, ms, tmp_path, release, workload.cpus, 5, WIDE, skew_ns=0)
+    made = traced(workload.setup, ms, tmp_path, release, workload.cpus, 5, modes, skew_ns=0)
     scope = scope_of(made.trace, None, None, None, None)
     check_cpu_times(made, scope)
     check_states(made, scope)
