@@ -79,11 +79,6 @@ class Selector:
         return codes
 
     @property
-    def needs_threads(self) -> bool:
-        """True if events are chosen by thread."""
-        return bool(self.selection.pids or self.selection.tids)
-
-    @property
     def is_everything(self) -> bool:
         """True if nothing is left out."""
         return self.selection == Selection()

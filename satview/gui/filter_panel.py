@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
@@ -60,6 +61,7 @@ class FilterPanel(QWidget):
         self.setMinimumSize(160, 120)  # a small window clips it rather than grow
         trace = opened.trace
         self._codes = np.flatnonzero(trace.code_counts)
+        self._forms_shown: Mapping[int, bool] | None = None
         self.condition = ConditionBox(opened, theme, self)
         heads = ("Class, event", "Events", "Form")
         self.events = CheckTree(event_groups(trace), "Find an event or class", self, heads)
@@ -113,6 +115,7 @@ class FilterPanel(QWidget):
         """Show what a longer reading of the same file has more; what is open, chosen or half typed stays."""
         trace = self._opened.trace
         self._codes = np.flatnonzero(trace.code_counts)
+        self._forms_shown = None
         self.events.renew(event_groups(trace))
         self._groups = self.threads.renew(thread_groups(trace, self._opened.events_of_thread))
         self.refresh()
@@ -125,7 +128,7 @@ class FilterPanel(QWidget):
         self.events.refresh(int(code) for code in self._codes if state.codes[code])
         self.threads.refresh(int(row) for row in np.flatnonzero(state.threads))
         self.effect.setCurrentIndex(list(_EFFECTS).index(state.effect) if state.effect in _EFFECTS else 0)
-        self.events.set_notes({int(code): self._form_text(int(code)) for code in self._codes})
+        self._show_forms()
         self._show_summary()
 
     def _connect(self) -> None:
@@ -141,7 +144,7 @@ class FilterPanel(QWidget):
         self.condition.search_wanted.connect(self.search_wanted)
         opened.filters.changed.connect(self.refresh)
         self._cpu_job.done.connect(self._on_cpu)
-        self.events.set_notes({int(code): self._form_text(int(code)) for code in self._codes})
+        self._show_forms()
         self._count_cpu()
 
     def _count_cpu(self) -> None:
@@ -168,6 +171,13 @@ class FilterPanel(QWidget):
         foot.addWidget(self.summary, 1)
         foot.addWidget(self._reset)
         return foot
+
+    def _show_forms(self) -> None:
+        """Show fast or wide per event; most changes of the filter leave that alone."""
+        forms = self._opened.filters.is_wide
+        if forms is not self._forms_shown:
+            self._forms_shown = forms
+            self.events.set_notes({int(code): self._form_text(int(code)) for code in self._codes})
 
     def _form_text(self, code: int) -> str:
         if not has_two_forms(code, self._opened.trace.release):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QStatusBar, QToolButton
 
+from satview.gui.theme import restyle
 from satview.session.session import Session
 
 
@@ -41,7 +42,4 @@ class LiveField(QToolButton):
         self.setText(f"\N{BLACK CIRCLE} {text}" + ("  \N{RIGHTWARDS ARROW TO BAR}" if follow.is_sticking else ""))
         where = "The view keeps to the end; click to let go" if follow.is_sticking else "Click to keep to the end"
         self.setToolTip(f"{follow.note or f'Following {follow.path.name}'}.\n{where}.")
-        if self.property("state") != state:
-            self.setProperty("state", state)
-            self.style().unpolish(self)
-            self.style().polish(self)
+        restyle(self, "state", state)

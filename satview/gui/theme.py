@@ -7,7 +7,7 @@ from typing import Final
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QGuiApplication, QPalette
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QWidget
 
 from satview.base.resources import resource_path
 
@@ -259,3 +259,11 @@ def _style_sheet(theme: Theme) -> str:
     QLabel[role="error"] {{ color: {css(theme.error)}; }}
     QFrame[role="card"] {{ background: {panel}; border: 1px solid {line}; border-radius: 8px; }}
     """
+
+
+def restyle(widget: QWidget, name: str, value: str) -> None:
+    """Set a property that rules of the style sheet ask for; a style looks at them only when told to."""
+    if widget.property(name) != value:
+        widget.setProperty(name, value)
+        widget.style().unpolish(widget)
+        widget.style().polish(widget)

@@ -133,10 +133,6 @@ class LaneList(QObject):
         """Tell whether a lane stands at the top because the user wants it there."""
         return self._keys[index] in self._now.pinned
 
-    def lanes_under(self, index: int) -> tuple[int, ...]:
-        """Return the lanes under a lane."""
-        return tuple(self._children.get(index, ()))
-
     def fold(self, index: int, is_open: bool | None = None) -> None:
         """Open or close a lane; None turns it round."""
         if index in self._children and is_open is not self._is_open(index):

@@ -89,11 +89,6 @@ class Marks(QObject):
         earlier = [mark for mark in self._marks if mark.start_cycles < cycles]
         return earlier[-1] if earlier else self._marks[-1] if self._marks else None
 
-    def resume(self, other: Marks) -> None:
-        """Take over the marks of an earlier reading of the same file, temporary ones too."""
-        self._marks = list(other)
-        self.selected = other.selected
-
     def _store(self, was_stored: bool) -> None:
         if was_stored:
             rows = [asdict(mark) for mark in self._marks if not mark.is_temporary]

@@ -111,6 +111,13 @@ class Header:
         return int(text) if text.isascii() and text.isdigit() and len(text) <= 20 else None
 
 
+def _count_codes(trace: Trace) -> NDArray[np.int64]:
+    counts = np.zeros(CODE_COUNT, np.int64)
+    for at in range(0, len(trace.events), 1 << 17):
+        counts += np.bincount(trace.events.code[at : at + (1 << 17)], minlength=CODE_COUNT)
+    return counts
+
+
 def _borrowing(trace: Trace) -> Callable[..., Iterator[Event]]:
     borrowed = ref(trace)
 
@@ -184,17 +191,14 @@ class Trace:
     @property
     def code_counts(self) -> NDArray[np.int64]:
         """Events per code, shape (32768,), int64; counted at the first call."""
-        if "code_counts" not in self._kept:
-            counts = np.zeros(CODE_COUNT, np.int64)
-            for at in range(0, len(self.events), 1 << 17):
-                counts += np.bincount(self.events.code[at : at + (1 << 17)], minlength=CODE_COUNT)
-            self._kept["code_counts"] = counts
-        return self._kept["code_counts"]
+        return self.kept("code_counts", _count_codes)
 
     def kept(self, name: str, make: Callable[[Trace], NDArray[np.int64]]) -> NDArray[np.int64]:
         """Return `make(self)`, made at the first call under that name; not to be changed."""
         if name not in self._kept:
-            self._kept[name] = make(self)
+            made = make(self)
+            made.setflags(write=False)
+            self._kept[name] = made
         return self._kept[name]
 
     @property

@@ -9,7 +9,7 @@ import pytest
 
 from satview.analysis.cpu_times import cpu_times
 from satview.analysis.message_times import message_times
-from satview.analysis.scope import scope_of
+from satview.analysis.scope import Scope, scope_of
 from satview.analysis.state_times import state_times
 from satview.capture.workloads import registry
 from satview.events.spec import Release
@@ -36,8 +36,8 @@ def test_times_add_up_to_what_happened(
     check_messages(made, scope)
 
 
-def check_cpu_times(made: Traced, scope: object) -> None:
-    _, runs = cpu_times(scope)  # type: ignore[arg-type]
+def check_cpu_times(made: Traced, scope: Scope) -> None:
+    _, runs = cpu_times(scope)
     true: Counter[tuple[int, int]] = Counter()
     count: Counter[tuple[int, int]] = Counter()
     for run in made.truth.runs:
@@ -51,8 +51,8 @@ def check_cpu_times(made: Traced, scope: object) -> None:
         assert shown <= cycles + count[thread] * per_run
 
 
-def check_states(made: Traced, scope: object) -> None:
-    found = state_times(scope)  # type: ignore[arg-type]
+def check_states(made: Traced, scope: Scope) -> None:
+    found = state_times(scope)
     true: Counter[tuple[tuple[int, int], str]] = Counter()
     for wait in made.truth.waits:
         end = wait.end if wait.end >= 0 else made.trace.window.end
@@ -68,8 +68,8 @@ def check_states(made: Traced, scope: object) -> None:
         assert before or int(found.total_cycles[mine].sum()) <= cycles + waits * handed
 
 
-def check_messages(made: Traced, scope: object) -> None:
-    table = message_times(scope)  # type: ignore[arg-type]
+def check_messages(made: Traced, scope: Scope) -> None:
+    table = message_times(scope)
     threads = made.trace.threads
     shown = {((int(threads.pid[c]), int(threads.tid[c])), int(s)): int(n)
              for c, s, n in zip(table.client, table.server_pid, table.count, strict=True)}

@@ -117,10 +117,6 @@ class Truth:
     end: int = 0
     skew_cycles: tuple[int, ...] = ()
 
-    def runs_of(self, thread: ThreadId) -> list[Run]:
-        """Return when one thread ran."""
-        return [run for run in self.runs if run.thread == thread]
-
     def states_of(self, thread: ThreadId) -> list[StateChange]:
         """Return the states of one thread."""
         return [change for change in self.states if change.thread == thread]

@@ -183,8 +183,6 @@ class ClockRebuilder:
     ) -> None:
         takes_part = np.ones(len(stamps), np.bool_)
         takes_part[same_as_next] = False
-        skip = np.zeros(len(stamps), np.bool_)
-        skip[time_rows] = True
         order = np.argsort(cpus, kind="stable")
         order = order[takes_part[order]]
         edges = np.searchsorted(cpus[order], np.arange(MAX_CPUS + 1))
@@ -198,9 +196,7 @@ class ClockRebuilder:
             cuts = np.flatnonzero(np.isin(rows, time_rows, kind="table"))
             begin = 0
             for cut in [*cuts.tolist(), len(rows)]:
-                part = rows[begin:cut]
-                part = part[~skip[part]]
-                self.references[cpu] = _place_stretches(self.references[cpu], stamps, part, out)
+                self.references[cpu] = _place_stretches(self.references[cpu], stamps, rows[begin:cut], out)
                 if cut < len(rows):
                     self._set_by_time(
                         int(rows[cut]), cpu, value_at[int(rows[cut])], int(stamps[rows[cut]]), first_row, out

@@ -73,11 +73,6 @@ class SlotWriter:
         padded += bytes(-len(padded) % 4)
         return [int.from_bytes(padded[i : i + 4], self.byte_order) for i in range(0, len(padded), 4)]  # type: ignore[arg-type]
 
-    def words_of_64(self, value: int) -> list[int]:
-        """Return a 64-bit value as two words in payload order: low word first only in little-endian files."""
-        halves = [value & 0xFFFFFFFF, value >> 32 & 0xFFFFFFFF]
-        return halves if self.byte_order == "little" else halves[::-1]
-
     def text_event(self, code: int, cpu: int, stamp: int, words: Sequence[int], text: bytes, flags: int = 0) -> None:
         """Append an event of some words followed by NUL-terminated text."""
         self.event(code, cpu, stamp, [*words, *self.words_of_text(text)], flags)

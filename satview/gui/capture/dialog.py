@@ -32,6 +32,7 @@ from satview.gui.capture.job import CaptureJob, CaptureOrder, failure
 from satview.gui.capture.rule_box import RuleBox
 from satview.gui.capture.target_names import process_names
 from satview.gui.capture.workload_list import WorkloadList
+from satview.gui.theme import restyle
 
 _NS_PER_S: Final = 1_000_000_000
 _RELEASES: Final = (
@@ -292,9 +293,7 @@ class NewCaptureDialog(QDialog):
 
     def _say(self, text: str, role: str) -> None:
         self.message.setText(text)
-        self.message.setProperty("role", role)
-        self.message.style().unpolish(self.message)
-        self.message.style().polish(self.message)
+        restyle(self.message, "role", role)
 
     @Slot()
     def _browse(self) -> None:

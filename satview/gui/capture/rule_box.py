@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QLabel, QPlainTextEdit, QTextEdit, QVBoxLayout, QW
 from satview.events.spec import Release
 from satview.filters.diagnostics import Diagnostic
 from satview.filters.text import check_rules
-from satview.gui.theme import DARK, LIGHT, colour
+from satview.gui.theme import DARK, LIGHT, colour, restyle
 
 _TYPING_MS = 250
 _SHOWN = 3
@@ -90,9 +90,7 @@ class RuleBox(QWidget):
 
     def _say(self, text: str, role: str) -> None:
         self.message.setText(text)
-        self.message.setProperty("role", role)
-        self.message.style().unpolish(self.message)
-        self.message.style().polish(self.message)
+        restyle(self.message, "role", role)
 
     def _selection(self, fault: Diagnostic) -> QTextEdit.ExtraSelection:
         block = self.edit.document().findBlockByNumber(fault.line - 1)

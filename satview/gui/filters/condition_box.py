@@ -11,7 +11,7 @@ from satview.base.errors import UsageError
 from satview.filters.passes import Effect, Pass
 from satview.gui.filters.chips import EFFECTS
 from satview.gui.filters.expression_line import ExpressionLine, fault_text
-from satview.gui.theme import Theme
+from satview.gui.theme import Theme, restyle
 from satview.session.filter_work import CountWork, FactsWork
 from satview.session.jobs import LatestJob
 from satview.session.open_trace import OpenTrace
@@ -163,7 +163,4 @@ class ConditionBox(QWidget):
 
     def _say(self, text: str, role: str) -> None:
         self.message.setText(text)
-        if self.message.property("role") != role:
-            self.message.setProperty("role", role)
-            self.message.style().unpolish(self.message)
-            self.message.style().polish(self.message)
+        restyle(self.message, "role", role)

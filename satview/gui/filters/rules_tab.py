@@ -24,7 +24,7 @@ from satview.gui import dialogs
 from satview.gui.filters import questions
 from satview.gui.filters.kept_dialog import KeptDialog
 from satview.gui.filters.rule_editor import RuleEditor
-from satview.gui.theme import Theme
+from satview.gui.theme import Theme, restyle
 from satview.session.open_trace import OpenTrace
 
 _PATTERN: Final = "Rules (*.satrules)"
@@ -254,7 +254,4 @@ class RulesTab(QWidget):
 
     def _say(self, text: str, role: str) -> None:
         self.message.setText(text)
-        if self.message.property("role") != role:
-            self.message.setProperty("role", role)
-            self.message.style().unpolish(self.message)
-            self.message.style().polish(self.message)
+        restyle(self.message, "role", role)
