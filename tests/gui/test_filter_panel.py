@@ -155,6 +155,37 @@ class TestChips:
         assert all(chips.rect().contains(chip.geometry()) for chip in chips.chips.values())
         assert len({chip.y() for chip in chips.chips.values()}) > 1
 
+    def test_one_that_stays_keeps_its_place_and_a_new_one_takes_what_is_left_over(self, window, opened, qtbot, settled):
+        chips = window.workspace.chips
+        for expression in ("class == USREVENT", "class == KER_CALL"):
+            opened.filters.add_pass(expression)
+        settled()
+        first, second = chips.chips["A"], chips.chips["B"]
+        qtbot.mouseClick(first.cross, LEFT)
+        assert not first.isVisible()
+        opened.filters.show_codes([wire.code(wire.WireClass.USER, 7)], False)
+        settled()
+        QApplication.processEvents()
+        assert list(chips.chips) == ["codes", "B"]
+        assert chips.chips["B"] is second
+        assert chips.chips["codes"] is first
+        qtbot.mouseClick(first.label, LEFT)  # a chip of the trees cannot be switched off, nor is it a pass any more
+        assert opened.filters.state.chooses
+        assert first.label.text().startswith("only ")
+        assert chips.chips["codes"].x() < second.x()
+        assert first.nextInFocusChain() is not second.label  # first its own cross
+        assert second.cross.nextInFocusChain().text() in ("To rules", f"Combine{chr(0x2026)}")
+
+    def test_lanes_stay_where_they_are_when_a_chip_changes_its_text(self, window, view, opened, settled):
+        opened.filters.add_pass("class == USREVENT")
+        settled()
+        QApplication.processEvents()
+        before = view.geometry()
+        opened.filters.change_pass("A", effect=Effect.MARK, expression="class == KER_CALL")
+        settled()
+        QApplication.processEvents()
+        assert view.geometry() == before
+
 
 class TestPixels:
     def colours(self, window, theme):

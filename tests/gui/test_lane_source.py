@@ -5,7 +5,7 @@ import pytest
 
 from satview.base.time import TimeWindow
 from satview.gui.swimlane import lane_source
-from satview.gui.swimlane.lane_source import Request, column_blocks
+from satview.gui.swimlane.lane_source import LaneSource, Request, column_blocks
 from satview.timeline.spans import pixel_edges
 
 
@@ -36,3 +36,14 @@ def test_exact_picture_is_the_same_in_blocks_and_in_one_piece(window, opened, vi
 def test_cancelled_work_gives_nothing(opened):
     request = Request((0, 1), opened.viewport.limits, 100)
     assert lane_source._RefineWork(opened.timeline, request, None)(lambda: True, lambda share: None) is None
+
+
+def test_values_that_are_not_exact_yet_are_made_once_and_anew_for_another_filter(opened, view):
+    source = LaneSource(opened)
+    request = Request(tuple(row.index for row in view.visible_rows()), opened.trace.window, 50)
+    opened.timeline.build(request.lanes)
+    first = source.values(request)
+    assert source.values(request) is first
+    opened.filters.show_threads([1], False)
+    assert source.values(request) is not first
+    source.close()

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
 import numpy as np
-from PySide6.QtCore import QEvent, QObject, QPoint, Qt, Signal, Slot
+from PySide6.QtCore import QPoint, Qt, Signal, Slot
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QMenu, QPushButton, QSizePolicy, QToolButton, QWidget
+from PySide6.QtWidgets import QFrame, QMenu, QPushButton, QSizePolicy, QWidget
 
 from satview.base.errors import UsageError
 from satview.filters.passes import Effect, Pass
+from satview.gui.filters.chip import Chip, ChipText, chip_height_px
 from satview.gui.filters.flow import FlowLayout
 from satview.gui.quick_pick import LinePrompt
 from satview.gui.theme import Theme, css
@@ -29,59 +29,8 @@ EFFECTS: Final = {
 _WORDS: Final = {Effect.HIDE: "only", Effect.DIM: "dim", Effect.MARK: "mark", Effect.COUNT: "count"}
 _TREES: Final = {"codes": "kinds of event", "threads": "threads"}
 _TITLE_LENGTH: Final = 64
+_SPARE: Final = 3  # chips made in advance: the answer to a filter does not wait for new widgets
 _MORE: Final = "\N{HORIZONTAL ELLIPSIS}"
-
-
-@dataclass(frozen=True, slots=True)
-class ChipText:
-    """What a chip says: its text, how many events fit, its tool tip, and `on`, `mark` or `off` for its colours."""
-
-    text: str
-    count: str
-    tip: str
-    state: str
-
-
-class Chip(QFrame):
-    """One filter.
-
-    Attributes:
-        label: The part that is clicked.
-        count: How many events fit.
-        cross: Takes the filter away.
-    """
-
-    def __init__(self, parent: QWidget) -> None:
-        super().__init__(parent)
-        self.label = QPushButton(self)
-        self.label.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.count = QLabel(self)
-        self.count.setObjectName("chipCount")
-        self.cross = QToolButton(self)
-        self.cross.setText("\N{MULTIPLICATION SIGN}")
-        self.cross.setToolTip("Take this filter away")
-        row = QHBoxLayout(self)
-        row.setContentsMargins(8, 1, 3, 1)
-        row.setSpacing(6)
-        for part in (self.label, self.count, self.cross):
-            row.addWidget(part)
-        self._says: ChipText | None = None
-
-    def say(self, says: ChipText) -> None:
-        """Show another text."""
-        if says == self._says:
-            return
-        if self._says is None or says.state != self._says.state:
-            self.setProperty("chip", says.state)
-            for part in (self, self.label, self.count, self.cross):
-                part.style().unpolish(part)
-                part.style().polish(part)
-        self._says = says
-        self.label.setText(says.text)
-        self.label.setToolTip(says.tip)
-        self.label.setAccessibleName(f"Filter {says.text}, {says.count}")
-        self.count.setText(says.count)
-        self.cross.setAccessibleName(f"Take filter {says.text} away")
 
 
 class ChipBar(QFrame):
@@ -100,7 +49,13 @@ class ChipBar(QFrame):
         self.setObjectName("chipBar")
         self._opened = opened
         self.chips: dict[str, Chip] = {}
-        self._shape: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+        self._spare = [self._new_chip() for _ in range(_SPARE)]
+        self._combining = self._button("", "How the filters work together", self._ask_combination)
+        self._buttons = (
+            self._combining,
+            self._button("To rules", "Make rules of this filter, for the next capture", self.rules_wanted.emit),
+            self._button("Clear", "Take all filters away (Shift+F)", opened.filters.show_all),
+        )
         self._flow = FlowLayout(self)
         self._flow.setContentsMargins(10, 5, 10, 5)
         policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
@@ -133,54 +88,53 @@ class ChipBar(QFrame):
         """Show the filter of now; chips stay where they are as long as the same filters are there."""
         passes = self._opened.filters.state.stack.passes
         texts = self._tree_texts() | {item.name: self._pass_text(item) for item in passes}
-        buttons = self._buttons(bool(texts))
-        if (tuple(texts), tuple(buttons)) != self._shape:
-            self._shape = tuple(texts), tuple(buttons)
-            self._rebuild(buttons)
+        if list(texts) != list(self.chips):
+            self._arrange(list(texts))
         for key, text in texts.items():
             self.chips[key].say(text)
+            self.chips[key].show()  # last: it makes the bar lay itself out
+        self._combining.setText(self._opened.filters.state.stack.combination or f"Combine{_MORE}")
+        self._combining.setVisible(len(passes) > 1)
         self.setVisible(bool(texts))
         self._flow.invalidate()
         self.updateGeometry()
 
-    def _rebuild(self, buttons: dict[str, tuple[str, Callable[[], object]]]) -> None:
-        for i in reversed(range(self._flow.count())):
-            old = self._flow.takeAt(i)
-            widget = old.widget() if old is not None else None
-            if widget is not None:
-                widget.hide()
-                widget.deleteLater()
-        self.chips.clear()
-        for key in self._shape[0]:
-            chip = Chip(self)
-            chip.cross.installEventFilter(self)
-            self.chips[key] = chip
-            if key in _TREES:
-                chip.cross.clicked.connect(self._all_codes if key == "codes" else self._all_threads)
-            else:
-                chip.label.clicked.connect(partial(self._toggle, key))
-                chip.cross.clicked.connect(partial(self._remove, key))
-                chip.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-                chip.customContextMenuRequested.connect(partial(self._on_menu, key))
-            self._flow.addWidget(chip)
-            chip.show()
-        for text, (tip, run) in buttons.items():
-            button = QPushButton(text, self)
-            button.setProperty("flat", "true")
-            button.setToolTip(tip)
-            button.clicked.connect(partial(_call, run))
-            self._flow.addWidget(button)
-            button.show()
+    def _arrange(self, names: list[str]) -> None:
+        """Let there be a chip for each of these filters, in this order, and the buttons behind them."""
+        while self._flow.takeAt(0) is not None:
+            pass
+        for name in set(self.chips) - set(names):
+            self.chips[name].hide()
+            self._spare.append(self.chips.pop(name))
+        self.chips = {name: self.chips.get(name) or self._take_chip(name) for name in names}
+        before: QWidget | None = None
+        for widget in (*self.chips.values(), *self._buttons):
+            self._flow.addWidget(widget)
+        for widget in (*(part for chip in self.chips.values() for part in (chip.label, chip.cross)), *self._buttons):
+            if before is not None:
+                self.setTabOrder(before, widget)
+            before = widget
 
-    def _buttons(self, is_active: bool) -> dict[str, tuple[str, Callable[[], object]]]:
-        """Return the buttons behind the chips: text, tool tip, what they do."""
-        buttons: dict[str, tuple[str, Callable[[], object]]] = {}
-        if len(self._opened.filters.state.stack.passes) > 1:
-            buttons[self._combination_text()] = ("How the filters work together", self._ask_combination)
-        if is_active:
-            buttons["To rules"] = ("Make rules of this filter, for the next capture", self.rules_wanted.emit)
-            buttons["Clear"] = ("Take all filters away (Shift+F)", self._opened.filters.show_all)
-        return buttons
+    def _take_chip(self, name: str) -> Chip:
+        chip = self._spare.pop() if self._spare else self._new_chip()
+        chip.name = name
+        return chip
+
+    def _new_chip(self) -> Chip:
+        chip = Chip(self)
+        chip.hide()
+        chip.clicked.connect(self._on_click)
+        chip.dropped.connect(self._on_drop)
+        chip.menu_wanted.connect(self._on_menu)
+        return chip
+
+    def _button(self, text: str, tip: str, run: Callable[[], object]) -> QPushButton:
+        button = QPushButton(text, self)
+        button.setProperty("flat", "true")
+        button.setToolTip(tip)
+        button.setFixedHeight(chip_height_px(button))
+        button.clicked.connect(partial(_call, run))
+        return button
 
     def _tree_texts(self) -> dict[str, ChipText]:
         filters, trace = self._opened.filters, self._opened.trace
@@ -210,10 +164,6 @@ class ChipBar(QFrame):
         tip = f"{title}\n{EFFECTS[item.effect]}. Click to switch it {turn}; right click for more."
         return ChipText(text, count, tip, state)
 
-    def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
-        """Keep clicks on a cross from the menu of its chip."""
-        return event.type() == QEvent.Type.ContextMenu
-
     def menu(self, name: str) -> QMenu:
         """Return the menu of a pass."""
         filters = self._opened.filters
@@ -239,8 +189,25 @@ class ChipBar(QFrame):
             menu.addAction(action)
         return menu
 
+    @Slot(str, QPoint)
     def _on_menu(self, name: str, place: QPoint) -> None:
-        self.menu(name).popup(self.chips[name].mapToGlobal(place))
+        if name not in _TREES:
+            self.menu(name).popup(place)
+
+    @Slot(str)
+    def _on_click(self, name: str) -> None:
+        if name not in _TREES:
+            self._toggle(name)
+
+    @Slot(str)
+    def _on_drop(self, name: str) -> None:
+        filters = self._opened.filters
+        if name == "codes":
+            filters.set(np.ones_like(filters.state.codes), filters.state.threads, "all events")
+        elif name == "threads":
+            filters.set(filters.state.codes, np.ones_like(filters.state.threads), "all threads")
+        else:
+            self._remove(name)
 
     def _change(self, name: str, _checked: bool = False, **changes: object) -> None:
         self._opened.filters.change_pass(name, **changes)
@@ -253,17 +220,6 @@ class ChipBar(QFrame):
 
     def _find(self, item: Pass, _checked: bool = False) -> None:
         self._opened.search.find(item.expression)
-
-    def _all_codes(self) -> None:
-        filters = self._opened.filters
-        filters.set(np.ones_like(filters.state.codes), filters.state.threads, "all events")
-
-    def _all_threads(self) -> None:
-        filters = self._opened.filters
-        filters.set(filters.state.codes, np.ones_like(filters.state.threads), "all threads")
-
-    def _combination_text(self) -> str:
-        return self._opened.filters.state.stack.combination or f"Combine{_MORE}"
 
     def _ask_combination(self) -> None:
         stack = self._opened.filters.state.stack

@@ -64,6 +64,8 @@ class FlowLayout(QLayout):
         left, right = rect.x() + margins.left(), rect.right() - margins.right()
         x, y, row_px = left, rect.y() + margins.top(), 0
         for item in self._items:
+            if item.isEmpty():  # hidden
+                continue
             size = item.sizeHint()
             size.setWidth(min(size.width(), max(40, right - left)))
             if x > left and x + size.width() > right:

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from typing import Final
 
-from PySide6.QtCore import QLineF, QPoint, QPointF, QRectF, Qt, Signal
+from PySide6.QtCore import QPoint, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import (
     QContextMenuEvent,
     QFont,
-    QFontMetricsF,
     QHelpEvent,
     QMouseEvent,
     QPainter,
     QPaintEvent,
-    QPen,
     QPolygonF,
+    QStaticText,
     QWheelEvent,
 )
 from PySide6.QtWidgets import QToolTip, QWidget
 
 from satview.events.states import PROCESS_HUES
 from satview.gui.colours import process_colour
+from satview.gui.swimlane.fitted_text import FittedTexts
 from satview.gui.swimlane.view import SwimlaneView
 from satview.gui.theme import Theme, colour
 from satview.session.event_text import lane_path
@@ -31,6 +31,7 @@ from satview.timeline.lane_tree import LaneKind
 _INDENT_PX: Final = 16
 _TRIANGLE_PX: Final = 20
 _GRIP_PX: Final = 5
+_SMALL_BELOW_PX: Final = 16  # lower lanes have smaller names
 
 
 class LaneLabels(QWidget):
@@ -55,8 +56,14 @@ class LaneLabels(QWidget):
         self._theme = theme
         self._resizing = False
         self._hovered: int | None = None
-        self._small = QFont(self.font())
-        self._small.setPixelSize(10)
+        small = QFont(self.font())
+        small.setPixelSize(10)
+        self._numbers = _texts(small, QFont.Weight.Normal)
+        self._names = {
+            (is_top, is_low): _texts(small if is_low else self.font(), weight)
+            for is_top, weight in ((False, QFont.Weight.Normal), (True, QFont.Weight.DemiBold))
+            for is_low in (False, True)
+        }
         opened.lanes.changed.connect(self.update)
         opened.selection.changed.connect(self.update)
         view.scrolled.connect(self.update)
@@ -136,8 +143,7 @@ class LaneLabels(QWidget):
         painter.fillRect(self.rect(), colour(theme.panel))
         for row in self._view.visible_rows():
             self._draw_row(painter, row)
-        painter.setPen(colour(theme.line))
-        painter.drawLine(QLineF(self.width() - 0.5, 0, self.width() - 0.5, self.height()))
+        painter.fillRect(QRectF(self.width() - 1, 0, 1, self.height()), colour(theme.line))
 
     def _draw_row(self, painter: QPainter, row: LaneRow) -> None:
         theme, info = self._theme, self._opened.timeline.infos[row.index]
@@ -148,8 +154,7 @@ class LaneLabels(QWidget):
             painter.fillRect(QRectF(0, top, 3, row.height_px), colour(theme.accent))
         elif row.index == self._hovered:
             painter.fillRect(area, colour(theme.text, 14))
-        painter.setPen(QPen(colour(theme.line, 140), 1))
-        painter.drawLine(QLineF(0, area.bottom() - 0.5, area.right(), area.bottom() - 0.5))
+        painter.fillRect(QRectF(0, area.bottom() - 1, area.right(), 1), colour(theme.line, 140))
         x = 6.0 + row.depth * _INDENT_PX
         if row.is_foldable:
             self._draw_triangle(painter, QPointF(x + 5, area.center().y()), row.is_open)
@@ -166,31 +171,26 @@ class LaneLabels(QWidget):
     def _draw_names(self, painter: QPainter, row: LaneRow, area: QRectF, x: float) -> None:
         theme, info = self._theme, self._opened.timeline.infos[row.index]
         is_top = info.kind in (LaneKind.CPU, LaneKind.PROCESS)
-        font = QFont(self.font() if row.height_px >= 16 else self._small)
-        font.setWeight(QFont.Weight.DemiBold if is_top else QFont.Weight.Normal)
-        metrics, small = QFontMetricsF(font), QFontMetricsF(self._small)
-        right = area.right() - 8
+        names = self._names[is_top, row.height_px < _SMALL_BELOW_PX]
         title = lane_path(self._opened.timeline, row.index) if row.is_pinned else info.title
-        subtitle = info.subtitle if info.subtitle != info.title else ""
-        subtitle_width = small.horizontalAdvance(subtitle) if subtitle else 0.0
-        room = right - x
+        room = area.right() - 8 - x
+        number = self._numbers.fit(info.subtitle, room) if info.subtitle not in ("", info.title) else None
         # The number gives way before the name does.
-        if subtitle_width and room - subtitle_width - 8 >= min(60.0, metrics.horizontalAdvance(title)):
-            painter.setFont(self._small)
-            painter.setPen(colour(theme.faint))
-            painter.drawText(
-                QRectF(x, area.top(), room, area.height()),
-                Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter,
-                subtitle,
-            )
-            room -= subtitle_width + 8
-        painter.setFont(font)
-        painter.setPen(colour(theme.text if is_top or row.index == self._opened.selection.lane else theme.dim))
-        painter.drawText(
-            QRectF(x, area.top(), room, area.height()),
-            Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine,
-            metrics.elidedText(title, Qt.TextElideMode.ElideMiddle, room),
-        )
+        if number is not None and room - number.size().width() - 8 >= min(60.0, names.metrics.horizontalAdvance(title)):
+            place = x + room - number.size().width()
+            self._draw_text(painter, self._numbers, number, place, area, theme.faint)
+            room -= number.size().width() + 8
+        words = names.fit(title, room)
+        if words is not None:
+            is_bright = is_top or row.index == self._opened.selection.lane
+            self._draw_text(painter, names, words, x, area, theme.text if is_bright else theme.dim)
+
+    def _draw_text(
+        self, painter: QPainter, texts: FittedTexts, words: QStaticText, x: float, area: QRectF, rgb: int
+    ) -> None:
+        painter.setFont(texts.font)
+        painter.setPen(colour(rgb))
+        painter.drawStaticText(QPointF(x, area.center().y() - texts.metrics.height() / 2), words)
 
     def _draw_triangle(self, painter: QPainter, centre: QPointF, is_open: bool) -> None:
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -213,3 +213,9 @@ class LaneLabels(QWidget):
         if info.kind in (LaneKind.PROCESS, LaneKind.THREAD) and self._opened.trace.processes.names[info.process]:
             parts.insert(1, self._opened.trace.processes.names[info.process])
         return "\n".join(part for part in parts if part)
+
+
+def _texts(font: QFont, weight: QFont.Weight) -> FittedTexts:
+    font = QFont(font)
+    font.setWeight(weight)
+    return FittedTexts(font, Qt.TextElideMode.ElideMiddle)

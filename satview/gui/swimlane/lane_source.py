@@ -53,6 +53,7 @@ class LaneSource(QObject):
         self._filters = opened.filters
         self._asked: Request | None = None
         self._exact: tuple[Request, Values] | None = None
+        self._quick: tuple[Request, Values] | None = None  # what a frame can have at once; kept while it is asked for
         self._marks = mark_codes()
         self.shades = LaneShades(self._timeline, self._filters.view)
         self._job = LatestJob(self)
@@ -77,12 +78,16 @@ class LaneSource(QObject):
                 self._refine()  # nothing to see yet: do not wait for the view to rest
             else:
                 self._rest.start()
-        if self._exact is not None and self._exact[0] == request:
-            return self._exact[1]
+        for kept in (self._exact, self._quick):
+            if kept is not None and kept[0] == request:
+                return kept[1]
         with timed("lane values"):
             values = self._timeline.raster(request.lanes, request.window, request.width_px)
             values = with_filter(self._timeline, values, request, self._filter_of_now(), _MARKS_PER_FRAME)
-            return with_shades(values, request, self.shades, waits=False)
+            values = with_shades(values, request, self.shades, waits=False)
+        if all(self._timeline.is_ready(lane) for lane in request.lanes):
+            self._quick = request, values
+        return values
 
     def renew(self, timeline: Timeline, shades: LaneShades) -> None:
         """Take the lanes of a longer reading of the same file, and what its filter does to them."""
@@ -112,8 +117,7 @@ class LaneSource(QObject):
 
     @Slot()
     def _on_filter(self) -> None:
-        self._exact = None
-        self._asked = None
+        self._exact = self._quick = self._asked = None
         self._job.cancel()
         self.shades = LaneShades(self._timeline, self._filters.view)
 

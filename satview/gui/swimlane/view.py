@@ -7,11 +7,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QLineF, QPointF, QRectF, Qt, Signal, Slot
-from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPaintEvent, QPen, QResizeEvent, QStaticText
+from PySide6.QtGui import QColor, QFont, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from satview.base.debug import timed
 from satview.events.states import NOT_A_STATE, SEEN_EVENT
+from satview.gui.swimlane.fitted_text import FittedTexts
 from satview.gui.swimlane.lane_image import SEEN_INTERRUPT, LanePalette, compose
 from satview.gui.swimlane.lane_source import LaneSource, Request, Values
 from satview.gui.swimlane.lane_text import DARK_INK, LIGHT_INK, IntervalText, interval_starts, interval_texts
@@ -26,6 +27,8 @@ from satview.timeline.lane_tree import LaneKind, Timeline
 from satview.timeline.spans import pixel_edges
 
 _CYCLE_PX: Final = 7.0  # a cycle must be that wide before cycles get lines of their own
+_TEXT_STEP_PX: Final = 3
+_LEAST_LETTERS: Final = 4
 
 
 class SwimlaneView(QWidget):
@@ -56,10 +59,9 @@ class SwimlaneView(QWidget):
         self.rubber: tuple[float, float] | None = None
         self.source = LaneSource(opened, self)
         self.source.refined.connect(self.update)
-        self._font = QFont(self.font())
-        self._font.setPixelSize(10)
-        self._metrics = QFontMetricsF(self._font)
-        self._fits: dict[tuple[str, int], QStaticText | None] = {}
+        font = QFont(self.font())
+        font.setPixelSize(10)
+        self._texts = FittedTexts(font, Qt.TextElideMode.ElideRight, _TEXT_STEP_PX, _LEAST_LETTERS)
         self._inks = _inks(theme)
         self._palette = LanePalette(theme)
         self._ticks = TickSource(opened, theme)
@@ -206,7 +208,7 @@ class SwimlaneView(QWidget):
             *self._shades(request),
         )
         painter.drawImage(0, 0, image)
-        painter.setFont(self._font)
+        painter.setFont(self._texts.font)
         view, is_dark = self._opened.filters.view, self._theme.is_dark
         for text in interval_texts(
             timeline, rows, values, scale, is_dark, self._hidden, view.by_passes, view.dimmed
@@ -222,23 +224,13 @@ class SwimlaneView(QWidget):
         return shades.faded(request.lanes, edges, waits=False), shades.marked(request.lanes, edges, waits=False)
 
     def _draw_text(self, painter: QPainter, text: IntervalText) -> None:
-        words = self._fitting(text.text, text.right_px - text.left_px - 8)
+        words = self._texts.fit(text.text, text.right_px - text.left_px - 8)
         if words is None:
             return
         # The bar begins under the marks of events, so its middle lies a little below that of the lane.
         middle = text.row.y_px - self.scroll_px + text.row.height_px * 0.555
         painter.setPen(self._inks[text.ink])
-        painter.drawStaticText(QPointF(text.left_px + 5, middle - self._metrics.height() / 2), words)
-
-    def _fitting(self, text: str, room: float) -> QStaticText | None:
-        """Return what of a text fits, laid out; None if it is not worth it. Kept: eliding and layout are slow."""
-        key = (text, min(int(room), 400) // 3)
-        if key not in self._fits:
-            if len(self._fits) > 5000:
-                self._fits.clear()
-            words = self._metrics.elidedText(text, Qt.TextElideMode.ElideRight, key[1] * 3)
-            self._fits[key] = _laid_out(words, self._font) if len(words) >= min(4, len(text)) else None
-        return self._fits[key]
+        painter.drawStaticText(QPointF(text.left_px + 5, middle - self._texts.metrics.height() / 2), words)
 
     def _draw_cycles(self, painter: QPainter, scale: TimeScale) -> None:
         painter.setPen(QPen(colour(self._theme.dim, 45), 1))
@@ -288,13 +280,6 @@ def show_short_interrupts(timeline: Timeline, rows: tuple[LaneRow, ...], values:
     for place, row in enumerate(rows):
         if timeline.infos[row.index].kind is LaneKind.INTERRUPTS:
             values[place, values[place] == SEEN_EVENT] = SEEN_INTERRUPT
-
-
-def _laid_out(words: str, font: QFont) -> QStaticText:
-    text = QStaticText(words)
-    text.setTextFormat(Qt.TextFormat.PlainText)
-    text.prepare(font=font)
-    return text
 
 
 def _inks(theme: Theme) -> dict[int | None, QColor]:

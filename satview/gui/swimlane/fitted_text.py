@@ -1,0 +1,44 @@
+"""Texts cut to the room there is and laid out; kept, for eliding and layout are slow."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QFont, QFontMetricsF, QStaticText
+
+_KEPT: Final = 5000
+_WIDEST_PX: Final = 4000
+
+
+class FittedTexts:
+    """The texts of one font.
+
+    Args:
+        font: How they look.
+        mode: Where they are cut.
+        step_px: Room is rounded down to such steps, so that texts need not be laid out anew at every zoom.
+        least: Cut to fewer letters than that a text says nothing and is left out.
+    """
+
+    def __init__(self, font: QFont, mode: Qt.TextElideMode, step_px: int = 1, least: int = 1) -> None:
+        self.font = font
+        self.metrics = QFontMetricsF(font)
+        self._mode, self._step_px, self._least = mode, step_px, least
+        self._texts: dict[tuple[str, int], QStaticText | None] = {}
+
+    def fit(self, text: str, room_px: float) -> QStaticText | None:
+        """Return what of a text fits, None if that is not worth showing."""
+        key = (text, min(int(room_px), _WIDEST_PX) // self._step_px)
+        if key not in self._texts:
+            if len(self._texts) > _KEPT:
+                self._texts.clear()
+            words = self.metrics.elidedText(text, self._mode, key[1] * self._step_px)
+            self._texts[key] = self._laid_out(words) if len(words) >= min(self._least, len(text)) else None
+        return self._texts[key]
+
+    def _laid_out(self, words: str) -> QStaticText:
+        text = QStaticText(words)
+        text.setTextFormat(Qt.TextFormat.PlainText)
+        text.prepare(font=self.font)
+        return text
