@@ -23,7 +23,7 @@ from satview.events.wire import WireClass
 from satview.export.listing_columns import Group
 from satview.export.listing_forms import Form, Style, make_form
 from satview.export.listing_select import Selection, Selector
-from satview.formats.kev.stream import Batch
+from satview.formats.kev.batch import Batch
 from satview.formats.listing.head import head_lines, slot_lines, stray_line
 from satview.formats.source import Source
 

@@ -15,7 +15,7 @@ from satview.events.spec import EventSpec, Field, Show
 from satview.export import listing_columns as columns
 from satview.export.listing_columns import Column, Group
 from satview.export.listing_forms import Form, pick_fields
-from satview.formats.kev.stream import Batch
+from satview.formats.kev.batch import Batch
 from satview.formats.source import Source
 
 FORMATS = ("csv", "json", "jsonl")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from satview.base.errors import UsageError
 from satview.events import wire
 from satview.events.catalogue import Catalogue
-from satview.formats.kev.stream import Batch
+from satview.formats.kev.batch import Batch
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from satview.session.edit_history import EditHistory
 from satview.session.filter_stack import FilterStack
 from satview.session.lane_list import LaneList
 from satview.session.marks import Marks
-from satview.session.reading import Renewal, events_per_thread
+from satview.session.reading import Renewal, Shown, events_per_thread
 from satview.session.search import Search
 from satview.session.selection import Selection
 from satview.session.settings import Settings
@@ -94,6 +94,12 @@ class OpenTrace(QObject):
         self._reselect(before, renewal.moved)
         self.search.renew(self.trace, renewal.evaluator, renewal.hits)
         self.renewed.emit(renewal)
+
+    def shown(self, lanes: list[int]) -> Shown:
+        """Return what a longer reading must have ready before it can show instead; `lanes` are those in view."""
+        selected = self.selection.lane
+        wanted = lanes if selected is None else [*lanes, selected]
+        return Shown(self.timeline, tuple(wanted), self.filters.state, self.filters.evaluator, self.search.text)
 
     def lane_of_thread(self, thread: int) -> int | None:
         """Return the lane of a row of the thread table."""

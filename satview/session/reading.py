@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +22,6 @@ from satview.session.search import work_for
 from satview.store.trace import Trace
 from satview.timeline.lane_tree import Timeline
 from satview.timeline.spans import pixel_edges
-
-if TYPE_CHECKING:
-    from satview.session.open_trace import OpenTrace
 
 _CHUNK: Final = 1 << 17
 
@@ -70,13 +67,6 @@ class Shown:
     state: FilterState
     evaluator: FilterEvaluator
     text: str
-
-    @classmethod
-    def of(cls, opened: OpenTrace, lanes: list[int]) -> Shown:
-        """Return what shows now; `lanes` are those in view."""
-        selected = opened.selection.lane
-        wanted = lanes if selected is None else [*lanes, selected]
-        return cls(opened.timeline, tuple(wanted), opened.filters.state, opened.filters.evaluator, opened.search.text)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -182,11 +182,7 @@ class Session(QObject):
 
     def _shown(self) -> Shown | None:
         """Return what has to be ready before a longer reading can take the place of what shows."""
-        if self.opened is None:
-            return None
-        from satview.session.reading import Shown  # brings numpy
-
-        return Shown.of(self.opened, self.lanes_in_view())
+        return None if self.opened is None else self.opened.shown(self.lanes_in_view())
 
     def _drop(self) -> None:
         self.error = None

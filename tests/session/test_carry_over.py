@@ -3,7 +3,7 @@ from __future__ import annotations
 from satview.base.time import TimeWindow
 from satview.session.carry_over import event_of_slot
 from satview.session.open_trace import OpenTrace
-from satview.session.reading import Reading, Shown, prepared
+from satview.session.reading import Reading, prepared
 from satview.session.settings import Settings
 from satview.session.viewport import Viewport
 from tests.helpers.kev import TraceBuilder
@@ -34,7 +34,7 @@ def opened_trace(trace):
 
 def grow(opened, trace):
     """Change over to a longer trace as a window does."""
-    renewal = prepared(Reading.of(trace), Shown.of(opened, [row.index for row in opened.lanes.rows]), lambda: False)
+    renewal = prepared(Reading.of(trace), opened.shown([row.index for row in opened.lanes.rows]), lambda: False)
     opened.renew(renewal, is_at_end=True)
     return renewal
 
@@ -110,17 +110,17 @@ def test_filter_is_worked_out_before_the_longer_trace_shows(qapp, tmp_path):
 
 def test_renewal_that_was_made_for_another_filter_does_not_suit(qapp, tmp_path):
     opened = opened_trace(early().open(tmp_path))
-    shown = Shown.of(opened, [])
+    shown = opened.shown([])
     renewal = prepared(Reading.of(early().open(tmp_path)), shown, lambda: False)
-    assert renewal.suits(Shown.of(opened, []))
-    assert not renewal.suits(Shown.of(opened, [0]))  # a lane that nobody has built
+    assert renewal.suits(opened.shown([]))
+    assert not renewal.suits(opened.shown([0]))  # a lane that nobody has built
     opened.filters.show_threads([1], False)
-    assert not renewal.suits(Shown.of(opened, []))
+    assert not renewal.suits(opened.shown([]))
     opened.filters.show_all()
-    again = prepared(renewal.reading, Shown.of(opened, [0]), lambda: False)
-    assert again.suits(Shown.of(opened, [0]))
+    again = prepared(renewal.reading, opened.shown([0]), lambda: False)
+    assert again.suits(opened.shown([0]))
     opened.search.find("RUNNING")
-    assert not again.suits(Shown.of(opened, [0]))
+    assert not again.suits(opened.shown([0]))
     opened.shut_down()
 
 

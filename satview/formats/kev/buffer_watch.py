@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
 from satview.events import wire
 from satview.events.spec import Release
+from satview.formats.kev.batch import Batch
 from satview.formats.kev.buffers import EventRegion, missing_before, predecessors, report_buffers
 from satview.store.problems import Problems
 from satview.store.tables import BufferTable
-
-if TYPE_CHECKING:
-    from satview.formats.kev.stream import Batch
 
 
 class BufferWatch:
