@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from satview.events import wire
-from satview.formats.kev.clock import SLACK, TURN, place
+from satview.formats.kev.turns import SLACK, TURN, place
 
 
 def decode(slots):

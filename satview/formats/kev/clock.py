@@ -15,13 +15,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-TURN: Final = 1 << 32
-SLACK: Final = 1 << 30
+from satview.formats.kev.turns import SLACK, TURN, place_segments
+
 LATEST: Final = 1 << 62  # beyond this a TIME event is damage: no counter has run that long
 MAX_CPUS: Final = 64
 _UNSET: Final = -1
 _TAIL: Final = 8192  # the latest time of a CPU is nearly always among the last events of a chunk
-_MAX_STRETCHES: Final = 8  # turns of one CPU within a chunk; more only in rubbish, then one by one
 
 
 def _common_turn(references: list[int], low: int, high: int) -> int | None:
@@ -30,12 +29,6 @@ def _common_turn(references: list[int], low: int, high: int) -> int | None:
     if base + low < max(base + high, *references) - SLACK or base + high >= min(references) + TURN - SLACK:
         return None
     return base
-
-
-def place(reference: int, stamp: int) -> int:
-    """Return the 64-bit time of a stamp, given its CPU's reference."""
-    ahead = (stamp - reference) % TURN
-    return reference + ahead if ahead < TURN - SLACK else reference - (TURN - ahead)
 
 
 @dataclass(slots=True)
@@ -90,7 +83,7 @@ class ClockRebuilder:
             return
         if self.last == _UNSET:
             self.last = int(stamps[0])
-        if not self._place_all_in_one_turn(stamps, cpus, time_rows, time_values, same_as_next, out):
+        if not self._place_all_in_one_turn(stamps, cpus, time_rows, time_values, same_as_next, first_row, out):
             self._place_by_cpu(stamps, cpus, time_rows, time_values, same_as_next, first_row, out)
         if len(same_as_next):  # several in a row all take the time of the event behind them
             ends = np.flatnonzero(np.append(np.diff(same_as_next) != 1, True))
@@ -104,6 +97,7 @@ class ClockRebuilder:
         time_rows: NDArray[np.intp],
         time_values: NDArray[np.int64],
         same_as_next: NDArray[np.intp],
+        first_row: int,
         out: NDArray[np.int64],
     ) -> bool:
         """Place a chunk with one addition, if by the rules no CPU can leave its turn in it; return whether it did."""
@@ -118,6 +112,11 @@ class ClockRebuilder:
             base = _common_turn([*self._references_that_matter(cpus, time_rows), *values], low, high)
         if base is None or any(value // TURN * TURN != base for value in values):
             return False
+        for row, value in zip(time_rows.tolist(), values, strict=True):
+            reference = self.references[cpus[row]]
+            if reference != _UNSET and abs(value - reference) >= TURN:  # only a CPU's first event here can be that far
+                self._note_steps(int(cpus[row]), np.array([first_row + row]), np.array([value - reference]))
+                self.references[cpus[row]] = value
         out[:] = stamps
         out += base
         self._move_references(base, stamps, cpus, time_rows, values, same_as_next)
@@ -144,32 +143,25 @@ class ClockRebuilder:
     ) -> None:
         """Set every CPU's reference to the latest time placed on it since its last TIME."""
         takes_part = np.ones(len(stamps), np.bool_)
-        if len(same_as_next):
-            stamps = stamps.copy()
-            stamps[same_as_next], takes_part[same_as_next] = 0, False
-        since = dict.fromkeys(range(MAX_CPUS), 0)
-        floor = dict(enumerate(self.references))
+        takes_part[same_as_next] = False
+        since = [0] * MAX_CPUS
         for row, value in zip(time_rows.tolist(), values, strict=True):
             # The reference is what the counter said, not the slightly later stamp of the slot itself.
             cpu = int(cpus[row])
-            since[cpu], floor[cpu] = row + 1, value
+            since[cpu], self.references[cpu] = row + 1, value
             self.has_time = True
             self.timed.add(cpu)
-        tail = max(0, len(stamps) - _TAIL)
-        before_tail = int(stamps[:tail].max()) if tail else 0
-        for cpu in np.flatnonzero(np.bincount(cpus[tail:], minlength=MAX_CPUS)).tolist():
-            start = since[cpu]
-            latest = int(np.multiply(stamps[max(tail, start) :], cpus[max(tail, start) :] == cpu).max(initial=0))
-            if latest < before_tail and start < tail:
-                latest = max(latest, int(np.multiply(stamps[start:tail], cpus[start:tail] == cpu).max(initial=0)))
-            is_placed = latest > 0 or bool(np.any(takes_part[start:] & (cpus[start:] == cpu)))
-            self.references[cpu] = max(floor.pop(cpu), base + latest) if is_placed else floor.pop(cpu)
-        for cpu in range(int(cpus.max()) + 1 if floor else 0):
-            if cpu in floor and tail:
-                mine = cpus[since[cpu] : tail] == cpu
-                mine &= takes_part[since[cpu] : tail]
-                latest = int(np.multiply(stamps[since[cpu] : tail], mine).max(initial=0))
-                self.references[cpu] = max(floor[cpu], base + latest) if mine.any() else floor[cpu]
+        is_present = np.zeros(MAX_CPUS, np.bool_)
+        is_present[cpus] = True
+        for cpu in np.flatnonzero(is_present).tolist():
+            latest = _latest_stamp(cpu, stamps, cpus, takes_part, since[cpu])
+            if latest is None:
+                continue
+            if self.references[cpu] == _UNSET:  # the last time placed on any CPU before
+                first = int(np.argmax((cpus == cpu) & takes_part))
+                before = np.flatnonzero(takes_part[:first])
+                self.references[cpu] = base + int(stamps[before[-1]]) if len(before) else self.last
+            self.references[cpu] = max(self.references[cpu], base + latest)
 
     def _place_by_cpu(
         self,
@@ -183,25 +175,51 @@ class ClockRebuilder:
     ) -> None:
         takes_part = np.ones(len(stamps), np.bool_)
         takes_part[same_as_next] = False
+        is_time = np.zeros(len(stamps), np.bool_)
+        is_time[time_rows] = True
         order = np.argsort(cpus, kind="stable")
         order = order[takes_part[order]]
         edges = np.searchsorted(cpus[order], np.arange(MAX_CPUS + 1))
-        value_at = dict(zip(time_rows.tolist(), time_values.tolist(), strict=True))
         starts = [(int(order[edges[c]]), c) for c in range(MAX_CPUS) if edges[c] < edges[c + 1]]
         # In the order of their first events, so that a CPU without a clock is seeded from one already placed.
         for _, cpu in sorted(starts):
             rows = order[edges[cpu] : edges[cpu + 1]]
             if self.references[cpu] == _UNSET:
                 self.references[cpu] = self._seed(int(rows[0]), cpus, out, starts, same_as_next)
-            cuts = np.flatnonzero(np.isin(rows, time_rows, kind="table"))
-            begin = 0
-            for cut in [*cuts.tolist(), len(rows)]:
-                self.references[cpu] = _place_stretches(self.references[cpu], stamps, rows[begin:cut], out)
-                if cut < len(rows):
-                    self._set_by_time(
-                        int(rows[cut]), cpu, value_at[int(rows[cut])], int(stamps[rows[cut]]), first_row, out
-                    )
-                begin = cut + 1
+            time_at = np.flatnonzero(is_time[rows])
+            values = time_values[np.searchsorted(time_rows, rows[time_at])]
+            self._place_cpu(cpu, stamps, rows, time_at, values, first_row, out)
+
+    def _place_cpu(
+        self,
+        cpu: int,
+        stamps: NDArray[np.uint32],
+        rows: NDArray[np.intp],
+        time_at: NDArray[np.intp],
+        values: NDArray[np.int64],
+        first_row: int,
+        out: NDArray[np.int64],
+    ) -> None:
+        """Place the events of one CPU, and note what is odd about its TIME events."""
+        usable = values >= 0
+        if not usable.all():
+            self.ignored += (rows[time_at[~usable]] + first_row).tolist()
+            time_at, values = time_at[usable], values[usable]
+        ends = place_segments(np.append(self.references[cpu], values), stamps, rows, time_at, out)
+        self.references[cpu] = int(ends[-1])
+        if len(values):
+            self._note_steps(cpu, rows[time_at] + first_row, values - ends[:-1])
+
+    def _note_steps(self, cpu: int, rows: NDArray[np.intp], changes: NDArray[np.int64]) -> None:
+        """Note the TIME events of a CPU that moved its reference by a full turn or more where they should not."""
+        is_first = cpu not in self.timed
+        if is_first and self.has_time and abs(int(changes[0])) >= TURN:
+            self.reseeded.append((int(rows[0]), cpu, int(changes[0])))
+        back = np.flatnonzero(changes[is_first:] <= -TURN) + is_first
+        for row, change in zip(rows[back].tolist(), changes[back].tolist(), strict=True):
+            self.steps.append((row, cpu, -change))
+        self.timed.add(cpu)
+        self.has_time = True
 
     def _seed(
         self,
@@ -216,53 +234,21 @@ class ClockRebuilder:
         before = np.setdiff1d(np.flatnonzero(np.isin(cpus[:row], done)), same_as_next, assume_unique=True)
         return int(out[before[-1]]) if len(before) else self.last
 
-    def _set_by_time(self, row: int, cpu: int, value: int, stamp: int, first_row: int, out: NDArray[np.int64]) -> None:
-        if value < 0:
-            self.ignored.append(first_row + row)
-            out[row] = place(self.references[cpu], stamp)
-            return
-        # The stamp is read a little after the payload; SLACK tells a late stamp from an early one.
-        late = (stamp - value) % TURN
-        out[row] = value + late if late < TURN - SLACK else value - (TURN - late)
-        reference = self.references[cpu]
-        if cpu not in self.timed and abs(value - reference) >= TURN and self.has_time:
-            self.reseeded.append((first_row + row, cpu, value - reference))
-        elif cpu in self.timed and value <= reference - TURN:
-            self.steps.append((first_row + row, cpu, reference - value))
-        self.references[cpu] = value
-        self.timed.add(cpu)
-        self.has_time = True
 
-
-def _place_stretches(reference: int, stamps: NDArray[np.uint32], rows: NDArray[np.intp], out: NDArray[np.int64]) -> int:
-    """Place the events of one CPU between two TIMEs, one stretch per turn; return the new reference."""
-    for _ in range(_MAX_STRETCHES):
-        if not len(rows):
-            return reference
-        mine = stamps[rows].astype(np.int64)
-        times = mine + (place(reference, int(mine[0])) - int(mine[0]))
-        running = np.maximum.accumulate(np.maximum(times, reference))
-        # Each event is judged by the reference before it: the running maximum one place earlier.
-        before = np.concatenate(([reference], running[:-1]))
-        misplaced = (times < before - SLACK) | (times >= before + TURN - SLACK)
-        fits = int(np.argmax(misplaced)) if misplaced.any() else len(rows)
-        out[rows[:fits]] = times[:fits]
-        reference = int(running[fits - 1])
-        rows = rows[fits:]
-    return _place_rest(reference, stamps, rows, out)
-
-
-def _place_rest(reference: int, stamps: NDArray[np.uint32], rows: NDArray[np.intp], out: NDArray[np.int64]) -> int:
-    times, limit = [], TURN - SLACK
-    for stamp in stamps[rows].tolist():
-        ahead = (stamp - reference) % TURN       # `place`, written out: this loop is what rubbish costs
-        if ahead < limit:
-            reference += ahead
-            times.append(reference)
-        else:
-            times.append(reference - TURN + ahead)
-    out[rows] = times
-    return reference
+def _latest_stamp(
+    cpu: int, stamps: NDArray[np.uint32], cpus: NDArray[np.uint8], takes_part: NDArray[np.bool_], start: int
+) -> int | None:
+    """Return the greatest stamp of a CPU from `start` on, None if it has none there."""
+    tail = max(start, len(stamps) - _TAIL)
+    latest = None
+    for part in (slice(tail, len(stamps)), slice(start, tail)):
+        if latest is not None and (part.start == part.stop or latest >= int(stamps[part].max())):
+            break
+        mine = cpus[part] == cpu
+        mine &= takes_part[part]
+        if mine.any():
+            latest = max(latest or 0, int(np.multiply(stamps[part], mine).max()))
+    return latest
 
 
 def held_times(stamps: NDArray[np.uint32], value: int) -> NDArray[np.int64]:

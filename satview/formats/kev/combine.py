@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.formats.kev.clock import TURN
+from satview.formats.kev.turns import TURN
 
 KEY_MASK: Final = np.uint32(0x3FFFFFFF)  # CPU, class and event: all but the structure bits
 _TAIL: Final = np.uint32(0x80000000)  # set in CC and CE

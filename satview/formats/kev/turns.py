@@ -1,0 +1,101 @@
+"""Places 32-bit stamps in the turns of a 64-bit counter.
+
+Source: kernel event trace format, section 5.3. A stamp lies in the turn that puts it at most a quarter turn before the
+reference of its CPU and less than three quarters after it; the reference is the latest time placed so far.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+TURN: Final = 1 << 32
+SLACK: Final = 1 << 30
+_MAX_STRETCHES: Final = 8  # turns of one CPU between two TIMEs; more only in rubbish, then one by one
+
+
+def place(reference: int, stamp: int) -> int:
+    """Return the 64-bit time of a stamp, given its CPU's reference."""
+    ahead = (stamp - reference) % TURN
+    return reference + ahead if ahead < TURN - SLACK else reference - (TURN - ahead)
+
+
+def place_segments(
+    starts: NDArray[np.int64],
+    stamps: NDArray[np.uint32],
+    rows: NDArray[np.intp],
+    time_at: NDArray[np.intp],
+    out: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """Place the events of one CPU; every TIME event among them begins a segment with a reference of its own.
+
+    Args:
+        starts: int64, (k + 1,), the reference at first and what each TIME event sets it to.
+        stamps: uint32, of all events.
+        rows: Positions of the CPU's events, ascending.
+        time_at: (k,), which of them are TIME events, ascending.
+        out: int64, receives the times at `rows`.
+
+    Returns:
+        int64, (k + 1,), the reference at the end of each segment.
+    """
+    sizes = np.diff(time_at, prepend=0, append=len(rows))
+    start = np.repeat(starts, sizes)
+    ahead = stamps[rows].astype(np.int64)
+    ahead -= start
+    ahead &= TURN - 1
+    ahead[ahead >= TURN - SLACK] -= TURN
+    start += ahead
+    out[rows] = start
+    # The stamp of a TIME event is read a little after the counter, so it does not move the reference.
+    ahead[time_at] = 0
+    # The running maximum within segments: each one is lifted clear of those before it.
+    lift = np.repeat(np.arange(len(starts)) << 33, sizes)
+    latest = np.maximum(ahead, 0)
+    latest += lift
+    np.maximum.accumulate(latest, out=latest)
+    latest -= lift
+    filled, last = sizes > 0, np.cumsum(sizes) - 1
+    ends = starts.copy()
+    ends[filled] += latest[last[filled]]
+    # A segment of more than half a turn may hold stamps that the reference has left behind: those go step by step.
+    behind = np.concatenate(([0], latest[:-1]))
+    behind[time_at] = 0
+    left = np.flatnonzero(ahead < behind - SLACK)
+    for number in np.unique(np.searchsorted(last, left)).tolist():
+        mine = rows[last[number] - sizes[number] + 1 + (number > 0) : last[number] + 1]  # without the TIME event
+        ends[number] = _place_stretches(int(starts[number]), stamps, mine, out)
+    return ends
+
+
+def _place_stretches(reference: int, stamps: NDArray[np.uint32], rows: NDArray[np.intp], out: NDArray[np.int64]) -> int:
+    """Place the events of one CPU between two TIMEs, one stretch per turn; return the new reference."""
+    for _ in range(_MAX_STRETCHES):
+        if not len(rows):
+            return reference
+        mine = stamps[rows].astype(np.int64)
+        times = mine + (place(reference, int(mine[0])) - int(mine[0]))
+        running = np.maximum.accumulate(np.maximum(times, reference))
+        # Each event is judged by the reference before it: the running maximum one place earlier.
+        before = np.concatenate(([reference], running[:-1]))
+        misplaced = (times < before - SLACK) | (times >= before + TURN - SLACK)
+        fits = int(np.argmax(misplaced)) if misplaced.any() else len(rows)
+        out[rows[:fits]] = times[:fits]
+        reference = int(running[fits - 1])
+        rows = rows[fits:]
+    return _place_rest(reference, stamps, rows, out)
+
+
+def _place_rest(reference: int, stamps: NDArray[np.uint32], rows: NDArray[np.intp], out: NDArray[np.int64]) -> int:
+    times, limit = [], TURN - SLACK
+    for stamp in stamps[rows].tolist():
+        ahead = (stamp - reference) % TURN       # `place`, written out: this loop is what rubbish costs
+        if ahead < limit:
+            reference += ahead
+            times.append(reference)
+        else:
+            times.append(reference - TURN + ahead)
+    out[rows] = times
+    return reference

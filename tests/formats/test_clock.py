@@ -1,0 +1,103 @@
+"""The rebuilt clock against the rules, one event at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from satview.formats.kev.clock import ClockRebuilder
+from satview.formats.kev.turns import SLACK, TURN, place, place_segments
+
+UNUSABLE = -1
+
+
+@dataclass
+class Walk:
+    """The rules as they read."""
+
+    references: dict[int, int] = field(default_factory=dict)
+    timed: set[int] = field(default_factory=set)
+    times: list[int] = field(default_factory=list)
+    steps: list[tuple[int, int, int]] = field(default_factory=list)
+    ignored: list[int] = field(default_factory=list)
+
+    def take(self, cpu, stamp, value):
+        row = len(self.times)
+        reference = self.references.setdefault(cpu, self.times[-1] if row else stamp)
+        if value is None or value == UNUSABLE:
+            if value == UNUSABLE:
+                self.ignored.append(row)
+            self.times.append(place(reference, stamp))
+            self.references[cpu] = max(reference, self.times[-1])
+            return
+        self.times.append(place(value, stamp))
+        if cpu in self.timed and value <= reference - TURN:
+            self.steps.append((row, cpu, reference - value))
+        self.references[cpu] = value
+        self.timed.add(cpu)
+
+
+@st.composite
+def events(draw):
+    """Events of three CPUs on a clock that makes steps of up to a turn and a half, with TIME events, some wrong."""
+    clock, found = draw(st.sampled_from([1000, 5 * TURN - 10, 7 * TURN])), []
+    for _ in range(draw(st.integers(1, 40))):
+        clock += draw(st.sampled_from([0, 1, 1000, SLACK // 2, SLACK, 2 * SLACK, TURN - SLACK - 1, TURN + SLACK]))
+        kind = draw(st.sampled_from(["plain"] * 4 + ["late", "time", "time", "back", "unusable"]))
+        value = {"time": clock, "back": clock - 3 * TURN, "unusable": UNUSABLE}.get(kind)
+        stamp = clock + (7 if kind == "time" else -SLACK // 3 if kind == "late" else 0)
+        if value is None or value == UNUSABLE or value >= 0:
+            found.append((draw(st.integers(0, 2)), stamp % TURN, value))
+    return found
+
+
+@settings(max_examples=400, deadline=None)
+@given(events(), st.sampled_from([1, 3, 8, 100]))
+def test_clock_follows_the_rules(given_events, chunk):
+    walk, clock = Walk(), ClockRebuilder()
+    times: list[int] = []
+    for begin in range(0, len(given_events), chunk):
+        part = given_events[begin : begin + chunk]
+        out = np.zeros(len(part), np.int64)
+        at = np.array([i for i, (_, _, value) in enumerate(part) if value is not None], np.intp)
+        clock.chunk(
+            np.array([stamp for _, stamp, _ in part], np.uint32),
+            np.array([cpu for cpu, _, _ in part], np.uint8),
+            at,
+            np.array([part[i][2] for i in at], np.int64),
+            np.empty(0, np.intp),
+            begin,
+            out,
+        )
+        times += out.tolist()
+    for event in given_events:
+        walk.take(*event)
+    assert times == walk.times
+    assert {cpu: clock.references[cpu] for cpu in walk.references} == walk.references
+    assert sorted(clock.steps) == walk.steps
+    assert sorted(clock.ignored) == walk.ignored
+    assert clock.timed == walk.timed
+
+
+def test_segments_begin_anew_at_every_time_event():
+    stamps = np.array([10, 20, 5, 30, 2**32 - 1, 7], np.uint32)
+    out = np.zeros(6, np.int64)
+    ends = place_segments(
+        np.array([2 * TURN, 9 * TURN + 4]), stamps, np.arange(6), np.array([2]), out
+    )
+    assert out.tolist() == [2 * TURN + 10, 2 * TURN + 20, 9 * TURN + 5, 9 * TURN + 30, 9 * TURN - 1, 9 * TURN + 7]
+    assert ends.tolist() == [2 * TURN + 20, 9 * TURN + 30]
+
+
+@pytest.mark.parametrize("turns", [1, 3, 20])
+def test_turns_without_a_time_event_are_counted(turns):
+    clock = np.arange(1, turns * 4 + 1) * (TURN // 4)
+    out = np.zeros(len(clock), np.int64)
+    stamps = (clock % TURN).astype(np.uint32)
+    ends = place_segments(np.array([0]), stamps, np.arange(len(clock)), np.empty(0, np.intp), out)
+    assert out.tolist() == clock.tolist()
+    assert ends.tolist() == [clock[-1]]
