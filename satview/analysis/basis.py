@@ -8,13 +8,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.stretches import Cycles, Stretches
 from satview.events.states import INTERRUPT
 from satview.filters.facts import TraceFacts
 from satview.store.idle import idle_threads
+from satview.store.losses import EVERY_CPU, losses, lost_marks
+from satview.store.stretches import Cycles, Stretches
 from satview.store.trace import Trace
-from satview.timeline.calls import lost_marks
-from satview.timeline.losses import EVERY_CPU, losses
 from satview.timeline.per_cpu import cpu_spans, interrupt_spans, run_slices
 from satview.timeline.spans import LaneSpans
 

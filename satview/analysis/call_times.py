@@ -8,12 +8,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.analysis.by_key import largest_by, percentile_by, sum_by
 from satview.analysis.event_counts import IS_CALL
 from satview.analysis.scope import Rows, Scope, codes_where
-from satview.analysis.stretches import Cycles, largest_by, percentile_by, sum_by
 from satview.events import wire
 from satview.events.wire import WireClass
 from satview.filters.columns import RowColumns
+from satview.store.stretches import Cycles
 
 _CALL_NUMBERS: Final = 128
 _INTERRUPTED: Final = 2  # kind of a kernel call's event in bits 7 and 8 of its number
@@ -22,6 +23,7 @@ _ENTRIES: Final = codes_where(lambda kind, event: (kind == WireClass.INT) & np.i
 _INTERRUPTS: Final = codes_where(lambda kind, _: kind == WireClass.INT)
 _HANDLER_KINDS: Final = (3, 6)
 _P99: Final = 0.99
+_BEHIND: Final = 1 << 16  # events behind the range in which the handler of an entry is looked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +176,7 @@ def _latencies(scope: Scope, enters: Rows) -> Cycles:
     Handlers after the first run one by one: what they wait for is the handlers before them.
     """
     events, time = scope.trace.events, scope.trace.events.time_cycles
-    rows = replace(scope, passes=None).chosen(_INTERRUPTS)  # a handler counts whether it shows or not
+    rows = _interrupts_around(scope)
     order = np.argsort(events.cpu[rows], kind="stable")
     following = np.full(len(rows), -1, np.int64)
     same = np.flatnonzero(events.cpu[rows[order[1:]]] == events.cpu[rows[order[:-1]]])
@@ -183,6 +185,16 @@ def _latencies(scope: Scope, enters: Rows) -> Cycles:
     is_handler = (after >= 0) & np.isin(events.code[after] & wire.EVENT_MASK, _HANDLER_KINDS)
     is_handler[is_handler] = ~scope.basis.lost.meet(time[enters[is_handler]], time[after[is_handler]])
     return np.where(is_handler, time[after] - time[enters], -1)
+
+
+def _interrupts_around(scope: Scope) -> Rows:
+    """Return the interrupt events of the range and some behind it, as the handler of the last entry may be there.
+
+    A handler counts whether it shows or not.
+    """
+    end = scope.rows.stop
+    behind = np.flatnonzero(_INTERRUPTS[scope.trace.events.code[end : end + _BEHIND]]) + end
+    return np.concatenate((replace(scope, passes=None).chosen(_INTERRUPTS), behind))
 
 
 def _first_of(keys: NDArray[np.int64], rows: Rows, count: int) -> NDArray[np.int64]:

@@ -8,9 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.basis import Runs
+from satview.analysis.by_key import largest_by, sum_by
 from satview.analysis.scope import Scope
-from satview.analysis.stretches import Cycles, largest_by, sum_by
 from satview.events.states import FIRST_PROCESS, IDLE, KERNEL_CALL
+from satview.store.losses import losses, losses_of
+from satview.store.stretches import Cycles, Stretches
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +85,15 @@ def cpu_times(scope: Scope) -> tuple[CpuTable, RunTimes]:
         interrupted[mine] = handled.within(start[mine], end[mine])
     scope.check()
     net = end - start - interrupted
-    begins = (runs.start >= window.start) & (runs.start < window.end) & (runs.thread > 0)
-    times = _Times(runs, start, end, net, interrupted, begins)
+    goes_on = _goes_on(scope)
+    begins = (runs.start >= window.start) & (runs.start < window.end) & (runs.thread > 0) & ~goes_on
+    times = _Times(runs, start, end, net, interrupted, begins, goes_on)
     return _cpu_table(scope, times), _run_times(scope, times)
 
 
 @dataclass(frozen=True, slots=True)
 class _Times:
-    """Runs cut at the range; `net` is what interrupts leave."""
+    """Runs cut at the range; `net` is what interrupts leave; `goes_on` those that may be no runs of their own."""
 
     runs: Runs
     start: Cycles
@@ -98,6 +101,7 @@ class _Times:
     net: Cycles
     interrupted: Cycles
     begins: NDArray[np.bool_]
+    goes_on: NDArray[np.bool_]
 
     @property
     def is_busy(self) -> NDArray[np.bool_]:
@@ -108,6 +112,21 @@ class _Times:
     def is_known(self) -> NDArray[np.bool_]:
         """Runs within the range of which the trace tells what they are."""
         return np.asarray((self.is_busy | (self.runs.value == IDLE)) & (self.end > self.start))
+
+
+def _goes_on(scope: Scope) -> NDArray[np.bool_]:
+    """Tell which runs may be the rest of the one before, of the same thread: events are missing in between.
+
+    RUNNING also tells a new priority, so that it is no sign of a new run.
+    """
+    runs, lost = scope.basis.runs, losses(scope.trace)
+    out = np.zeros(len(runs.cpu), np.bool_)
+    for cpu in range(scope.trace.cpu_count if len(lost) else 0):
+        missing = Stretches.of(*losses_of(lost, cpu).T)
+        at = np.flatnonzero((runs.cpu == cpu) & (runs.thread > 0))
+        before, after = at[:-1], at[1:]
+        out[after] = (runs.thread[before] == runs.thread[after]) & missing.meet(runs.end[before], runs.start[after])
+    return out
 
 
 def _cpu_table(scope: Scope, times: _Times) -> CpuTable:
@@ -152,12 +171,21 @@ def _busiest(
 def _run_times(scope: Scope, times: _Times) -> RunTimes:
     threads, runs, begins, is_known = len(scope.trace.threads), times.runs, times.begins, times.is_known
     mine = runs.thread[is_known]
+    first = _first_in_range(times)
     longest, longest_start = _longest(mine, times.start[is_known], times.end[is_known], threads)
     return RunTimes(
         sum_by(mine, times.net[is_known], threads), sum_by(mine, times.interrupted[is_known], threads),
-        np.bincount(mine, minlength=threads), np.bincount(runs.thread[begins], minlength=threads), longest,
-        longest_start, _migrations(scope, times),
+        np.bincount(runs.thread[is_known & first], minlength=threads),
+        np.bincount(runs.thread[begins], minlength=threads), longest, longest_start, _migrations(scope, times),
     )
+
+
+def _first_in_range(times: _Times) -> NDArray[np.bool_]:
+    """Tell which runs are not the rest of one that is in the range too."""
+    at = np.flatnonzero(times.runs.thread > 0)
+    out = ~times.goes_on
+    out[at[1:]] |= (times.end <= times.start)[at[:-1]]
+    return out
 
 
 def _migrations(scope: Scope, times: _Times) -> NDArray[np.int64]:

@@ -8,12 +8,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.analysis.by_key import sum_by
 from satview.analysis.call_times import Durations
 from satview.analysis.event_counts import IS_RECEIVE, IS_SEND
 from satview.analysis.scope import Rows, Scope
-from satview.analysis.stretches import Cycles, sum_by
 from satview.events.states import STATE_BY_NAME
 from satview.filters.columns import RowColumns, codes_with
+from satview.store.stretches import Cycles
 
 _SEND: Final = STATE_BY_NAME["SEND"].value
 _REPLY: Final = STATE_BY_NAME["REPLY"].value

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.basis import Basis
-from satview.analysis.stretches import Cycles
 from satview.base.errors import Cancelled, UsageError
 from satview.base.time import TimeWindow
 from satview.events import wire
+from satview.store.stretches import Cycles
 from satview.store.trace import Trace
 
 Mask = NDArray[np.bool_]
@@ -91,14 +91,11 @@ class Scope:
     def lengths(self, enters: Rows) -> tuple[Cycles, NDArray[np.int64]]:
         """Return how long calls or interrupts took, and the events that end them, both (n,) int64.
 
-        -1 where the end is not in the trace, or where events were lost in between: then it may belong to another.
+        -1 where the end is not in the trace or not sure.
         """
         ends = self.basis.facts.partners[enters].astype(np.int64)
         time = self.trace.events.time_cycles
         known = (ends < len(time)) & (ends > enters)
-        start = time[enters[known]]
-        end = time[ends[known]]
-        known[known] = ~self.basis.lost.meet(start, end)
         ends[~known] = -1
         return np.where(known, time[ends] - time[enters], -1) if len(time) else np.empty(0, np.int64), ends
 

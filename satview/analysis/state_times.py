@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.basis import Basis
+from satview.analysis.by_key import largest_by, sum_by
 from satview.analysis.scope import Scope
-from satview.analysis.stretches import Cycles, largest_by, sum_by
 from satview.events import wire
 from satview.events.states import ABSENT, DEAD, READY, RUNNING, UNKNOWN, VALUE_COUNT
+from satview.store.stretches import Cycles
 from satview.store.tables import StateIndex
 from satview.store.trace import Trace
 from satview.timeline.per_thread import idle_values, thread_spans, value_of_code
@@ -107,12 +108,16 @@ def _lanes(scope: Scope) -> Iterator[_Spans]:
 
 
 def _index(scope: Scope) -> StateIndex:
-    """Return the changes of state in the range and the two before it of every thread; nothing else can matter."""
+    """Return the changes of state in the range and the two before it of every thread; nothing else can matter.
+
+    But of a thread that has none yet the first two, which tell whether it exists.
+    """
     states, rows = scope.trace.states, scope.rows
     if rows.start == 0 and rows.stop == len(scope.trace.events):
         return states
     begin, end = (_places(states, bound) for bound in (rows.start, rows.stop))
     begin = np.maximum(begin - 2, states.start[:-1])
+    end = np.maximum(end, np.minimum(states.start[:-1] + 2, states.start[1:]))
     sizes = end - begin
     start = np.append(0, np.cumsum(sizes))
     at = np.arange(int(start[-1])) + np.repeat(begin - start[:-1], sizes)
@@ -164,8 +169,8 @@ def _spans_of(scope: Scope, states: StateIndex, first: int, last: int, tables: N
 def _known_until(basis: Basis, start: Cycles, end: Cycles, since: Cycles) -> Cycles:
     """Return how far the states that events tell can be relied on: to the next one, or to where events are missing.
 
-    As `timeline.losses.forget_thread`: what the first event of a thread tells (at `since`) is never doubted at once,
-    and a moment alone hides nothing.
+    As `timeline.forgetting.forget_thread`: what the first event of a thread tells (at `since`) is never doubted at
+    once, and a moment alone hides nothing.
     """
     is_long = basis.lost.end - basis.lost.start > 1
     if not is_long.any():

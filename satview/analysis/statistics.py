@@ -23,9 +23,9 @@ from satview.analysis.event_counts import EventTable, ThreadCounts, event_counts
 from satview.analysis.message_times import MessageTable, message_times
 from satview.analysis.scope import Mask, scope_of
 from satview.analysis.state_times import StateTimes, state_times
-from satview.analysis.stretches import Cycles
 from satview.base.time import TimeWindow
 from satview.events.states import READY
+from satview.store.stretches import Cycles
 from satview.store.trace import Trace
 
 

@@ -31,10 +31,6 @@ _COMM = {name: wire.code(WireClass.COMM, i) for i, name in enumerate(COMM_EVENTS
 _KERNEL_PULSES = frozenset(code for name, code in _COMM.items() if name.startswith("SPULSE_"))
 _PROCESS = {"CREATE": wire.PROC_CREATE, "CREATE_NAME": wire.PROC_CREATE_NAME, "DESTROY": wire.PROC_DESTROY,
             "DESTROY_NAME": wire.PROC_DESTROY_NAME}
-# What the library calls instead where the kernel of a release has no such call.
-_OLDER = {"SYNC_BARRIER_WAIT": "SYNC_CONDVAR_WAIT", "SYNC_RWLOCK": "SYNC_CONDVAR_WAIT",
-          "MSG_SEND_PULSEPTR": "MSG_SEND_PULSE", "SIGNAL_KILL_SIGVAL": "SIGNAL_KILL"}
-_INSERTS = frozenset((9, 30, 31, 32, 42, 43))   # modes that leave no kernel call behind, 6.4 on
 _PASS_EXIT_TOO = 2     # what the class handler of kernel call entries may answer
 
 
@@ -51,11 +47,8 @@ class Emitter(SystemEvents):
     # Kernel calls
 
     def _number(self, call: Call) -> int | None:
-        number = self._payloads.number(call.name)
-        return number if number is not None else self._payloads.number(_OLDER.get(call.name, ""))
-
-    def _is_silent(self, call: Call) -> bool:
-        return isinstance(call, TraceEvent) and call.mode & 0x0FFFFFFF in _INSERTS and not self.target.is_old
+        """Return the number of a call, None if the kernel logs nothing of it."""
+        return None if call.is_silent(self.target) else self._payloads.number(call.name)
 
     def kernel_enter(self, cpu: int, time: int, thread: Thread, call: Call) -> None:
         """Emit the entry of a kernel call."""
@@ -64,12 +57,13 @@ class Emitter(SystemEvents):
             return
         base = _KER | number
         flags = self.settings.on[base]
-        if not flags & ON or self._is_silent(call):
+        if not flags & ON:
             return
         code, plan = self._payloads.form(number, bool(flags & WIDE), thread.process.bits == 64)
         words = encode(plan, call.values(thread), self.target.big_endian)
         if isinstance(call, TraceEvent) and flags & WIDE and not self._payloads.has_flag:
             words = [call.mode, *words[1 : max(1, call.mode >> 28)]]
+        self._free_exits.discard(thread)      # of an earlier call, whose exit was off
         if self.settings.watched[base]:
             answer = self.admit(cpu, code, base, (Class.KERCALLENTER, thread.process.pid, thread.tid), words)
             if not answer:
@@ -85,7 +79,7 @@ class Emitter(SystemEvents):
             return
         base = _KER | number + _EXIT
         flags = self.settings.on[base]
-        if not flags & ON or self._is_silent(call):
+        if not flags & ON:
             return
         if thread.exit_error:
             code, words = base, [_LOW, thread.exit_error]

@@ -9,9 +9,12 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.events.states import NOT_A_STATE
+from satview.events.states import NOT_A_STATE, RUNNING
 from satview.events.wire import CLASS_SHIFT, EVENT_MASK, WireClass
 from satview.filters.event_facts import EventFacts
+from satview.store.losses import EVERY_CPU, losses
+from satview.store.stretches import Stretches
+from satview.store.tables import UNKNOWN_THREAD
 from satview.store.trace import Trace
 
 UNKNOWN: Final = -1
@@ -19,16 +22,23 @@ _Rows = NDArray[np.integer]
 _PRIORITY_WORD: Final = 2  # of a wide thread state event: pid, tid, priority, policy
 _BLOCK: Final = 1 << 16
 _NO_EVENT: Final = 2**32 - 1
+_CALL_NUMBER: Final = 0x7F  # in the codes of all events of a kernel call
 
 
 class Facts(Protocol):
     """Where derived columns come from. Every method takes event rows and returns int64 of the same shape."""
 
     def duration_ns(self, rows: _Rows) -> NDArray[np.int64]:
-        """Length of the kernel call or interrupt that an event enters or leaves; -1 = no pair, or no such event."""
+        """Length of the kernel call or interrupt that an event enters or leaves; -1 = no pair, or no such event.
+
+        Where events are missing in between no pair is sure.
+        """
 
     def state_length_ns(self, rows: _Rows) -> NDArray[np.int64]:
-        """How long the thread stays in the state it enters, at most to the end of the trace; -1 = no state event."""
+        """How long the thread stays in the state it enters, at most to the end of the trace; -1 = no state event.
+
+        -1 too if events are missing before the thread's next one.
+        """
 
     def priority(self, rows: _Rows) -> NDArray[np.int64]:
         """Priority of the event's thread as last told by a wide state event; -1 = not known."""
@@ -77,9 +87,16 @@ class TraceFacts:
         if self._trace.pairs is not None:  # the format tells them itself
             return self._trace.pairs
         partners = np.full(len(self._trace.events), _NO_EVENT, np.uint32)
+        lost = _stretches(losses(self._trace))
         for enters, leaves in (self._kernel_call_pairs(), self._interrupt_pairs()):
-            partners[enters], partners[leaves] = leaves, enters
+            sure = self._is_whole(enters, leaves, lost)
+            partners[enters[sure]], partners[leaves[sure]] = leaves[sure], enters[sure]
         return partners
+
+    def _is_whole(self, first: _Rows, last: _Rows, lost: Stretches) -> NDArray[np.bool_]:
+        """Tell for pairs of events whether none is missing in between."""
+        times = self._trace.events.time_cycles
+        return ~lost.meet(times[first], times[last]) if len(lost.start) else np.ones(len(first), np.bool_)
 
     def _rows_of_class(self, wire_class: WireClass) -> NDArray[np.uint32]:
         code = self._trace.events.code
@@ -89,21 +106,36 @@ class TraceFacts:
         return np.concatenate(found).astype(np.uint32) if found else np.empty(0, np.uint32)
 
     def _kernel_call_pairs(self) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-        """Rows of entries and of the exits (or interrupted forms) that end them: the thread's next call event."""
+        """Rows of entries and of the exits (or interrupted forms) that end them: the thread's next call event.
+
+        Where an event of the same call in between has no known thread, that may be the exit, and the one found that of
+        a later call: there is no pair then.
+        """
         events = self._trace.events
         rows = self._rows_of_class(WireClass.KER_CALL)
         thread = events.thread[rows]
+        of_nobody = self._calls(rows[thread == UNKNOWN_THREAD])
         order = np.argsort(_narrow(thread, len(self._trace.threads)), kind="stable")
         rows = rows[order]
         event = events.code[rows]
         first, second = event[:-1], event[1:]
-        is_pair = (first ^ second) & 0x7F == 0  # the number of the call
+        is_pair = (first ^ second) & _CALL_NUMBER == 0
         is_pair &= first & 0x180 == 0
         is_pair &= (second & 0x180 == 0x80) | (second & 0x180 == 0x100)
         at = np.flatnonzero(is_pair)
         thread = thread[order[at]]
-        at = at[(thread != 0) & (thread == events.thread[rows[at + 1]])]
-        return rows[at], rows[at + 1]
+        at = at[(thread != UNKNOWN_THREAD) & (thread == events.thread[rows[at + 1]])]
+        enters, leaves = rows[at], rows[at + 1]
+        if len(of_nobody):
+            of_nobody.sort()
+            call = self._calls(enters)
+            is_clear = np.searchsorted(of_nobody, call) == np.searchsorted(of_nobody, call - enters + leaves)
+            enters, leaves = enters[is_clear], leaves[is_clear]
+        return enters, leaves
+
+    def _calls(self, rows: NDArray[np.uint32]) -> NDArray[np.int64]:
+        """Return number of the call << 32 | row for events of kernel calls."""
+        return (self._trace.events.code[rows] & _CALL_NUMBER).astype(np.int64) << 32 | rows
 
     def _interrupt_pairs(self) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
         """Rows of interrupt (and handler) entries and their exits: the next event of that CPU at the same depth."""
@@ -134,8 +166,16 @@ class TraceFacts:
         if len(rows):
             following = np.append(rows[1:], rows[-1])
             following[states.start[1:][np.diff(states.start) > 0] - 1] = len(events) - 1
-            is_state = self._trace.catalogue.state_value_of_code[events.code[rows]] != NOT_A_STATE
-            ends[rows[is_state]] = following[is_state]
+            value = self._trace.catalogue.state_value_of_code[events.code[rows]]
+            is_known = value != NOT_A_STATE
+            lost = losses(self._trace)
+            for cpu in np.unique(lost[:, 2]).tolist():
+                # While a thread runs, only its own CPU can end that.
+                is_elsewhere = (value == RUNNING) & (cpu != EVERY_CPU) & (events.cpu[rows] != cpu)
+                concerned = np.flatnonzero(is_known & ~is_elsewhere)
+                stretches = _stretches(lost[lost[:, 2] == cpu])
+                is_known[concerned] = self._is_whole(rows[concerned], following[concerned], stretches)
+            ends[rows[is_known]] = following[is_known]
         return ends
 
     @cached_property
@@ -147,6 +187,10 @@ class TraceFacts:
         values = self._trace.payloads.column(rows, _PRIORITY_WORD).astype(np.int64)
         order = np.argsort(keys)
         return keys[order], values[order]
+
+
+def _stretches(lost: NDArray[np.int64]) -> Stretches:
+    return Stretches.of(lost[:, 0], lost[:, 1])
 
 
 def _narrow(numbers: NDArray[np.integer], count: int) -> NDArray[np.integer]:

@@ -1,4 +1,4 @@
-"""Pairs: the exit of a kernel call, of an interrupt, of a handler; and where events are missing."""
+"""Pairs: the exit of a kernel call, of an interrupt, of a handler."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.events import wire
+from satview.store.losses import losses, losses_of
 from satview.store.tables import UNKNOWN_THREAD
 from satview.store.trace import Trace
-from satview.timeline.losses import losses, losses_of, merged
 
 _STEP = 1 << 16
 _LIMIT = 1 << 24  # events looked at before giving up; a call blocked for longer keeps its pair unknown
@@ -105,8 +105,3 @@ def _around(trace: Trace, event: int, forward: bool) -> Iterator[NDArray[np.int6
             if end <= 0:
                 return
             yield np.arange(max(0, end - _STEP), end)[::-1]
-
-
-def lost_marks(trace: Trace) -> NDArray[np.int64]:
-    """Return the stretches of time in which events are missing, shape (k, 2): start and end in cycles, ascending."""
-    return merged(losses(trace)[:, :2])

@@ -23,8 +23,8 @@ from satview.events.states import (
     WAITING,
 )
 from satview.store.idle import idle_threads
+from satview.store.losses import lost_marks
 from satview.store.trace import Trace
-from satview.timeline.calls import lost_marks
 from satview.timeline.event_marks import belongs, event_cells, mark_codes, marks
 from satview.timeline.lane import Lane
 from satview.timeline.lane_info import LaneInfo, LaneKind

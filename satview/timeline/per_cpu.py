@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 from satview.events import wire
 from satview.events.spec import Release
 from satview.events.states import IDLE, INTERRUPT, KERNEL_CALL, RUNNING, UNKNOWN, process_values
+from satview.store.losses import losses, losses_of, merged
 from satview.store.trace import Trace
-from satview.timeline.losses import forget, losses, losses_of, merged
+from satview.timeline.forgetting import forget
 from satview.timeline.spans import NO_EVENT, LaneSpans, constant_lane, touching
 
 

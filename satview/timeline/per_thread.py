@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from satview.events import wire
 from satview.events.states import ABSENT, DEAD, IDLE, NOT_A_STATE, READY, RUNNING, UNKNOWN, VALUE_COUNT, WAITING
 from satview.store.trace import Trace
-from satview.timeline.losses import forget_thread
+from satview.timeline.forgetting import forget_thread
 from satview.timeline.spans import NO_EVENT, LaneSpans, constant_lane, touching
 
 _KIND = np.full(VALUE_COUNT, WAITING, np.uint8)  # what the state of one thread is to its process

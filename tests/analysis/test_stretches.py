@@ -6,7 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from satview.analysis.stretches import Stretches, largest_by, percentile_by, sum_by
+from satview.analysis.by_key import largest_by, percentile_by, sum_by
+from satview.store.stretches import Stretches
 
 PAIRS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60)), max_size=12)
 

@@ -3,22 +3,48 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import defaultdict
 from itertools import pairwise
 
 import numpy as np
 
 from satview.base.time import TimeWindow
-from satview.capture.sim.truth import Run, Truth
+from satview.capture.sim.truth import Run, ThreadId, Truth
 from satview.events.spec import Release
 from satview.events.states import ABSENT, DEAD, IDLE, INTERRUPT, READY, RUNNING, STATE_BY_NAME, UNKNOWN, WAITING
+from satview.store.losses import EVERY_CPU, losses
 from satview.store.trace import Trace
 from satview.timeline.calls import partner
 from satview.timeline.lane_tree import LaneInfo, LaneKind, Timeline
-from satview.timeline.losses import EVERY_CPU, losses
 
-SLACK_US = 3          # entering and leaving the kernel is nobody's time, but a lane gives it to somebody
-KERNEL_US = 40        # with an interrupt or two in between
+KERNEL_US = 40        # entering and leaving the kernel is nobody's time, but a lane gives it to somebody
 PAIRS = 60
+_LIVES = {"CREATE": UNKNOWN, "DESTROY": ABSENT, "DEAD": ABSENT}
+_OF_IDLE = {RUNNING: IDLE, READY: WAITING}
+
+
+def is_idle(thread: ThreadId, cpus: int) -> bool:
+    """Tell whether a thread is the one of an idle CPU: the first ones of the kernel's process."""
+    return thread[0] == 1 and thread[1] <= cpus
+
+
+def histories(truth: Truth) -> dict[ThreadId, list[tuple[int, int]]]:
+    """Return for each thread every moment that changes its lane, by the CPU's own clock, and the lane's value from it.
+
+    Nobody can tell the state of a new thread before the kernel reports one.
+    """
+    found: dict[ThreadId, list[tuple[int, int]]] = defaultdict(list)
+    for change in sorted([*truth.states, *truth.lives], key=lambda change: change.time):
+        value = _LIVES[change.state] if change.state in _LIVES else STATE_BY_NAME[change.state].value
+        if is_idle(change.thread, len(truth.skew_cycles)):
+            value = as_idle(value)
+        found[change.thread].append((change.time + truth.skew_cycles[change.cpu], value))
+    return found
+
+
+def as_idle(value: int) -> int:
+    """Return what the lane of an idle thread shows where that of any other thread shows `value`."""
+    return _OF_IDLE.get(value, value)
 
 
 class Judge:
@@ -36,6 +62,7 @@ class Judge:
         self.timeline = Timeline(trace)
         self.lost = losses(trace)
         self.skew = np.array([*truth.skew_cycles, *[0] * 64], np.int64)
+        self.histories = histories(truth)
 
     def everything(self) -> None:
         """Judge all that is judged."""
@@ -82,11 +109,9 @@ class Judge:
     def thread(self, info: LaneInfo) -> None:
         """The lane of a thread shows its true state wherever it shows any."""
         thread = (int(self.trace.threads.pid[info.thread]), int(self.trace.threads.tid[info.thread]))
-        changes = [s for s in self.truth.states if s.thread == thread]
-        is_named = self.trace.threads.names[info.thread] == "idle" or self.trace.release != Release.QNX_8
-        is_idle = thread[0] == 1 and thread[1] <= self.trace.cpu_count and is_named
-        times = np.array([s.time + int(self.skew[s.cpu]) for s in changes], np.int64)
-        values = np.array([_value(s.state, is_idle) for s in changes], np.uint8)
+        history = self.histories[thread]
+        times = np.array([time for time, _ in history], np.int64)
+        values = np.array([value for _, value in history], np.uint8)
         spans = self.timeline.lane(info.index).spans
         at = np.unique(np.concatenate((spans.start_cycles, times[times > self.since])))
         at = at[(at >= self.since) & (at < spans.end_cycles) & ~np.isin(at, self.lost[:, 0])]
@@ -94,25 +119,21 @@ class Judge:
         index = np.searchsorted(times, at, side="right") - 1
         real = np.where(index >= 0, values[index], ABSENT) if len(values) else np.full(len(at), ABSENT)
         shown[shown == DEAD] = ABSENT      # shown where DESTROY is missing
-        wrong = np.flatnonzero((shown != UNKNOWN) & (shown != real) & ~self._is_dying(at, times, values))
+        is_nameless = self.trace.release == Release.QNX_8 and not self.trace.threads.names[info.thread]
+        if is_nameless and is_idle(thread, self.trace.cpu_count):      # only its name would tell
+            shown = np.array([as_idle(value) for value in shown.tolist()], np.uint8)
+        wrong = np.flatnonzero((shown != UNKNOWN) & (shown != real))
         assert not len(wrong), (f"{thread} at {at[wrong[0]]}: {shown[wrong[0]]} is shown, {real[wrong[0]]} is true; "
                                 f"{len(wrong)} such places")
-        self._unknown_only_where_it_must_be(info, at, shown)
+        self._unknown_only_where_it_must_be(info, at[(shown == UNKNOWN) & (real != UNKNOWN)])
 
-    def _is_dying(self, at: np.ndarray, times: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """Tell which moments lie between a thread's DESTROY and the DEAD that follows at once."""
-        deaths = times[values == ABSENT]
-        soon = self._cycles(SLACK_US)
-        return np.array([bool(np.any((deaths > t) & (deaths <= t + soon))) for t in at.tolist()], np.bool_)
-
-    def _unknown_only_where_it_must_be(self, info: LaneInfo, at: np.ndarray, shown: np.ndarray) -> None:
-        """A thread is unknown from a loss to its next event, before its first one, and while it is being created."""
+    def _unknown_only_where_it_must_be(self, info: LaneInfo, at: np.ndarray) -> None:
+        """A thread is unknown from a loss to its next event, and before its first one."""
         own = self.trace.events.time_cycles[self.trace.states.of(info.thread)]
-        for time in at[shown == UNKNOWN].tolist():
+        for time in at.tolist():
             before = int(own[own <= time].max(initial=-1))
-            is_new = before >= 0 and time - before <= self._cycles(SLACK_US)
             lost_since = np.any((self.lost[:, 1] > before) & (self.lost[:, 0] <= time))
-            assert before < 0 or is_new or lost_since, f"{info.title} is unknown at {time} without need"
+            assert before < 0 or lost_since, f"{info.title} is unknown at {time} without need"
 
     def _cycles(self, us: float) -> int:
         return int(us * self.trace.clock.cycles_per_s / 1e6)
@@ -203,11 +224,3 @@ class Judge:
         between = TimeWindow(int(events.time_cycles[row]), leave + int(self.skew.max()) + 1)
         return not events.thread[row] or not events.thread[self.trace.rows_between(between)].all()
 
-
-def _value(state: str, is_idle: bool) -> int:
-    if state == "DEAD":
-        return ABSENT          # its DESTROY came before
-    value = STATE_BY_NAME[state].value
-    if is_idle:
-        return {RUNNING: IDLE, READY: WAITING}.get(value, value)
-    return value

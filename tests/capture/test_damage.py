@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from satview.capture.workloads import registry
+from satview.events import wire
 from satview.events.spec import Release
+from satview.events.states import ABSENT, UNKNOWN
+from satview.filters.facts import TraceFacts
+from satview.store.tables import UNKNOWN_THREAD
+from satview.timeline.calls import partner
+from satview.timeline.lane_tree import LaneKind, Timeline
 from tests.capture.judge import Judge
 from tests.capture.made import damaged
-from tests.capture.truth_sums import check_nothing_is_overstated
+from tests.capture.overstating import check_nothing_is_overstated
 
 RELEASES = (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8)
 NAMES = [name for name, _ in registry.names()]
@@ -38,3 +45,32 @@ def test_holes_are_marked_and_nothing_wrong_is_shown(
         lost_at_first = sum(oldest.values()) - len(oldest)
         assert buffers.lost_buffers == int(made.trace.buffers.lost_before.sum()) + lost_at_first > 0
         assert len(judge.lost)
+
+
+@pytest.mark.parametrize("release", RELEASES, ids=str)
+@pytest.mark.parametrize("ring", [False, True], ids=["loss", "ring"])
+@pytest.mark.parametrize("name", ["automotive", "client-server", "interrupt-flood"])
+def test_filters_know_the_pairs_and_states_that_a_click_shows(
+    name: str, ring: bool, release: Release, tmp_path: Path
+) -> None:
+    workload = registry.find(name)
+    trace = damaged(workload.setup, 20, tmp_path, release, workload.cpus, ring=ring, wide=True).trace
+    facts, timeline = TraceFacts(trace), Timeline(trace)
+    every = np.arange(len(trace.events))
+    partners = facts.partners.astype(np.int64)
+    shown = [partner(trace, event) for event in every.tolist()]
+    # A click also ventures a pair where the thread is not known; and handlers pair by depth, which a loss unsettles.
+    sure = (trace.events.code >> wire.CLASS_SHIFT == wire.WireClass.KER_CALL) & (trace.events.thread != UNKNOWN_THREAD)
+    assert [p if p < len(every) else None for p in partners[sure].tolist()] == np.array(shown)[sure].tolist()
+    told = facts.state_length_ns(every)
+    for info in timeline.infos:
+        if info.kind is not LaneKind.THREAD:
+            continue
+        spans = timeline.lane(info.index).spans
+        ends = np.minimum(np.append(spans.start_cycles[1:], spans.end_cycles), trace.events.time_cycles[-1])
+        for start, end, value, event in zip(spans.start_cycles, ends, spans.value, spans.event, strict=True):
+            if event < len(every) and value not in (UNKNOWN, ABSENT) and told[event] >= 0:
+                assert told[event] == trace.clock.duration_ns(int(end - start)), event
+        follows = spans.value[1:] == UNKNOWN
+        forgotten = spans.event[:-1][follows & (spans.event[:-1] < len(every)) & (spans.event[1:] >= len(every))]
+        assert (told[forgotten] == -1).all()

@@ -129,6 +129,18 @@ def test_sporadic_threads_fall_to_their_low_priority_when_the_budget_is_gone() -
     assert priorities >= {30, 5}
 
 
+def test_a_sporadic_thread_uses_up_its_partition_s_budget_like_any_other() -> None:
+    def sporadic() -> Program:
+        yield SchedSet(30, Policy.SPORADIC, low_priority=5, budget_ns=5 * MS, period_ns=20 * MS)
+        yield Compute(500 * MS)
+
+    kernel = Kernel(target(Release.QNX_7, 1), 1)
+    partition, = kernel.partitions(("small", 20, 0))
+    kernel.spawn("p", sporadic, partition=partition)
+    kernel.machine.run(kernel.machine.now + kernel.target.cycles(60 * MS))
+    assert partition.used_total / kernel.target.cycles(MS) == pytest.approx(60, abs=1.1)
+
+
 def test_a_mutex_hands_its_owner_the_waiter_s_priority() -> None:
     lock = Mutex("m")
 

@@ -51,6 +51,7 @@ def test_every_state_message_and_interrupt_is_in_the_trace(
     check_states(trace, truth, made.since)
     check_messages(trace, truth)
     check_interrupts(trace, truth)
+    check_calls(trace, truth, made.since)
     check_one_thread_per_cpu(trace)
     Judge(trace, truth, made.since).everything()
     assert made.kernel.emitter.buffers is not None
@@ -82,6 +83,28 @@ def check_interrupts(trace: Trace, truth: Truth) -> None:
     left = [(t, w[0]) for t, _, w in events(trace, "INTEXIT", skew=truth.skew_cycles)]
     assert sorted(entered) == sorted((i.enter, i.vector) for i in truth.interrupts)
     assert sorted(left) == sorted((i.exit, i.vector) for i in truth.interrupts)
+    handled = [t for t, _, _ in events(trace, "INT_HANDLER_ENTER", "INT_HANDLER_ENTER_64", skew=truth.skew_cycles)]
+    assert sorted(handled) == sorted(time for i in truth.interrupts for time in i.handlers)
+    delivered = [(t, w[0]) for t, _, w in events(trace, "INT_DELIVER", skew=truth.skew_cycles)]
+    assert delivered == [(d.time, d.ident) for d in truth.deliveries]
+
+
+def check_calls(trace: Trace, truth: Truth, since: int) -> None:
+    """Every call is there with the end it had, under the name that its kernel has for it."""
+    entered, ends = [], []
+    for row in np.flatnonzero((trace.events.code >> 10 == 2) & (trace.events.time_cycles > since)).tolist():
+        code, name = int(trace.events.code[row]), trace.catalogue.name(int(trace.events.code[row]))
+        time = int(trace.events.time_cycles[row]) - truth.skew_cycles[trace.events.cpu[row]]
+        if code & 0x180:
+            words = trace.payloads.words(row)
+            failed = code & 0x180 == 0x80 and len(words) == 2 and words[0] == 0xFFFFFFFF
+            ends.append((time, name, code & 0x180 == 0x100, int(words[1]) if failed else 0))
+        else:
+            entered.append((time, name))
+    calls = [call for call in truth.calls if call.is_logged and call.enter > since]
+    assert entered == [(call.enter, call.name) for call in calls]
+    assert sorted(ends) == sorted((call.exit, call.name, call.is_interrupted, 0 if call.is_interrupted else call.error)
+                                  for call in calls if call.exit >= 0)
 
 
 def check_one_thread_per_cpu(trace: Trace) -> None:

@@ -1,55 +1,173 @@
-"""Sums of what really happened, to hold statistics against."""
+"""What really happened within a range of a trace, cut and added up, to hold statistics against."""
 
 from __future__ import annotations
 
-from collections import Counter
+from bisect import bisect_left, bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
 
-import numpy as np
-
-from satview.analysis.cpu_times import cpu_times
-from satview.analysis.message_times import message_times
-from satview.analysis.scope import scope_of
-from satview.analysis.state_times import state_times
-from satview.events.states import STATE_BY_VALUE
-from tests.capture.judge import KERNEL_US
+from satview.analysis.call_times import Durations
+from satview.base.time import TimeWindow
+from satview.capture.sim.truth import CallSpan, InterruptSpan, Message, ThreadId
+from satview.events.states import ABSENT, NOT_A_STATE, RUNNING, STATE_BY_NAME
+from tests.capture.judge import histories, is_idle
 from tests.capture.made import Traced
 
-
-def thread_row(made: Traced, thread: tuple[int, int]) -> int:
-    """Return the row of a thread."""
-    threads = made.trace.threads
-    return int(np.flatnonzero((threads.pid == thread[0]) & (threads.tid == thread[1]))[0])
+ANY = 256        # above every value of a lane
 
 
-def inside(made: Traced, start: int, end: int) -> int:
-    """Return how much of a stretch lies in the trace."""
-    window = made.trace.window
-    return max(0, min(end, window.end) - max(start, window.start))
+@dataclass(frozen=True, slots=True)
+class Lengths:
+    """Figures of some lengths in cycles; all 0 if there are none."""
+
+    count: int = 0
+    total: int = 0
+    least: int = 0
+    most: int = 0
+    p99: int = 0
+
+    @classmethod
+    def of(cls, values: Iterable[int]) -> Lengths:
+        """Return those of some lengths; 99 % do not exceed the last."""
+        ordered = sorted(values)
+        if not ordered:
+            return cls()
+        return cls(len(ordered), sum(ordered), ordered[0], ordered[-1], ordered[(99 * len(ordered) + 99) // 100 - 1])
+
+    @classmethod
+    def told(cls, times: Durations, i: int) -> Lengths:
+        """Return those that a row of statistics tells."""
+        return cls(int(times.count[i]), int(times.total_cycles[i]), int(times.least_cycles[i]),
+                   int(times.most_cycles[i]), int(times.p99_cycles[i]))
 
 
-def check_nothing_is_overstated(made: Traced) -> None:
-    """Check that statistics of a trace with holes never tell more than what happened."""
-    scope = scope_of(made.trace, None, None, None, None)
-    threads = made.trace.threads
-    of_row = [(int(pid), int(tid)) for pid, tid in zip(threads.pid, threads.tid, strict=True)]
-    slack = KERNEL_US * made.trace.clock.cycles_per_s // 10**6
-    ran: Counter[tuple[int, int]] = Counter()
-    for run in made.truth.runs:
-        ran[run.thread] += inside(made, run.start, run.end) + slack
-    _, runs = cpu_times(scope)
-    for row in range(1, len(threads)):
-        assert int(runs.cpu_cycles[row]) <= ran[of_row[row]], f"{of_row[row]} ran less than that"
-    waited: Counter[tuple[tuple[int, int], str]] = Counter()
-    for wait in made.truth.waits:
-        end = wait.end if wait.end >= 0 else made.trace.window.end
-        waited[wait.thread, wait.state] += inside(made, wait.start, end) + slack
-    states = state_times(scope)
-    kinds = {state for _, state in waited}
-    for row, value, total in zip(states.thread, states.value, states.total_cycles, strict=True):
-        state = STATE_BY_VALUE[int(value)].name if int(value) in STATE_BY_VALUE else ""
-        if state in kinds and row:
-            assert int(total) <= waited[of_row[row], state], f"{of_row[row]} was less long in {state}"
-    sent = Counter((m.client, m.server_pid) for m in made.truth.messages)
-    table = message_times(scope)
-    for client, server, count in zip(table.client, table.server_pid, table.count, strict=True):
-        assert int(count) <= sent[of_row[client], int(server)] or not client
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A stretch of a thread: on a CPU, or (`cpu` -1) in a state."""
+
+    thread: ThreadId
+    cpu: int
+    value: int
+    start: int
+    end: int
+
+
+class TruthSums:
+    """What happened within a range of a trace, in which nothing is missing and the counters of all CPUs agree."""
+
+    def __init__(self, made: Traced, window: TimeWindow) -> None:
+        self.truth, self.window, self.cpus = made.truth, window, made.trace.cpu_count
+        self.end = made.trace.window.end
+        threads = made.trace.threads
+        self.row = {(int(pid), int(tid)): i for i, (pid, tid) in enumerate(zip(threads.pid, threads.tid, strict=True))}
+        self.histories = {thread: _merged(history) for thread, history in histories(made.truth).items()}
+        self._interrupts: dict[int, list[InterruptSpan]] = defaultdict(list)
+        for span in made.truth.interrupts:
+            self._interrupts[span.cpu].append(span)
+
+    def begins(self, time: int) -> bool:
+        """Tell whether a moment is in the range."""
+        return self.window.start <= time < self.window.end
+
+    def cut(self, part: Stretch) -> int:
+        """Return how much of a stretch is in the range."""
+        return max(0, min(part.end, self.window.end) - max(part.start, self.window.start))
+
+    def is_idle(self, thread: ThreadId) -> bool:
+        """Tell whether a thread is that of an idle CPU."""
+        return is_idle(thread, self.cpus)
+
+    @cached_property
+    def runs(self) -> list[Stretch]:
+        """Runs up to the end of the range, as they began; to a trace each ends with the thread's next state."""
+        found = []
+        for run in sorted(self.truth.runs, key=lambda run: run.start):
+            history = self.histories[run.thread]
+            start = run.start + self.truth.skew_cycles[run.cpu]
+            place = bisect_right(history, (start, ANY))
+            off = history[place][0] if place < len(history) else self.end
+            if start < self.window.end:
+                found.append(Stretch(run.thread, run.cpu, RUNNING, start, off))
+        return found
+
+    def interrupted(self, cpu: int, start: int, end: int) -> int:
+        """Return how long a CPU handled interrupts in the part of a stretch that is in the range."""
+        start, end = max(start, self.window.start), min(end, self.window.end)
+        spans = self._interrupts[cpu]
+        first = bisect_right(spans, start, key=lambda span: span.exit)
+        last = bisect_left(spans, end, key=lambda span: span.enter)
+        return sum(min(span.exit, end) - max(span.enter, start) for span in spans[first:last])
+
+    @cached_property
+    def states(self) -> list[Stretch]:
+        """States of all threads up to the end of the range, by thread, then in time order; one told twice is one."""
+        created = {life.thread for life in self.truth.lives}
+        found = []
+        for thread, history in self.histories.items():
+            before = ABSENT if thread in created else history[0][1]
+            entries = _merged([(0, before), *history, (self.end, NOT_A_STATE)])
+            spans = (Stretch(thread, -1, value, start, end) for (start, value), (end, _) in pairwise(entries))
+            found += [span for span in spans if span.start < self.window.end]
+        return found
+
+    @cached_property
+    def calls(self) -> dict[str, list[CallSpan]]:
+        """Kernel calls that a trace shows and that were entered within the range, by name."""
+        found = defaultdict(list)
+        for call in self.truth.calls:
+            if call.is_logged and self.begins(call.enter):
+                found[call.name].append(call)
+        return found
+
+    @cached_property
+    def interrupts(self) -> dict[int, list[InterruptSpan]]:
+        """Interrupts entered within the range, by vector; up to 7.x."""
+        found = defaultdict(list)
+        for span in self.truth.interrupts:
+            if self.begins(span.enter):
+                found[span.vector].append(span)
+        return found
+
+    @cached_property
+    def deliveries(self) -> Counter[tuple[int, int]]:
+        """How often which CPU delivered an interrupt within the range, by (number of the attachment, CPU); 8.0."""
+        return Counter((entry.ident, entry.cpu) for entry in self.truth.deliveries if self.begins(entry.time))
+
+    @property
+    def messages(self) -> list[Message]:
+        """Messages sent within the range."""
+        return [message for message in self.truth.messages if self.begins(message.sent)]
+
+    def has_told_size(self, message: Message) -> bool:
+        """Tell whether the range holds the receipt of a message and the exit from MSG_RECEIVEV that follows it."""
+        exits = self._exits[message.server]
+        place = bisect_left(exits, message.received)
+        return self.begins(message.received) and place < len(exits) and self.begins(exits[place])
+
+    @cached_property
+    def _exits(self) -> dict[ThreadId | None, list[int]]:
+        found = defaultdict(list)
+        for call in self.truth.calls:
+            if call.exit >= 0:
+                found[call.thread].append(call.exit)
+        return found
+
+    def blocked(self, message: Message) -> dict[str, int]:
+        """Return how long the client of a message was in SEND and then in REPLY; what did not end is not there."""
+        history = self.histories[message.client]
+        place = bisect_right(history, (message.sent, ANY))
+        found = {}
+        for state in ("SEND", "REPLY"):
+            if place < len(history) and history[place][1] == STATE_BY_NAME[state].value:
+                if place + 1 < len(history):
+                    found[state] = history[place + 1][0] - history[place][0]
+                place += 1
+        return found
+
+
+def _merged(history: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return a history without the entries that repeat a state, as those do that tell a new priority."""
+    return [entry for i, entry in enumerate(history) if not i or entry[1] != history[i - 1][1]]

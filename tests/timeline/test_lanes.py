@@ -9,7 +9,8 @@ from satview.base.time import TimeWindow
 from satview.events import states, wire
 from satview.events.states import SEEN_EVENT, SEEN_RUNNING, STATE_BY_NAME, VALUE_MASK
 from satview.formats.registry import open_trace
-from satview.timeline.calls import lost_marks, partner
+from satview.store.losses import lost_marks
+from satview.timeline.calls import partner
 from satview.timeline.lane_tree import LaneKind, Timeline
 from satview.timeline.levels import build_levels
 from satview.timeline.spans import LaneSpans, exact_raster, pixel_edges

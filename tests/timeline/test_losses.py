@@ -1,9 +1,9 @@
 """Lanes and pairs where events are missing, drawn as text."""
 
 from satview.events import wire
-from satview.timeline.calls import lost_marks, partner
+from satview.store.losses import EVERY_CPU, losses, lost_marks
+from satview.timeline.calls import partner
 from satview.timeline.lane_tree import LaneKind
-from satview.timeline.losses import EVERY_CPU, losses
 from tests.helpers.kev import START, TraceBuilder
 from tests.timeline.test_lanes import picture
 

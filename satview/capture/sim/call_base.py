@@ -6,11 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
+    from satview.capture.sim.target import Target
     from satview.capture.sim.threads import Thread
 
 SIDE_CHANNEL = 0x40000000       # connection number of the process manager, and flag of side channels
 CLOCK_MONOTONIC = 2
 SIGTERM, SIGUSR1, SIGALRM, SIGCHLD = 15, 16, 14, 18
+_CANCELLATION_POINTS = frozenset((
+    "MSG_SENDV", "MSG_RECEIVEV", "MSG_RECEIVEPULSEV", "SYNC_CONDVAR_WAIT", "SYNC_SEM_WAIT", "TIMER_TIMEOUT",
+    "THREAD_JOIN", "SIGNAL_WAITINFO", "SIGNAL_SUSPEND", "INTERRUPT_WAIT"))
 
 
 @dataclass(slots=True)
@@ -53,6 +57,19 @@ class Call:
     def values(self, thread: Thread) -> dict[str, int]:  # noqa: ARG002  -- most subclasses need the caller
         """Return the arguments of the entry event."""
         return {}
+
+    @property
+    def is_cancellation_point(self) -> bool:
+        """True if a thread may be cancelled in it."""
+        return self.name in _CANCELLATION_POINTS
+
+    def older(self) -> Call | None:
+        """Return what the library calls instead where the kernel has no such call; None if it does not."""
+        return None
+
+    def is_silent(self, target: Target) -> bool:  # noqa: ARG002  -- one subclass needs it
+        """Tell whether a kernel that has the call logs nothing of it."""
+        return False
 
 
 def message_words(message: bytes, prefix: str) -> dict[str, int]:

@@ -29,16 +29,20 @@ class History:
         """Note a change of state."""
         self.truth.states.append(StateChange(time, (thread.process.pid, thread.tid), state, cpu, thread.priority))
 
-    def call_begins(self, time: int, thread: Thread, name: str) -> None:
+    def life(self, time: int, thread: Thread, event: str, cpu: int) -> None:
+        """Note that a thread is created or destroyed; a state follows."""
+        self.truth.lives.append(StateChange(time, (thread.process.pid, thread.tid), event, cpu, thread.priority))
+
+    def call_begins(self, time: int, thread: Thread, name: str, is_logged: bool) -> None:
         """Note the entry of a kernel call."""
-        span = self._calls[thread] = CallSpan((thread.process.pid, thread.tid), name, time)
+        span = self._calls[thread] = CallSpan((thread.process.pid, thread.tid), name, time, is_logged)
         self.truth.calls.append(span)
 
-    def call_ends(self, time: int, thread: Thread, error: int) -> None:
+    def call_ends(self, time: int, thread: Thread, error: int, is_interrupted: bool = False) -> None:
         """Note its exit."""
         span = self._calls.pop(thread, None)
         if span is not None:
-            span.exit, span.error = time, error
+            span.exit, span.error, span.is_interrupted = time, error, is_interrupted
 
     def wait_begins(self, time: int, thread: Thread, state: str, on: Any, owners: tuple[Thread, ...]) -> None:
         """Note that a thread is blocked."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from satview.base.errors import UsageError
 from satview.capture.sim import pulses
 from satview.capture.sim.calls import Sigevent, code_address
 from satview.capture.sim.errors import Errno
-from satview.capture.sim.truth import InterruptSpan
+from satview.capture.sim.machine import place_of
+from satview.capture.sim.truth import Delivery, InterruptSpan
 
 if TYPE_CHECKING:
     from satview.capture.sim.calls import (
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 CLOCK_VECTOR = 0
 _ENTRY_NS = 250
+_LONGEST_NS = 1 << 62
 _NOW_UNI, _NOW_SMP = 0x80, 0x800     # "inside the kernel" beside the nesting depth
 
 
@@ -90,12 +91,26 @@ class Interrupts:
         self.add(InterruptSource(CLOCK_VECTOR, 0, lambda: tick_ns or 1_000_000, is_clock=True, is_silent=not tick_ns))
 
     def _schedule(self, source: InterruptSource, after: int) -> None:
-        gap_ns = source.gap_ns()
-        if gap_ns is not None and not isinstance(gap_ns, (int, float)):
-            raise UsageError(f"device {source.vector}: {gap_ns!r:.40} is no time in nanoseconds")
+        gap_ns = self._gap_of(source)
         source.is_active = gap_ns is not None and not source.is_clock
         if gap_ns is not None:
-            self.machine.at(after + max(1, self.machine.target.cycles(int(gap_ns))), self._due, (source, after, gap_ns))
+            self.machine.at(after + max(1, self.machine.target.cycles(gap_ns)), self._due, (source, after, gap_ns))
+
+    def _gap_of(self, source: InterruptSource) -> int | None:
+        """Return the time to the next interrupt of a source; one that tells no time is silent from now on."""
+        what, place = "", ""
+        try:
+            gap_ns = source.gap_ns()
+        except (Exception, SystemExit) as error:  # noqa: BLE001  -- the workload's fault, not the simulation's
+            what, place = f"raised {type(error).__name__}: {error}", place_of(error)
+        else:
+            if gap_ns is None:
+                return None
+            if isinstance(gap_ns, (int, float)) and 0 <= gap_ns < _LONGEST_NS:
+                return int(gap_ns)
+            what = f"gave {gap_ns!r:.40}, which is no time in nanoseconds"
+        self.machine.fault(f"of device {source.vector}", what, place)
+        return None
 
     def _due(self, argument: tuple[InterruptSource, int, int]) -> None:
         # Two steps, so that the action on the heap at the moment itself is `service` with the source alone.
@@ -135,23 +150,26 @@ class Interrupts:
         record.interrupt_enter(cpu.index, begin, source.vector, address)
         machine.spend(_ENTRY_NS)
         events = []
+        handlers: list[int] = []
         for attachment in source.attachments:
-            event = self._handle(cpu, attachment)
+            event = self._handle(cpu, attachment, handlers)
             if event is not None:
                 events.append((attachment, event))
         end = machine.stamp()
         now_bit = (_NOW_SMP if len(machine.cpus) > 1 else _NOW_UNI) if machine.is_polling else 0
         record.interrupt_exit(cpu.index, end, source.vector, 1 | now_bit)
-        machine.truth.interrupts.append(InterruptSpan(cpu.index, source.vector, begin, end, len(source.attachments)))
+        machine.truth.interrupts.append(InterruptSpan(cpu.index, source.vector, begin, end, tuple(handlers)))
         return events
 
-    def _handle(self, cpu: Cpu, attachment: Attachment) -> Sigevent | None:
+    def _handle(self, cpu: Cpu, attachment: Attachment, handlers: list[int]) -> Sigevent | None:
+        """Run the handler of an attachment and note when; return the event that is to be delivered."""
         machine = self.machine
         if attachment.handler is None:
             return self._event_of(attachment)
         if attachment.is_masked:
             return None
-        machine.record.handler_enter(cpu.index, machine.stamp(), attachment.process, attachment.vector,
+        handlers.append(machine.stamp())
+        machine.record.handler_enter(cpu.index, handlers[-1], attachment.process, attachment.vector,
                                      code_address(attachment.handler, attachment.thread))
         machine.spend(attachment.handler_ns)
         said = machine.guard(attachment.thread, "interrupt handler", attachment.handler)
@@ -172,11 +190,13 @@ class Interrupts:
 
     def _deliver_all(self, cpu: Cpu, source: InterruptSource) -> list[tuple[Attachment, Sigevent]]:
         """8.0: no handlers; each attached event goes to its service thread."""
-        events = []
+        machine, events = self.machine, []
         for attachment in source.attachments:
             event = self._event_of(attachment)
             if event is not None:
-                self.machine.record.deliver_interrupt(cpu.index, self.machine.stamp(), attachment.ident)
+                time = machine.stamp()
+                machine.record.deliver_interrupt(cpu.index, time, attachment.ident)
+                machine.truth.deliveries.append(Delivery(cpu.index, attachment.ident, time))
                 events.append((attachment, event))
         return events
 

@@ -32,10 +32,9 @@ Handler = Callable[["Machine", Cpu, Thread, Any], None]
 SWITCH_NS = (300, 900)
 USER_NS = (150, 900)
 IPI_NS = (900, 2200)
+LEAST_NS = 150       # of user code between two calls: time passes even in a loop around nothing
+MAX_FAULTS = 1000
 _LONGEST = 1 << 62
-_CANCELLATION_POINTS = frozenset((
-    "MSG_SENDV", "MSG_RECEIVEV", "MSG_RECEIVEPULSEV", "SYNC_CONDVAR_WAIT", "SYNC_SEM_WAIT", "TIMER_TIMEOUT",
-    "THREAD_JOIN", "SIGNAL_WAITINFO", "SIGNAL_SUSPEND", "INTERRUPT_WAIT"))
 
 
 class Machine(EventLoop):
@@ -67,6 +66,7 @@ class Machine(EventLoop):
         self.on_death: list[Callable[[Process], None]] = []
         self.clock_adjust = (0, 0)      # ticks left, nanoseconds per tick
         self.steps = 0
+        self._least = target.cycles(LEAST_NS)
         self._user_cost = self.bounds(USER_NS)
         self._switch_cost = self.bounds(SWITCH_NS)
         self._ipi_cost = self.bounds(IPI_NS)
@@ -181,7 +181,7 @@ class Machine(EventLoop):
         except Stuck as stuck:
             self.fault(thread, "ran for long without a kernel call or Compute; was ended", place_of(stuck))
             return None
-        except Exception as fault:  # noqa: BLE001  -- whatever a workload raises ends that thread, not the simulation
+        except (Exception, SystemExit, GeneratorExit) as fault:  # noqa: BLE001  -- ends that thread, not the simulation
             self.fault(thread, f"raised {type(fault).__name__}: {fault}", place_of(fault))
             return None
         if isinstance(item, (Call, Compute)):
@@ -192,22 +192,26 @@ class Machine(EventLoop):
 
     def _length(self, thread: Thread, item: Compute) -> int:
         try:
-            return min(self.target.cycles(int(item.ns)), _LONGEST)
+            if item.ns < 0:
+                raise ValueError
+            return max(self._least, min(self.target.cycles(int(item.ns)), _LONGEST))
         except (TypeError, ValueError, OverflowError):
             self.fault(thread, f"yielded Compute({item.ns!r:.40}), which is no time", thread.place())
-            return 0
+            return self._least
 
     def guard(self, thread: Thread, what: str, function: Callable[[], Any]) -> Any:
         """Call a function that a program handed to the kernel; what it raises is that program's fault."""
         try:
             return function()
-        except Exception as error:  # noqa: BLE001
+        except (Exception, SystemExit, Stuck) as error:  # noqa: BLE001
             self.fault(thread, f"{what} raised {type(error).__name__}: {error}", place_of(error))
             return None
 
-    def fault(self, thread: Thread, what: str, place: str) -> None:
-        """Note what a program did wrong."""
-        self.faults.append(WorkloadError(thread.label, place, what))
+    def fault(self, culprit: Thread | str, what: str, place: str) -> None:
+        """Note what a program did wrong; one that does so for ever is not noted for ever."""
+        if len(self.faults) < MAX_FAULTS:
+            label = culprit if isinstance(culprit, str) else culprit.label
+            self.faults.append(WorkloadError(label, place, what))
 
     def call(self, cpu: Cpu, thread: Thread, call: Any) -> None:
         """Carry out a kernel call of the thread that runs on a CPU."""
@@ -218,7 +222,7 @@ class Machine(EventLoop):
             return
         thread.exit_values = {}
         thread.exit_error = 0
-        if thread.is_cancelled and call.name in _CANCELLATION_POINTS:
+        if thread.is_cancelled and call.is_cancellation_point:
             thread.error = ThreadCancelled()
             return
         try:
@@ -229,9 +233,12 @@ class Machine(EventLoop):
 
     def enter(self, cpu: Cpu, thread: Thread, call: Call) -> None:
         """Emit the entry of a call; handlers do it, as some calls never reach the kernel."""
+        if not self.target.has_call(call.name):
+            call = call.older() or call
         thread.call = call
         time = self.stamp()
-        self.history.call_begins(time, thread, call.name)
+        is_logged = self.target.has_call(call.name) and not call.is_silent(self.target)
+        self.history.call_begins(time, thread, call.name, is_logged)
         self.record.kernel_enter(cpu.index, time, thread, call)
 
     def interrupted(self, cpu: Cpu, thread: Thread) -> None:
@@ -241,7 +248,7 @@ class Machine(EventLoop):
         if call is None:
             return
         time = self.stamp()
-        self.history.call_ends(time, thread, int(Errno.EINTR))
+        self.history.call_ends(time, thread, int(Errno.EINTR), is_interrupted=True)
         self.record.kernel_interrupted(cpu.index, time, thread, call)
 
     @staticmethod
@@ -305,7 +312,7 @@ class Machine(EventLoop):
     def cancel(self, cpu: Cpu, thread: Thread) -> None:
         """Let a thread end itself: now if it waits where it may be cancelled, else at the next such call."""
         thread.is_cancelled = True
-        if thread.call is not None and thread.call.name in _CANCELLATION_POINTS and thread.waiting_on is not None:
+        if thread.call is not None and thread.call.is_cancellation_point and thread.waiting_on is not None:
             timers.unblock(self, cpu, thread, Errno.EINTR, "cancelled")
             thread.error = ThreadCancelled()
 

@@ -21,7 +21,7 @@ from satview.capture.sim.calls import (
     WaitPid,
 )
 from satview.capture.sim.errors import Errno
-from satview.capture.sim.processes import MANAGER_PRIORITY, add_process, add_thread, new_process, start
+from satview.capture.sim.processes import MANAGER_PRIORITY, add_process, add_thread, create, new_process, start
 from satview.capture.sim.threads import Channel, Policy, Process, Program, Thread
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def _wait_for_thread(machine: Machine, cpu: Cpu, thread: Thread) -> None:
     worker = cpu.thread
     if worker is None:
         raise AssertionError("the worker runs this")
-    machine.record.thread_life(cpu.index, machine.stamp(), thread, "CREATE")
+    create(machine, cpu, thread)
     machine.block(cpu, worker, "WAITTHREAD", f"set-up of {thread.label}", (thread,))
 
     def set_up() -> None:

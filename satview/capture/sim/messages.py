@@ -111,7 +111,7 @@ def msg_send(machine: Machine, cpu: Cpu, thread: Thread, call: MsgSend) -> None:
         return
     channel = connection.channel
     rcvid = (thread.tid - 1) << 16 | connection.scoid
-    truth = Message((thread.pid, thread.tid), channel.process.pid, rcvid, 0)
+    truth = Message((thread.pid, thread.tid), channel.process.pid, rcvid, len(call.message), 0)
     envelope = Envelope(thread, connection, call, rcvid, truth)
     truth.sent = machine.stamp()
     machine.truth.messages.append(truth)

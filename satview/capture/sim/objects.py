@@ -88,6 +88,11 @@ class Barrier(SyncObject):
         super().__init__(name)
         self.count = count
 
+    @property
+    def lacks_one(self) -> bool:
+        """True if all have come but one."""
+        return len(self.waiters) + 1 >= self.count
+
 
 class RwLock(SyncObject):
     """Many readers or one writer; waiting writers go first."""

@@ -71,11 +71,7 @@ class PartitionScheduler:
         self.machine.truth.bankruptcies.append((time, partition.ident, (thread.pid, thread.tid)))
         self.machine.record.partition_bankrupt(cpu.index, time, thread, partition)
 
-    def charge_running(self, cpu: Cpu, thread: Thread) -> None:
-        """Book what a running thread has used so far."""
-        now = self.machine.now
-        self.machine.history.ran(cpu, thread, thread.run_since, now)
-        self.charge(cpu, thread, thread.run_since, now)
-        thread.run_since = now
+    def forget_old(self) -> None:
+        """Give all partitions back what they used before the window."""
         for partition in self.machine.partitions:
             self._forget_old(partition)

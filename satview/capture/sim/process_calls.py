@@ -10,7 +10,10 @@ from satview.capture.sim.call_base import Call, code_address
 from satview.capture.sim.threads import ANY_CPU, Body, Policy
 
 if TYPE_CHECKING:
+    from satview.capture.sim.target import Target
     from satview.capture.sim.threads import Thread
+
+_INSERTS = frozenset((9, 30, 31, 32, 42, 43))   # modes of TraceEvent() that insert an event
 
 
 @dataclass(slots=True)
@@ -226,6 +229,10 @@ class TraceEvent(Call):
             raise TypeError(f"TraceEvent: mode {mode!r:.40} is no number")
         self.mode = mode
         self.args = args
+
+    def is_silent(self, target: Target) -> bool:
+        """From 6.4 on nothing is logged of calls that insert an event but that event."""
+        return self.mode & 0x0FFFFFFF in _INSERTS and not target.is_old
 
     def values(self, thread: Thread) -> dict[str, int]:  # noqa: ARG002
         """Return the mode and the first arguments."""

@@ -70,9 +70,20 @@ def new_process(machine: Machine, name: str, parent: int = 1, bits: int = 0) -> 
     return process
 
 
+def create(machine: Machine, cpu: Cpu, thread: Thread) -> None:
+    """Report a new thread; its first state follows."""
+    _report(machine, cpu, thread, "CREATE")
+
+
+def _report(machine: Machine, cpu: Cpu, thread: Thread, event: str) -> None:
+    time = machine.stamp()
+    machine.history.life(time, thread, event, cpu.index)
+    machine.record.thread_life(cpu.index, time, thread, event)
+
+
 def start(machine: Machine, cpu: Cpu, thread: Thread, is_boot: bool = False) -> None:
     """Bring a new thread to life: created, named, ready."""
-    machine.record.thread_life(cpu.index, machine.stamp(), thread, "CREATE")
+    create(machine, cpu, thread)
     if thread.name and not is_boot:
         machine.record.thread_name(cpu.index, machine.stamp(), thread)
     machine.scheduler.make_ready(cpu, thread)
@@ -94,7 +105,7 @@ def end_of_program(machine: Machine, cpu: Cpu, thread: Thread) -> None:
 
 def bury(machine: Machine, cpu: Cpu, thread: Thread) -> None:
     """Take a thread out of life, wherever it is."""
-    machine.record.thread_life(cpu.index, machine.stamp(), thread, "DESTROY")
+    _report(machine, cpu, thread, "DESTROY")
     if thread.cpu >= 0:
         machine.scheduler.release(machine.cpus[thread.cpu], thread)
     elif thread.state == "READY":

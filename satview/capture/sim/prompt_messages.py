@@ -6,7 +6,7 @@ import zlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from satview.capture.sim.call_base import Sigevent, event_values, message_words
+from satview.capture.sim.call_base import Call, Sigevent, event_values, message_words
 from satview.capture.sim.errors import Errno, QnxError
 from satview.capture.sim.message_calls import MsgSend, MsgSendPulse
 from satview.capture.sim.prompt import Answer, PromptCall
@@ -40,6 +40,10 @@ class MsgSendPulsePtr(MsgSendPulse):
     """Send a pulse with a pointer as its value (7.x on)."""
 
     name = "MSG_SEND_PULSEPTR"
+
+    def older(self) -> Call:
+        """Send a pulse with a number."""
+        return MsgSendPulse(self.coid, self.priority, self.code, self.value)
 
 
 @dataclass(slots=True)

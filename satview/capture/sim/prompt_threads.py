@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from satview.capture.sim import signals
-from satview.capture.sim.call_base import CLOCK_MONOTONIC
+from satview.capture.sim.call_base import CLOCK_MONOTONIC, Call
 from satview.capture.sim.errors import Errno, QnxError
 from satview.capture.sim.objects import Mutex, SyncObject
 from satview.capture.sim.process_calls import SignalKill
@@ -113,6 +113,10 @@ class SignalKillSigval(SignalKill):
     """Send a signal with a value (7.x on)."""
 
     name = "SIGNAL_KILL_SIGVAL"
+
+    def older(self) -> Call:
+        """Send it without the value's type."""
+        return SignalKill(self.pid, self.tid, self.signo, self.code, self.value)
 
 
 @dataclass(slots=True)

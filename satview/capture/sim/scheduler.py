@@ -106,7 +106,7 @@ class Scheduler:
         machine.switch_cost()
         cpu.thread = thread
         thread.cpu = thread.last_cpu = cpu.index
-        thread.run_since = machine.set_state(cpu, thread, "RUNNING")
+        thread.run_since = thread.charged_until = machine.set_state(cpu, thread, "RUNNING")
         thread.slice_ticks = 0
         if thread.sporadic is not None and thread.sporadic.active_since is None:
             thread.sporadic.active_since = thread.run_since
@@ -117,11 +117,7 @@ class Scheduler:
         cpu.thread = None
         thread.cpu = -1
         machine.history.ran(cpu, thread, thread.run_since, machine.now)
-        used = machine.now - thread.run_since
-        if thread.sporadic is not None:
-            self._charge_sporadic(thread, used, is_leaving=True)
-        if self.partitions is not None and not thread.is_idle:
-            self.partitions.charge(cpu, thread, thread.run_since, machine.now)
+        self._charge(cpu, thread, is_leaving=True)
 
     def make_ready(self, cpu: Cpu, thread: Thread) -> int:
         """Put a thread into its queue and find it a CPU; return the time of the event."""
@@ -179,9 +175,10 @@ class Scheduler:
             thread = cpu.thread
             if thread is None or thread.is_idle:
                 continue
+            self._charge(cpu, thread, is_leaving=False)
             must_look = False
             if thread.sporadic is not None:
-                self._charge_running(cpu, thread)
+                self._take_priority(cpu, thread)
                 must_look = True
             if thread.policy in (Policy.RR, Policy.OTHER):
                 thread.slice_ticks += 1
@@ -190,18 +187,23 @@ class Scheduler:
                     thread.slice_ticks = 0
                     cpu.is_yielding = must_look = True
             if self.partitions is not None:
-                self.partitions.charge_running(cpu, thread)
+                self.partitions.forget_old()
                 must_look = must_look or not self.partitions.may_run(thread)
             if must_look and cpu is not here:
                 machine.send_ipi(cpu, -1)
 
+    def _charge(self, cpu: Cpu, thread: Thread, is_leaving: bool) -> None:
+        """Book what a thread has used of its CPU and is not booked yet."""
+        since, now = thread.charged_until, self.machine.now
+        thread.charged_until = now
+        self._charge_sporadic(thread, now - since, is_leaving)
+        if self.partitions is not None and not thread.is_idle:
+            self.partitions.charge(cpu, thread, since, now)
+
     # Sporadic scheduling
 
-    def _charge_running(self, cpu: Cpu, thread: Thread) -> None:
-        now = self.machine.now
-        self.machine.history.ran(cpu, thread, thread.run_since, now)
-        self._charge_sporadic(thread, now - thread.run_since, is_leaving=False)
-        thread.run_since = now
+    def _take_priority(self, cpu: Cpu, thread: Thread) -> None:
+        """Let a thread fall to its low priority once its budget is used up."""
         if thread.sporadic is not None and thread.sporadic.left <= 0 and thread.priority > thread.sporadic.low:
             self.set_priority(cpu, thread, thread.sporadic.low)
 
@@ -241,6 +243,6 @@ class Scheduler:
         if account is None:
             return
         if thread.state == "RUNNING":
-            self.machine.history.ran(cpu, thread, thread.run_since, self.machine.now)
-            thread.run_since = account.active_since = self.machine.now
+            self._charge(cpu, thread, is_leaving=False)
+            account.active_since = self.machine.now
         self.set_priority(cpu, thread, account.high)

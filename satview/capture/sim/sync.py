@@ -218,9 +218,10 @@ def _native(machine: Machine, state: str) -> str:
 def barrier_wait(machine: Machine, cpu: Cpu, thread: Thread, call: BarrierWait) -> None:
     """Wait until all have come; the last one wakes the others."""
     barrier = call.barrier
+    is_last = barrier.lacks_one
     machine.enter(cpu, thread, call)
     machine.complete(thread)
-    if len(barrier.waiters) + 1 < barrier.count:
+    if not is_last:
         barrier.waiters.append(thread)
         machine.block(cpu, thread, _native(machine, "BARRIER"), barrier)
         return

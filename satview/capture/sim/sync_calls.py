@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from satview.capture.sim.call_base import Call
-from satview.capture.sim.objects import Barrier, Condvar, Mutex, RwLock, Semaphore
+from satview.capture.sim.objects import Barrier, Condvar, Mutex, RwLock, Semaphore, SyncObject
 
 if TYPE_CHECKING:
     from satview.capture.sim.threads import Thread
@@ -88,6 +88,35 @@ class SemPost(Call):
 
 
 @dataclass(slots=True)
+class LibraryWait(Call):
+    """A thread waits at an object that is none of the kernel's: inside the library it is a condition variable."""
+
+    name = "SYNC_CONDVAR_WAIT"
+    thing: SyncObject
+
+    @property
+    def is_cancellation_point(self) -> bool:
+        """False: nobody is cancelled at a barrier or a lock."""
+        return False
+
+    def values(self, thread: Thread) -> dict[str, int]:  # noqa: ARG002
+        """Return the object."""
+        return self.thing.values("sync->")
+
+
+@dataclass(slots=True)
+class LibraryWake(Call):
+    """Those who wait at such an object are woken."""
+
+    name = "SYNC_CONDVAR_SIGNAL"
+    thing: SyncObject
+
+    def values(self, thread: Thread) -> dict[str, int]:  # noqa: ARG002
+        """Return the object."""
+        return {**self.thing.values("sync->"), "all": 1}
+
+
+@dataclass(slots=True)
 class BarrierWait(Call):
     """Wait until as many threads have come as the barrier counts. A kernel object from 8.0 on."""
 
@@ -95,8 +124,12 @@ class BarrierWait(Call):
     barrier: Barrier
 
     def values(self, thread: Thread) -> dict[str, int]:  # noqa: ARG002
-        """Return the barrier, named as the condition variable it is before 8.0."""
+        """Return the barrier."""
         return self.barrier.values("sync->")
+
+    def older(self) -> Call:
+        """All but the last wait; the last wakes them."""
+        return LibraryWake(self.barrier) if self.barrier.lacks_one else LibraryWait(self.barrier)
 
 
 @dataclass(slots=True)
@@ -111,6 +144,10 @@ class RwLockAcquire(Call):
         """Return the lock and the operation."""
         return {**self.lock.values("sync->"), "op": 1 + self.write}
 
+    def older(self) -> Call:
+        """Wait."""
+        return LibraryWait(self.lock)
+
 
 @dataclass(slots=True)
 class RwLockRelease(Call):
@@ -122,3 +159,7 @@ class RwLockRelease(Call):
     def values(self, thread: Thread) -> dict[str, int]:  # noqa: ARG002
         """Return the lock and the operation."""
         return {**self.lock.values("sync->"), "op": 3}
+
+    def older(self) -> Call:
+        """Wake whoever waits."""
+        return LibraryWake(self.lock)

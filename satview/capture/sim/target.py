@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Final
 
 from satview.base.errors import UsageError
@@ -67,11 +68,16 @@ class Target:
 
     def has_call(self, name: str) -> bool:
         """Tell whether the kernel of the release has a kernel call."""
-        return catalogue(self.release).kernel_call_number(name) is not None
+        return _has_call(self.release, name)
 
     def cycles(self, ns: int) -> int:
         """Return nanoseconds as cycles, rounded down, at least 0."""
         return max(0, ns * self.cycles_per_s // 1_000_000_000)
+
+
+@cache
+def _has_call(release: Release, name: str) -> bool:
+    return catalogue(release).kernel_call_number(name) is not None
 
 
 _BASE: Final = {

@@ -112,12 +112,12 @@ class Thread:
         waiting_on: Kernel object it is blocked on; None unless it is.
     """
 
-    __slots__ = ("base_priority", "blocked_signals", "call", "cpu", "error", "exit_error", "exit_value",
-                 "exit_values", "finish", "generator", "held", "held_signals", "is_cancelled", "is_critical",
-                 "is_detached", "joiner", "last_cpu", "name", "partition", "pending_signals", "policy", "priority",
-                 "process", "received_from", "remaining", "run_since", "runmask", "serving", "signal_frames",
-                 "slice_ticks", "sporadic", "state", "tid", "timeout_ns", "timeout_states", "timeout_token",
-                 "unmasked_intr", "value", "wait_signals", "waiting_on")
+    __slots__ = ("base_priority", "blocked_signals", "call", "charged_until", "cpu", "error", "exit_error",
+                 "exit_value", "exit_values", "finish", "generator", "held", "held_signals", "is_cancelled",
+                 "is_critical", "is_detached", "joiner", "last_cpu", "name", "partition", "pending_signals", "policy",
+                 "priority", "process", "received_from", "remaining", "run_since", "runmask", "serving",
+                 "signal_frames", "slice_ticks", "sporadic", "state", "tid", "timeout_ns", "timeout_states",
+                 "timeout_token", "unmasked_intr", "value", "wait_signals", "waiting_on")
 
     def __init__(self, process: Process, tid: int, generator: Program, priority: int, policy: Policy, name: str = "",
                  runmask: int = ANY_CPU) -> None:
@@ -143,6 +143,7 @@ class Thread:
         self.finish: Callable[[], None] | None = None
         self.waiting_on: Any = None
         self.run_since = 0
+        self.charged_until = 0         # up to when its run is booked with budget and partition
         self.held: list[Any] = []      # mutexes it owns that others may wait for
         self.serving: dict[int, Any] = {}
         self.received_from: Channel | None = None

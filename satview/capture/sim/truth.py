@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 ThreadId = tuple[int, int]   # pid, tid
 
@@ -30,11 +30,15 @@ class StateChange:
 
 @dataclass(slots=True)
 class Message:
-    """One message and its three times in cycles; -1 = never. `status` is the reply's, or minus the error number."""
+    """One message of `size` bytes and its three times in cycles; -1 = never.
+
+    `status` is the reply's, or minus the error number.
+    """
 
     client: ThreadId
     server_pid: int
     rcvid: int
+    size: int
     sent: int
     received: int = -1
     replied: int = -1
@@ -65,24 +69,43 @@ class Wait:
 
 @dataclass(slots=True)
 class CallSpan:
-    """A kernel call from entry to exit; `exit` -1 = it never came back, `error` 0 = fine."""
+    """A kernel call from entry to exit.
+
+    Attributes:
+        name: That of the call that the kernel of the release has: where it lacks one, the library makes an older one.
+        is_logged: False if no trace ever shows it: the kernel does not know it, or logs nothing of it.
+        exit: -1 = it never came back.
+        error: As the program sees it, 0 = fine.
+        is_interrupted: A signal ended it; in place of the exit stands an event that tells no error.
+    """
 
     thread: ThreadId
     name: str
     enter: int
+    is_logged: bool = True
     exit: int = -1
     error: int = 0
+    is_interrupted: bool = False
 
 
 @dataclass(slots=True)
 class InterruptSpan:
-    """An interrupt on a CPU, from entry to exit."""
+    """An interrupt on a CPU, from entry to exit; `handlers` are the entries of its handlers. Up to 7.x."""
 
     cpu: int
     vector: int
     enter: int
     exit: int
-    handlers: int
+    handlers: tuple[int, ...] = ()
+
+
+@dataclass(slots=True)
+class Delivery:
+    """An interrupt is delivered to its service thread; `ident` is that of the attachment. From 8.0 on."""
+
+    cpu: int
+    ident: int
+    time: int
 
 
 @dataclass(slots=True)
@@ -97,7 +120,9 @@ class Pulse:
 
 @dataclass(slots=True)
 class Truth:
-    """Everything, in the order in which it began. Times are cycles of the target's clock.
+    """Everything, in the order in which it began, runs and interrupts in that in which they ended.
+
+    Times are cycles of the target's clock.
 
     Attributes:
         skew_cycles: Per CPU, how far its own counter is ahead: what its stamps have more than the times here.
@@ -105,17 +130,26 @@ class Truth:
 
     runs: list[Run] = field(default_factory=list)
     states: list[StateChange] = field(default_factory=list)
+    lives: list[StateChange] = field(default_factory=list)      # CREATE and DESTROY; idle threads were always there
     messages: list[Message] = field(default_factory=list)
     pulses: list[Pulse] = field(default_factory=list)
     waits: list[Wait] = field(default_factory=list)
     calls: list[CallSpan] = field(default_factory=list)
     interrupts: list[InterruptSpan] = field(default_factory=list)
+    deliveries: list[Delivery] = field(default_factory=list)
     marks: list[tuple[int, int, ThreadId]] = field(default_factory=list)          # time, code, thread
     processes: list[tuple[int, str, int, str]] = field(default_factory=list)      # time, created/destroyed, pid, name
     bankruptcies: list[tuple[int, int, ThreadId]] = field(default_factory=list)   # time, partition, thread
     start: int = 0
     end: int = 0
     skew_cycles: tuple[int, ...] = ()
+
+    def forget(self) -> None:
+        """Drop everything so far, where nobody will ask: a long capture is to take no more memory than a short one."""
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if isinstance(value, list):
+                value.clear()
 
     def states_of(self, thread: ThreadId) -> list[StateChange]:
         """Return the states of one thread."""

@@ -1,15 +1,13 @@
-"""Stretches of time that do not overlap, how much of them lies within others, and sums by key: all in whole cycles."""
+"""Stretches of time that do not overlap, and how much of them lies within others: all in whole cycles."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 Cycles = NDArray[np.int64]
-Keys = NDArray[np.integer[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,30 +53,3 @@ class Stretches:
         number = np.searchsorted(self.start, time, side="right")
         beyond = np.maximum(self.end[number - 1] - time, 0)
         return np.where(number > 0, total[number] - beyond, 0)
-
-
-def sum_by(keys: Keys, values: Cycles, count: int) -> Cycles:
-    """Return the sum of the values of each key below `count`, exact, int64 (count,)."""
-    total = np.zeros(count, np.int64)
-    np.add.at(total, keys, values)
-    return total
-
-
-def largest_by(keys: Keys, values: Cycles, count: int) -> tuple[Cycles, Cycles]:
-    """Return the largest value of each key and where it first stands, int64 (count,); 0 and -1 for keys without one."""
-    largest, place = np.zeros(count, np.int64), np.full(count, -1, np.int64)
-    np.maximum.at(largest, keys, values)
-    found = np.flatnonzero(values == largest[keys])[::-1]  # backwards, so that the first of equals is written last
-    place[keys[found]] = found
-    return largest, place
-
-
-def percentile_by(keys: Keys, values: Cycles, count: int, share: float) -> Cycles:
-    """Return the value of each key that a share of its values do not exceed, int64 (count,); 0 for keys without one."""
-    order = np.argsort(values)
-    by_key = keys[order].astype(np.uint16) if count <= 1 << 16 else keys[order]  # short keys sort fast
-    order = order[np.argsort(by_key, kind="stable")]
-    size = np.bincount(keys, minlength=count)
-    rank = np.maximum(np.ceil(share * size).astype(np.int64) - 1, 0)
-    at = np.where(size > 0, np.cumsum(size) - size + rank, len(values))
-    return np.append(values[order], 0)[at]
