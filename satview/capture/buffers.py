@@ -50,14 +50,17 @@ class BufferRing:
     """A ring of buffers, the kernel's only one, or in 8.0 that of one CPU.
 
     Attributes:
+        skew_cycles: What the stamps of its CPU have more than the machine's clock.
         current: The buffer being filled; None until the next event finds one.
         dropped_events: Events (or rests of events) for which there was no buffer.
         lost_buffers: Full buffers that were thrown away before the logger came.
     """
 
-    def __init__(self, target: Target, count: int, cpu: int, hand_over: Callable[[Buffer], None]) -> None:
+    def __init__(self, target: Target, count: int, cpu: int, hand_over: Callable[[Buffer], None],
+                 skew_cycles: int = 0) -> None:
         self.target = target
         self.cpu = cpu
+        self.skew_cycles = skew_cycles
         self.buffers = [Buffer(cpu * count + i) for i in range(count)]
         self.hand_over = hand_over
         self.current: Buffer | None = None
@@ -121,6 +124,14 @@ class BufferRing:
             buffer.is_full = True
             self.hand_over(buffer)
 
+    def flush(self, stamp: int) -> None:
+        """Hand over the current buffer; in ring mode that is, after STOP, the one which STOP has handed over."""
+        if self.is_ring and self.current is None:
+            if self.buffers[self._at].words:
+                self.hand_over(self.buffers[self._at])
+        else:
+            self.close(stamp)
+
     def oldest_first(self) -> list[Buffer]:
         """Return the buffers with content, beginning with the one after the current: the order of a ring's dump."""
         count = len(self.buffers)
@@ -145,10 +156,11 @@ class TraceBuffers:
                  skew_cycles: Sequence[int] = ()) -> None:
         rings = target.cpus if target.has_buffer_end else 1
         self.target = target
-        self.rings = [BufferRing(target, count, cpu, hand_over) for cpu in range(rings)]
+        skews = skew_cycles or (0,) * target.cpus
+        self.rings = [BufferRing(target, count, cpu, hand_over, skews[cpu]) for cpu in range(rings)]
         self._time_enabled = time_enabled
         self._between_slots = between_slots
-        self.skew_cycles = skew_cycles or (0,) * target.cpus
+        self.skew_cycles = skews
         self._per_cpu = target.has_buffer_end
         self._limit = target.slots_per_buffer - (1 if target.has_buffer_end else 0)
         self._last_low = [0] * target.cpus

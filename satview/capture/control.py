@@ -1,13 +1,21 @@
-"""Control programs: Python files that call TraceEvent() on the simulated target, as the guide's C programs do."""
+"""Python files that run on the simulated target: control programs, the counterparts of the guide's C programs.
+
+Workloads from files are loaded the same way: whatever such a file does wrong is told with its line.
+"""
 
 from __future__ import annotations
 
 import runpy
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from satview.base.errors import UsageError
+from satview.base.errors import SatviewError, UsageError
 from satview.capture.sim.threads import Body
+from satview.capture.sim.watchdog import Stuck, Watchdog
+
+PATIENCE_S = 10.0     # real time a file may take without getting anywhere
 
 
 def load(path: str | Path) -> Body:
@@ -17,22 +25,53 @@ def load(path: str | Path) -> Body:
         UsageError: The file cannot be read or run, or defines no main().
     """
     path = Path(path)
-    try:
-        values: dict[str, Any] = runpy.run_path(str(path), run_name="satview_control")
-    except OSError as error:
-        raise UsageError(f"{path.name}: {error.strerror or error}") from error
-    except SyntaxError as error:
-        raise UsageError(f"{path.name}, line {error.lineno}: {error.msg}") from error
-    except Exception as error:
-        raise UsageError(f"{path.name}, line {line_in(error, path)}: {type(error).__name__}: {error}") from error
-    main = values.get("main")
+    main = run_file(path, "satview_control").get("main")
     if not callable(main):
         raise UsageError(f"{path.name}: defines no main()")
     body: Body = main
     return body
 
 
-def line_in(error: BaseException, path: Path) -> int:
+def run_file(path: Path, name: str) -> dict[str, Any]:
+    """Run a Python file as a module of some name and return what it defines.
+
+    Raises:
+        UsageError: It cannot be read, raises, exits or does not come to an end.
+    """
+    with blaming(path):
+        return runpy.run_path(str(path), run_name=name)
+
+
+@contextmanager
+def blaming(path: Path, progress: Callable[[], int] = lambda: 0) -> Iterator[None]:
+    """Turn whatever the code of a file does wrong into a UsageError that names file and line.
+
+    Args:
+        path: The file.
+        progress: A number that changes while the code gets on; code that does not for long is ended.
+    """
+    try:
+        with Watchdog(progress, PATIENCE_S):
+            yield
+    except SatviewError:
+        raise
+    except Stuck as stuck:
+        raise UsageError(f"{_place(stuck, path)}: ran for {PATIENCE_S:g} s without getting anywhere") from stuck
+    except SyntaxError as error:
+        where = f", line {error.lineno}" if error.lineno else ""
+        raise UsageError(f"{Path(error.filename or path).name}{where}: {error.msg}") from error
+    except (Exception, SystemExit) as error:
+        if isinstance(error, OSError) and not _line_in(error, path):
+            raise UsageError(f"{path.name}: {error.strerror or error}") from error
+        raise UsageError(f"{_place(error, path)}: {type(error).__name__}: {error}") from error
+
+
+def _place(error: BaseException, path: Path) -> str:
+    line = _line_in(error, path)
+    return f"{path.name}, line {line}" if line else path.name
+
+
+def _line_in(error: BaseException, path: Path) -> int:
     """Return the innermost line of a file that an exception passed through, 0 if none."""
     line, trace = 0, error.__traceback__
     while trace is not None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from io import FileIO
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
@@ -14,12 +15,12 @@ from typing import BinaryIO, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.errors import SatviewError
+from satview.base.errors import SatviewError, UsageError
 from satview.capture.sim.target import Target
 from satview.events.spec import Release
 from satview.formats.kev.header import header_bytes
 from satview.formats.kev.syspage import GLOBAL_CLOCK, syspage_bytes
-from satview.formats.kev.writer import slots_as_bytes, standard_header, write_start
+from satview.formats.kev.writer import slots_as_bytes, standard_header
 
 EPOCH_S = 1_718_000_000            # boot of every simulated target: June 2024
 _KIND = {Release.QNX_6: 0, Release.QNX_6_6: 0, Release.QNX_7: 0x100, Release.QNX_8: 0x1100}
@@ -67,6 +68,10 @@ class KevFile:
         limit_bytes: Maximum size; 0 = none. What does not fit is cut at the byte, as tracelogger does.
         stream: Write here instead (standard output, a FIFO); `path` then only names it.
 
+    Raises:
+        UsageError: The limit does not hold the header.
+        CaptureError: The file cannot be written.
+
     Attributes:
         written: Bytes so far, header included.
         is_cut: True once the limit has cut something.
@@ -78,14 +83,19 @@ class KevFile:
         self.limit = limit_bytes
         self.is_cut = False
         self.written = 0
+        self._owns = stream is None
+        self._failed = False
         pairs, page, self._order = start_of_file(target, path.name, started_cycles, attributes)
+        start = header_bytes(pairs) + page
+        self._start_bytes = len(start)
+        if 0 < limit_bytes < len(start):
+            raise UsageError(f"{path.name}: {limit_bytes} bytes are too few, its header alone takes {len(start)}")
         try:
-            self._file = stream if stream is not None else path.open("wb")
-            write_start(self._file, pairs, page)
+            # Not buffered: what cannot be written is known at once, and whoever follows the file sees whole buffers.
+            self._file: BinaryIO | FileIO = stream if stream is not None else path.open("wb", buffering=0)
         except OSError as error:
             raise CaptureError(f"{path.name}: cannot be written: {error.strerror or error}") from error
-        self._owns = stream is None
-        self.written = len(header_bytes(pairs)) + len(page)
+        self._put(start)
 
     def write(self, slots: NDArray[np.uint32]) -> None:
         """Append slots, shape (n, 4), host order.
@@ -97,16 +107,28 @@ class KevFile:
         if self.limit and self.written + len(data) > self.limit:
             data = data[: max(0, self.limit - self.written)]
             self.is_cut = True
+        self._put(data)
+
+    def _put(self, data: bytes) -> None:
+        left = memoryview(data)
         try:
-            self._file.write(data)
-            self._file.flush()      # whoever follows the file sees whole buffers
+            while left:
+                count = self._file.write(left)
+                self.written += count
+                left = left[count:]
+            self._file.flush()
         except OSError as error:
+            self._failed = True
+            if self._owns:
+                self._file.close()
+            rest = "; what was written can be opened" if self._owns and self.written >= self._start_bytes else ""
             raise CaptureError(f"{self.path.name}: writing stopped after {self.written} bytes: "
-                               f"{error.strerror or error}; what was written can be opened") from error
-        self.written += len(data)
+                               f"{error.strerror or error}{rest}") from error
 
     def close(self) -> None:
         """Finish the file."""
+        if self._failed:
+            return
         try:
             if self._owns:
                 self._file.close()

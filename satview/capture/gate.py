@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from satview.capture.buffers import Buffer, TraceBuffers
 from satview.capture.classes import Class
-from satview.capture.settings import ON, Settings
+from satview.capture.settings import MAX_HANDLERS, OLD_HANDLERS, ON, Settings
 from satview.capture.sim.target import Target
 from satview.events import wire
 
@@ -33,7 +33,7 @@ class Gate:
 
     def __init__(self, target: Target) -> None:
         self.target = target
-        self.settings = Settings(target.release)
+        self.settings = Settings(target.release, OLD_HANDLERS if target.is_old else MAX_HANDLERS)
         self.buffers: TraceBuffers | None = None
         self.is_tracing = False
         self.emitted = 0
@@ -44,12 +44,13 @@ class Gate:
         """Tell the emitter which machine it records; needed for interrupts between slots."""
         self._machine = machine
 
-    def allocate(self, count: int, hand_over: Callable[[Buffer], None]) -> None:
-        """Make the kernel buffers."""
+    def allocate(self, count: int, hand_over: Callable[[Buffer], None]) -> TraceBuffers:
+        """Make the kernel buffers and return them."""
         if self._machine is None:
             raise AssertionError("connect() comes first")
         self.buffers = TraceBuffers(self.target, count, hand_over, self._time_passes, self._machine.poll_nested,
                                     self._machine.truth.skew_cycles)
+        return self.buffers
 
     # The way into the buffers
 

@@ -25,6 +25,7 @@ from satview.capture.trace_event import TraceControl
 if TYPE_CHECKING:
     from satview.capture.sim.calls import Call
 
+MAX_PRIORITY = 255
 BOOT_SECONDS = 341.7     # simulations begin so long after boot, so that stamps look like those of a running system
 
 
@@ -72,7 +73,7 @@ class Kernel:
         try:
             value = self.control.call(call.mode, call.args, cpu.index, thread.pid)
         except OSError as error:
-            thread.value, thread.error = None, error
+            thread.value, thread.error = None, error.with_traceback(None)     # to be told with the program's line
             thread.exit_error = error.errno or 0
         else:
             machine.complete(thread, value, ret_val=value)
@@ -100,7 +101,15 @@ class Kernel:
     def spawn(self, name: str, body: Body, *args: Any, priority: int = 10, policy: Policy = Policy.RR,
               thread_name: str = "", bits: int = 0, runmask: int = ANY_CPU,
               partition: Partition | None = None) -> Process:
-        """Start a process whose first thread runs `body(*args)`; for the set-up of a workload, before it runs."""
+        """Start a process whose first thread runs `body(*args)`; for the set-up of a workload, before it runs.
+
+        Raises:
+            UsageError: No generator function, a priority outside 1 to 255, or a runmask without any of the CPUs.
+        """
+        if not isinstance(priority, int) or not 1 <= priority <= MAX_PRIORITY:
+            raise UsageError(f"{name}: priority {priority!r:.40} is not 1 to {MAX_PRIORITY}")
+        if not runmask & (1 << self.target.cpus) - 1:
+            raise UsageError(f"{name}: runmask {runmask:#x} has none of the {self.target.cpus} CPUs")
         program = body(*args)
         if not hasattr(program, "send"):
             raise UsageError(f"{name}: {getattr(body, '__name__', body)} is no generator function, it yields nothing")
@@ -118,7 +127,13 @@ class Kernel:
         return source
 
     def partitions(self, *shares: tuple[str, int, int]) -> list[Partition]:
-        """Load the partition scheduler: (name, percent, critical ms) each; the System partition keeps the rest."""
+        """Load the partition scheduler: (name, percent, critical ms) each; the System partition keeps the rest.
+
+        Raises:
+            UsageError: A negative share, or shares of more than 100 percent together.
+        """
+        if any(percent < 0 for _, percent, _ in shares) or sum(percent for _, percent, _ in shares) > 100:
+            raise UsageError(f"partitions: shares of {', '.join(str(share[1]) for share in shares)} % exceed 100 %")
         scheduler = PartitionScheduler(self.machine)
         scheduler.add("System", 100)
         made = [scheduler.add(*share) for share in shares]

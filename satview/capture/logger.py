@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from satview.capture.buffers import Buffer
 from satview.capture.classes import Class
+from satview.capture.files import CaptureError
 from satview.capture.kernel import Kernel
-from satview.capture.logger_options import RULE, SET_UP_PRIORITY, LoggerOptions, LoggerReport
+from satview.capture.logger_options import NO_RING0, RULE, SET_UP_PRIORITY, LoggerOptions, LoggerReport
 from satview.capture.sim.calls import (
     ChannelCreate,
     Compute,
@@ -38,23 +39,31 @@ from satview.capture.sim.errors import QnxError
 from satview.capture.sim.objects import Semaphore
 from satview.capture.sim.threads import Policy, Program
 from satview.capture.trace_event import mode
+from satview.events import wire
+from satview.events.spec import Release
 
 _FULL, _END = 1, 2                     # pulse codes
 SIGHUP, SIGINT, SIGABRT, SIGTERM = 1, 2, 6, 15
 STOP_SIGNALS = (SIGHUP, SIGINT, SIGABRT, SIGTERM)
 _CLASSES_OF_F = {1: Class.KERCALL, 2: Class.INT, 3: Class.PROCESS, 4: Class.THREAD, 5: Class.VTHREAD, 6: Class.COMM,
                  7: Class.SYSTEM}
+_RING0 = 2           # kernel call
 _COPY_NS_PER_SLOT = 12
 
 
 class Output(Protocol):
-    """Where slots go."""
+    """Where slots go.
+
+    Attributes:
+        is_cut: Nothing more is taken.
+        written: Bytes so far.
+    """
 
     is_cut: bool
     written: int
 
     def write(self, slots: NDArray[np.uint32]) -> None:
-        """Append slots."""
+        """Append slots; raises CaptureError where that fails."""
 
 
 class Logger:
@@ -65,19 +74,26 @@ class Logger:
         options: See there.
         output: Takes the slots.
         say: Called with a level (0 always, 1 with `-v`) and a line for the console.
+        on_ready: Called once, when the buffers are there and the filters set, before START.
 
     Attributes:
+        is_ready: Buffers and filters are there.
         is_done: True once everything is written.
+        failure: What the output said when it could not be written; the machine stops then.
     """
 
     def __init__(self, kernel: Kernel, options: LoggerOptions, output: Output,
-                 say: Callable[[int, str], None] = lambda _level, _text: None) -> None:
+                 say: Callable[[int, str], None] = lambda _level, _text: None,
+                 on_ready: Callable[[], None] = lambda: None) -> None:
         self.kernel = kernel
         self.options = options
         self.output = output
         self.say = say
+        self.on_ready = on_ready
         self.report = LoggerReport()
+        self.is_ready = False
         self.is_done = False
+        self.failure: CaptureError | None = None
         self._ends = False
         self._coid = 0
         self._queue: deque[NDArray[np.uint32]] = deque()
@@ -102,8 +118,10 @@ class Logger:
         yield from self._set_up()
         if options.seconds and not options.is_daemon:
             yield ThreadCreate(self._timer, (), SET_UP_PRIORITY + 1, Policy.RR, "timer")
-        if options.flush_every_s:
+        if options.flush_every_s and not options.is_ring:
             yield ThreadCreate(self._flusher, (), options.priority, Policy.RR, "flush")
+        self.is_ready = True
+        self.on_ready()
         if not options.is_daemon:
             yield from self._ask("START")
         yield from self._collect(chid)     # a pulse brings its own priority: that of the options
@@ -142,6 +160,8 @@ class Logger:
             return [("DELALLCLASSES", ()), *clear, width, *options.rules]
         without: list[RULE] = [("DELCLASS", (_CLASSES_OF_F[n],)) for n in options.without
                                if _CLASSES_OF_F.get(n) in known]
+        if NO_RING0 in options.without and self.kernel.target.release == Release.QNX_6:
+            without.append(("DELEVENT", (Class.KERCALL, _RING0)))
         security: list[RULE] = [("ADDCLASS", (Class.SEC,))] if options.with_security and Class.SEC in known else []
         return [*clear, ("ADDALLCLASSES", ()), *security, *without, width]
 
@@ -247,8 +267,13 @@ class Logger:
     def _write(self, slots: NDArray[np.uint32]) -> None:
         if self.output.is_cut:
             return
-        self.output.write(slots)
-        self.report.slots += len(slots)
+        before = self.output.written
+        try:
+            self.output.write(slots)
+        except CaptureError as error:
+            self.failure = error
+            self.kernel.machine.stop()
+        self.report.slots += (self.output.written - before) // wire.SLOT_BYTES
 
     def _finish(self) -> Program:
         options = self.options

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 SET_UP_PRIORITY = 45
+NO_RING0 = 11        # a number of `-F` that the logger of 6.4 knows, but no manual
 RULE = tuple[str, tuple[Any, ...]]
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from satview.capture.sim.history import describe
-from satview.capture.sim.machine import Machine
+from satview.capture.sim.machine import MAX_FAULTS, Machine
 from satview.capture.sim.objects import lock_state
 from satview.capture.sim.threads import Thread
 
@@ -52,7 +54,9 @@ def _waits(thread: Thread) -> str:
 
 def findings(machine: Machine) -> list[str]:
     """Return one sentence for everything that went wrong, naming thread and line."""
-    texts = [str(fault) for fault in machine.faults]
+    times = Counter(str(fault) for fault in machine.faults)
+    texts = [text if count == 1 else f"{text} ({count} times{' or more' * (count == MAX_FAULTS)})"
+             for text, count in times.items()]
     texts += ["deadlock: " + ", ".join(_waits(thread) for thread in ring) for ring in deadlocks(machine)]
     in_ring = {thread for ring in deadlocks(machine) for thread in ring}
     if _is_at_rest(machine):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO
@@ -15,17 +16,19 @@ from satview.capture.logger import Logger
 from satview.capture.logger_options import SET_UP_PRIORITY, LoggerOptions, LoggerReport
 from satview.capture.report import findings
 from satview.capture.rules import calls_of_text
+from satview.capture.sim.machine import Machine, place_of
 from satview.capture.sim.target import target
 from satview.capture.sim.threads import Body
 from satview.capture.sim.truth import Truth
-from satview.capture.sim.watchdog import Watchdog
+from satview.capture.sim.watchdog import Stuck, Watchdog
 from satview.capture.workloads.registry import Workload, find
 from satview.events.spec import Release
 from satview.filters.building import FunctionLoader
 
-MAX_NAP_S = 0.5
+PACE_S = 0.02        # real time between two looks at the clock of a target that runs in real time
 SHORT_GRACE_NS = 20_000_000
-GRACE_S = 5.0        # simulated time a logger gets to write what it has after it was stopped
+GRACE_S = 5          # simulated time a logger gets to write what it has after it was stopped, beside that of the disk
+DAY_S = 86_400
 NS_PER_S = 1_000_000_000
 
 
@@ -40,7 +43,7 @@ class CaptureResult:
         duration_ns: Simulated time.
         findings: What was wrong with the workload or the capture, one sentence each; empty if all is well.
         was_cancelled: True if the caller stopped it.
-        truth: What really happened, for tests.
+        truth: What really happened, for tests; empty where it was not to be kept.
     """
 
     path: Path
@@ -74,6 +77,7 @@ class Capture:
         skew_ns: How far the counters of two CPUs may be apart; None = as the release has it.
         rules_text: Rules as in `.satrules` files, set by the logger instead of "all classes"; process names are those
             of the workload. `load_function` is asked for rules that call Python functions; None refuses them.
+        keeps_truth: Keep what really happened, for whoever compares it with the trace; memory grows with the duration.
         pace: Simulated seconds per real second, for files that grow while somebody watches; 0 = as fast as it can.
     """
 
@@ -90,6 +94,7 @@ class Capture:
     patience_s: float = 10.0
     sys_release: str = ""
     skew_ns: int | None = None
+    keeps_truth: bool = True
     pace: float = 0.0
     rules_text: str = ""
     load_function: FunctionLoader | None = None
@@ -120,7 +125,7 @@ def run(capture: Capture, path: Path | str, progress: Callable[[float], None] | 
     cycles = machine.target.cycles
     lead_in_ns = capture.lead_in_ns if capture.lead_in_ns >= 0 else workload.lead_in_ns
     duration_ns = capture.duration_ns or workload.duration_ns
-    if duration_ns < 0 or duration_ns > 86_400 * NS_PER_S:
+    if duration_ns < 0 or duration_ns > DAY_S * NS_PER_S:
         raise UsageError("the duration is more than a day, or negative")
     begin = machine.now
     workload.setup(kernel)
@@ -129,29 +134,30 @@ def run(capture: Capture, path: Path | str, progress: Callable[[float], None] | 
         options = replace(options, rules=calls_of_text(capture.rules_text, kernel, capture.load_function))
     was_cancelled = False
 
-    began_s = time.monotonic()
-
     def ask() -> bool:
         nonlocal was_cancelled
-        if capture.pace > 0:
-            ahead_s = (machine.now - begin) / machine.target.cycles_per_s / capture.pace - (time.monotonic() - began_s)
-            time.sleep(min(max(ahead_s, 0.0), MAX_NAP_S))
+        if not capture.keeps_truth:
+            machine.truth.forget()
         was_cancelled = was_cancelled or (cancelled is not None and cancelled())
         return was_cancelled
 
     end = begin + cycles(lead_in_ns + duration_ns)
     started = begin + cycles(lead_in_ns)
-    with Watchdog(lambda: machine.steps, capture.patience_s), \
+    with _unless_stuck(path), Watchdog(lambda: machine.steps + machine.now, capture.patience_s), \
             KevFile(path, machine.target, started, capture.attributes, capture.limit_bytes, stream) as file:
-        machine.run(begin + cycles(lead_in_ns), ask)
-        logger = Logger(kernel, options, file, say or (lambda _level, _text: None))
-        if capture.control is not None:
-            kernel.spawn("usr/bin/control", capture.control, priority=SET_UP_PRIORITY - 1)
+        machine.run(started, ask)
+        logger = Logger(kernel, options, file, say or (lambda _level, _text: None),
+                        lambda: machine.at(machine.now, lambda _: _start_control(kernel, capture.control)))
         share = (lambda now: progress(min(1.0, (now - begin) / max(1, end - begin)))) if progress is not None else None
-        machine.run(end, ask, share)
+        _advance(machine, end, capture.pace, ask, share)
         findings_now = findings(machine)
         lost, dropped = _losses(kernel)
-        _finish(kernel, logger)
+        _finish(kernel, logger, capture.patience_s)
+        if logger.failure is not None:
+            raise logger.failure
+        if file.is_cut:
+            findings_now.append(f"{path.name} is full with its {capture.limit_bytes} bytes: what came later is not in "
+                                "it")
         result = CaptureResult(path, logger.report.slots, logger.report.buffers, lost, dropped,
                                (machine.now - begin) * NS_PER_S // machine.target.cycles_per_s,
                                findings_now + logger.report.errors, was_cancelled, logger.report)
@@ -162,27 +168,68 @@ def run(capture: Capture, path: Path | str, progress: Callable[[float], None] | 
     return result
 
 
+@contextmanager
+def _unless_stuck(path: Path) -> Iterator[None]:
+    """Turn what the watchdog raises outside of programs into an error."""
+    try:
+        yield
+    except Stuck as stuck:
+        raise CaptureError(f"{path.name}: the simulation got no further at {place_of(stuck)} and was ended; what was "
+                           "written can be opened") from stuck
+
+
+def _advance(machine: Machine, until: int, pace: float, cancelled: Callable[[], bool],
+             progress: Callable[[int], None] | None) -> None:
+    """Simulate up to a time, with a pace no faster than it says."""
+    if not pace:
+        machine.run(until, cancelled, progress)
+        return
+    begin, began_s = machine.now, time.monotonic()
+    cycles_per_s = pace * machine.target.cycles_per_s       # of real time
+    step = max(1, int(PACE_S * cycles_per_s))
+    while machine.now < until and not machine.is_stopped and not cancelled():
+        machine.run(min(machine.now + step, until), cancelled)
+        if progress is not None:
+            progress(machine.now)
+        time.sleep(max(0.0, (machine.now - begin) / cycles_per_s - (time.monotonic() - began_s)))
+
+
+def _start_control(kernel: Kernel, program: Body | None) -> None:
+    """Start the control program, as somebody would who has seen that the logger waits."""
+    if program is not None:
+        kernel.spawn("usr/bin/control", program, priority=SET_UP_PRIORITY - 1)
+
+
 def _losses(kernel: Kernel) -> tuple[int, int]:
     buffers = kernel.emitter.buffers
     return (buffers.lost_buffers, buffers.dropped_events) if buffers is not None else (0, 0)
 
 
-def _finish(kernel: Kernel, logger: Logger) -> None:
+def _finish(kernel: Kernel, logger: Logger, patience_s: float) -> None:
     """Stop the logger if it still runs, and let it write what it has."""
-    machine = kernel.machine
-    if logger.is_done:
+    machine, options = kernel.machine, logger.options
+    if logger.is_done or logger.failure is not None:
         return
+    grace_ns = GRACE_S * NS_PER_S + (options.own_buffers + options.kernel_buffers) * options.disk_ns_per_buffer
+    deadline_s = time.monotonic() + patience_s
+
+    def lasts_too_long() -> bool:
+        return time.monotonic() > deadline_s
+
     machine.is_stopped = False
+    short = machine.target.cycles(SHORT_GRACE_NS)
+    if not logger.is_ready:                      # stopped so early that it does not yet know of signals
+        machine.run(machine.now + short, lasts_too_long)
     logger.stop()
-    machine.run(machine.now + machine.target.cycles(SHORT_GRACE_NS))
-    if not logger.is_done:
+    machine.run(machine.now + short, lasts_too_long)
+    if not machine.is_stopped:
         for source in machine.sources.values():       # a device gone wild must not keep the logger from its end
             source.is_silent = source.is_silent or not source.is_clock
             source.gap_ns = source.gap_ns if source.is_clock else lambda: None
-        machine.run(machine.now + machine.target.cycles(int(GRACE_S * NS_PER_S)))
-    if not logger.is_done:
-        logger.report.errors.append(f"the logger did not end within {GRACE_S:g} simulated seconds: higher priorities "
-                                    "leave it no CPU; what it had not written is lost")
+        machine.run(machine.now + machine.target.cycles(grace_ns), lasts_too_long)
+    if not machine.is_stopped:
+        logger.report.errors.append("the logger did not come to its end: higher priorities leave it no CPU, or its "
+                                    "disk is too slow; what it had not written is lost")
 
 
 __all__ = ["Capture", "CaptureError", "CaptureResult", "run"]

@@ -28,7 +28,8 @@ from satview.filters.external import LATER_CLASSES
 ON, WIDE = 1, 2
 _VECTORS = 256
 _MAX_ID = 0x7FFFFFFF
-MAX_HANDLERS = 128
+MAX_HANDLERS, OLD_HANDLERS = 128, 64     # of the whole kernel; the older before 6.4
+_THREAD_WIDE = 1 << 31                    # in the mask of THREAD
 
 
 @dataclass(slots=True)
@@ -53,7 +54,8 @@ class EventData:
 
 
 EventHandler = Callable[[EventData], int]
-Place = tuple[int, int]                     # external class and event, -1 = the whole class
+Place = tuple[int, int]                     # external class and event
+_WHOLE_CLASS = -1                           # in place of an event
 
 
 @dataclass(slots=True)
@@ -69,6 +71,7 @@ class Settings(Codes):
     """Masks and handlers of one kernel.
 
     Attributes:
+        max_handlers: Places for handlers.
         on: One byte per code (64-bit flag left out): bit 0 on, bit 1 wide.
         watched: One byte per code: not 0 if a pid is stored or a handler attached.
         interrupts: One byte array per interrupt class: 256 vectors, and all those above together, which have no switch
@@ -76,8 +79,9 @@ class Settings(Codes):
         thread_wide: Bit 31 of the thread mask: THREAD events are wide.
     """
 
-    def __init__(self, release: Release) -> None:
+    def __init__(self, release: Release, max_handlers: int = MAX_HANDLERS) -> None:
         super().__init__(release)
+        self.max_handlers = max_handlers
         self.on = bytearray(wire.CODE_COUNT)
         self.watched = bytearray(wire.CODE_COUNT)
         self.interrupts = {cls: bytearray(_VECTORS + 1) for cls in INTERRUPTS}
@@ -132,6 +136,8 @@ class Settings(Codes):
                 raise unsupported(f"class {cls} has no event {event}")
             return              # nothing here emits any
         self.switch(self.codes_of_event(cls, event), on)
+        if cls == Class.THREAD and event & _THREAD_WIDE:
+            self.thread_wide = on
 
     def _check_class(self, cls: int, but_user: bool = False) -> None:
         if cls not in self.known or (but_user and cls == Class.USER):
@@ -203,8 +209,8 @@ class Settings(Codes):
 
     # Handlers
 
-    def places(self, cls: int, event: int) -> tuple[Place, ...]:
-        """Return where a handler for a class (event -1) or an event goes.
+    def places(self, cls: int, event: int | None) -> tuple[Place, ...]:
+        """Return where a handler for a class (event None) or an event goes.
 
         Raises:
             QnxError: ENOTSUP: the class or event takes no handler.
@@ -214,31 +220,31 @@ class Settings(Codes):
         both = {Class.KERCALL: (Class.KERCALLENTER, Class.KERCALLEXIT), Class.INT: (Class.INTENTER, Class.INTEXIT)}
         allowed = (Class.CONTROL, Class.KERCALLENTER, Class.KERCALLEXIT, Class.INTENTER, Class.INTEXIT, Class.PROCESS,
                    Class.THREAD, Class.VTHREAD, Class.SYSTEM, Class.COMM)
-        if event < 0 and cls in both:
-            return tuple((int(member), -1) for member in both[Class(cls)])
+        if event is None and cls in both:
+            return tuple((int(member), _WHOLE_CLASS) for member in both[Class(cls)])
         if cls not in allowed:
             raise unsupported(f"class {cls} takes no handler")
-        if event < 0:
-            return ((cls, -1),)
+        if event is None:
+            return ((cls, _WHOLE_CLASS),)
         if cls in (Class.INTENTER, Class.INTEXIT):
-            if event >= _VECTORS:
+            if not 0 <= event < _VECTORS:
                 raise unsupported(f"interrupt {event}")
             return ((cls, event),)
-        code = self.codes_of_event(cls, event, highest_only=True)[-1]
-        if cls == Class.CONTROL and code != wire.CONTROL_TIME:
-            raise unsupported("of CONTROL only TIME takes a handler")
-        return ((cls, code),)
+        codes = self.codes_of_event(cls, event, highest_only=True)
+        if not codes or (cls == Class.CONTROL and codes[0] != wire.CONTROL_TIME):
+            raise unsupported(f"class {cls} takes no handler for event {event:#x}")
+        return ((cls, codes[0]),)
 
-    def hook(self, cls: int, event: int, hook: Hook) -> None:
+    def hook(self, cls: int, event: int | None, hook: Hook) -> None:
         """ADDEVENTHANDLER and ADDCLASSEVHANDLER."""
         places = self.places(cls, event)
-        if len(self.hooks.keys() | set(places)) > MAX_HANDLERS:
-            raise unsupported(f"{MAX_HANDLERS} handlers are attached already")
+        if len(self.hooks.keys() | set(places)) > self.max_handlers:
+            raise unsupported(f"{self.max_handlers} handlers are attached already")
         for place in places:
             self.hooks[place] = hook
         self.refresh()
 
-    def unhook(self, cls: int, event: int) -> None:
+    def unhook(self, cls: int, event: int | None) -> None:
         """DELEVENTHANDLER and DELCLASSEVHANDLER; removing what is not there succeeds."""
         for place in self.places(cls, event):
             self.hooks.pop(place, None)

@@ -7,7 +7,7 @@ every thread back to where the tile began, so that the seams are consistent for 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 from satview.base.errors import Cancelled, UsageError
 from satview.capture.files import KevFile
 from satview.capture.kernel import Kernel
+from satview.capture.report import findings
 from satview.capture.sim.target import Target, target
 from satview.capture.sim.threads import Thread
+from satview.capture.sim.watchdog import Watchdog
 from satview.capture.sinks import MemorySink
 from satview.capture.trace_event import mode
 from satview.capture.workloads.registry import find
@@ -42,6 +44,7 @@ class Tile:
         events: Events in them; `head_events` in the head.
         buffers: Buffers in `slots`.
         started_cycles: When the capture starts.
+        findings: What was wrong with the workload, one sentence each.
     """
 
     target: Target
@@ -51,6 +54,7 @@ class Tile:
     head_events: int
     buffers: int
     started_cycles: int
+    findings: Sequence[str] = ()
 
 
 def count_events(slots: NDArray[np.uint32]) -> int:
@@ -59,10 +63,11 @@ def count_events(slots: NDArray[np.uint32]) -> int:
 
 
 def make_tile(workload: str = "automotive", seed: int = 1, cpus: int = 0, release: Release = Release.QNX_7,
-              is_wide: bool = False) -> Tile:
+              is_wide: bool = False, cancelled: Callable[[], bool] | None = None) -> Tile:
     """Simulate one turn of the stamp.
 
     Raises:
+        Cancelled: `cancelled()` said so.
         UsageError: No such workload, or a clock so slow that a turn takes too long to simulate.
     """
     chosen = find(workload)
@@ -75,18 +80,22 @@ def make_tile(workload: str = "automotive", seed: int = 1, cpus: int = 0, releas
     kernel.control.hook = sink
     call(mode("ADDALLCLASSES"))
     call(mode("SETALLCLASSESWIDE" if is_wide else "SETALLCLASSESFAST"))
-    machine.run(machine.now + machine.target.cycles(chosen.lead_in_ns))
-    started = machine.now
-    call(mode("START"))
-    call(mode("FLUSHBUFFER"))
-    head, first_buffer = len(sink.slots()), sink.buffers
-    before = _states(kernel)
-    machine.run(machine.now + TURN - machine.target.cycles(_MARGIN_NS))
+    with Watchdog(lambda: machine.steps + machine.now):
+        machine.run(machine.now + machine.target.cycles(chosen.lead_in_ns), cancelled)
+        started = machine.now
+        call(mode("START"))
+        call(mode("FLUSHBUFFER"))
+        head, first_buffer = len(sink.slots()), sink.buffers
+        before = _states(kernel)
+        machine.run(machine.now + TURN - machine.target.cycles(_MARGIN_NS), cancelled)
+    if cancelled is not None and cancelled():
+        raise Cancelled("stopped before there was anything to write")
+    faults = findings(machine)
     _seam(kernel, before)
     call(mode("FLUSHBUFFER"))
     slots = sink.slots()
     return Tile(machine.target, slots[:head], slots[head:], count_events(slots[head:]), count_events(slots[:head]),
-                sink.buffers - first_buffer, started)
+                sink.buffers - first_buffer, started, faults)
 
 
 def _states(kernel: Kernel) -> dict[Thread, tuple[str, int]]:
@@ -103,7 +112,7 @@ def _seam(kernel: Kernel, before: dict[Thread, tuple[str, int]]) -> None:
 
 
 def write_tiles(path: Path | str, events: int, tile: Tile, progress: Callable[[float], None] | None = None,
-                cancelled: Callable[[], bool] | None = None) -> int:
+                cancelled: Callable[[], bool] | None = None, attributes: Sequence[tuple[str, str]] = ()) -> int:
     """Write a file of at least so many events, up to the end of a buffer; return how many it has.
 
     Memory does not grow with the number of events: one tile is kept, and one copy of it.
@@ -121,11 +130,11 @@ def write_tiles(path: Path | str, events: int, tile: Tile, progress: Callable[[f
     needed = max(0, events - tile.head_events)
     tiles = -(-needed // tile.events)
     written = tile.head_events
-    with KevFile(Path(path), tile.target, tile.started_cycles) as file:
+    with KevFile(Path(path), tile.target, tile.started_cycles, attributes) as file:
         file.write(tile.head)
         for number in range(tiles):
             if cancelled is not None and cancelled():
-                raise Cancelled("stopped")
+                raise Cancelled(f"stopped after {written} of {events} events; what is written can be opened")
             scratch[times, 2] = tile.slots[times, 2] + np.uint32(number)
             scratch[begins, 2] = tile.slots[begins, 2] + np.uint32(number * tile.buffers & 0xFFFFFFFF)
             left = needed - number * tile.events

@@ -13,8 +13,9 @@ from satview.capture.classes import unsupported
 from satview.capture.dump import dump_state
 from satview.capture.emit import Emitter
 from satview.capture.settings import ON, EventData, Hook
-from satview.capture.sim.errors import Errno, QnxError, WorkloadError
+from satview.capture.sim.errors import Errno, QnxError
 from satview.capture.sim.machine import place_of
+from satview.capture.sim.watchdog import Stuck
 from satview.events import constants, rows, wire
 from satview.events.spec import Release
 from satview.events.wire import WireClass
@@ -22,7 +23,6 @@ from satview.events.wire import WireClass
 if TYPE_CHECKING:
     from satview.capture.sim.machine import Machine
 
-KERNEL_VERSION = {Release.QNX_6: 641, Release.QNX_6_6: 660, Release.QNX_7: 710, Release.QNX_8: 800}
 MAX_BUFFERS = 4096
 _LOW = 0xFFFFFFFF
 _NUMBER = 0x0FFFFFFF
@@ -53,6 +53,10 @@ class TraceControl:
         self.buffer_address = _BUFFER_ADDRESS
         self._caller = (0, 0)     # CPU and pid
         self._in_handler = False
+        # What the kernel keeps while there are no buffers.
+        self._is_ring = False
+        self._skips = False
+        self._sequences: dict[int, int] = {}      # per ring, number of its last buffer
         order = rows.RELEASE_ORDER
         here = order.index(machine.target.release)
         self._modes = {m.number: m for m in constants.trace_modes() if order.index(m.since) <= here}
@@ -78,6 +82,8 @@ class TraceControl:
         Raises:
             QnxError: As the manual says: ECANCELED, EFAULT, EEXIST, EINVAL, ENOMEM, ENOTSUP, EPERM.
         """
+        if not isinstance(value, int):
+            raise unsupported(f"mode {value!r:.40}")
         known = self._modes.get(value & _NUMBER)
         action = self._actions.get(value & _NUMBER)
         if known is None or action is None:
@@ -120,9 +126,9 @@ class TraceControl:
             30: lambda event, d0, d1: self._insert_user(event, (d0, d1)),
             31: self._insert_complex, 32: self._insert_text,
             33: lambda: self._start(False), 34: lambda: self._set_mode(True), 35: lambda: self._set_mode(False),
-            36: self._add_class_handler, 37: self._no_handlers(lambda cls: s.unhook(cls, -1)),
+            36: self._add_class_handler, 37: self._no_handlers(lambda cls: s.unhook(cls, None)),
             38: lambda: self._set_skip(True), 39: lambda: self._set_skip(False),
-            40: lambda: KERNEL_VERSION[self.machine.target.release], 41: lambda: 1,
+            40: lambda: int(self.machine.target.sys_release.replace(".", "")), 41: lambda: 1,
             42: lambda cls, event, d0, d1: self._insert_class(cls, event, (d0, d1)),
             43: lambda cls, event, data, length: self._insert_class(cls, event, self._words(data, length)),
             # 44 to 49: accepted, their effect is not documented anywhere; WAITBUFFER answers "done".
@@ -146,18 +152,20 @@ class TraceControl:
             raise unsupported("this release has no event handlers")
         if not self.is_root:
             raise QnxError(Errno.EPERM, "attaching a handler needs I/O privilege")
-        if not callable(function) or not isinstance(data, EventData):
-            raise QnxError(Errno.EFAULT, "a handler is a callable and an EventData")
+        if not callable(function) or not isinstance(data, EventData) or not isinstance(data.data_array, list):
+            raise QnxError(Errno.EFAULT, "a handler is a callable and an EventData with a list")
 
         pid = self._caller[1]
 
         def guarded(event_data: EventData) -> int:
+            if self._in_handler:       # what a handler itself brings about is not judged, or it could go on for ever
+                return 1
             self._in_handler = True
             try:
                 return int(function(event_data))
-            except Exception as error:  # noqa: BLE001  -- the handler's fault; an event that nobody judged passes
-                self.machine.faults.append(WorkloadError(f"of process {pid}", place_of(error),
-                                                         f"event handler raised {type(error).__name__}: {error}"))
+            except (Exception, SystemExit, Stuck) as error:  # noqa: BLE001  -- an event that nobody judged passes
+                self.machine.fault(f"of process {pid}", f"event handler raised {type(error).__name__}: {error}",
+                                   place_of(error))
                 return 1
             finally:
                 self._in_handler = False
@@ -168,7 +176,7 @@ class TraceControl:
         self.emitter.settings.hook(cls, event, self._check_handler(function, data))
 
     def _add_class_handler(self, cls: int, function: Any, data: Any) -> None:
-        self.emitter.settings.hook(cls, -1, self._check_handler(function, data))
+        self.emitter.settings.hook(cls, None, self._check_handler(function, data))
 
     # Running
 
@@ -183,44 +191,48 @@ class TraceControl:
 
     def _stop(self) -> None:
         buffers = self.emitter.buffers
-        if buffers is None:
-            if self.emitter.is_tracing:
-                raise AssertionError("tracing without buffers")
-            raise QnxError(Errno.ECANCELED, "there are no buffers")
+        if buffers is None and self._is_ring:
+            raise QnxError(Errno.ECANCELED, "ring mode, and there are no buffers")
         was_tracing, self.emitter.is_tracing = self.emitter.is_tracing, False
-        for ring in buffers.rings:
-            now = self.machine.now + buffers.skew_cycles[ring.cpu]
-            if ring.is_ring and was_tracing:
+        for ring in buffers.rings if buffers is not None and was_tracing else ():
+            now = self.machine.now + ring.skew_cycles
+            if ring.is_ring:
                 ring.close(now)
-            elif self.machine.target.has_buffer_end and was_tracing:
+            elif self.machine.target.has_buffer_end:
                 ring.close(now, sequence=1)   # 8.0 hands over the trailing buffer and counts from 1 again
 
-    def _allocate(self, count: int, _pointer: Any) -> int:
+    def _allocate(self, count: int, pointer: Any) -> int:
         if not self.is_root:
             raise QnxError(Errno.EPERM, "allocating buffers needs root")
         if self.emitter.buffers is not None:
             raise QnxError(Errno.EEXIST, "there are buffers already")
         if not 1 <= count <= MAX_BUFFERS:
             raise QnxError(Errno.ENOMEM, f"{count} buffers")
-        self.emitter.allocate(count, self.hand_over)
-        if isinstance(_pointer, list):
-            _pointer[:] = [self.buffer_address]
+        if not isinstance(pointer, list):
+            raise QnxError(Errno.EFAULT, "the address goes into a list")
+        for ring in self.emitter.allocate(count, self.hand_over).rings:
+            ring.set_mode(self._is_ring)
+            ring.skips = self._skips
+            ring.sequence = self._sequences.get(ring.cpu, 0)
+        pointer[:] = [self.buffer_address]
         return 0
 
     def _deallocate(self) -> None:
         if not self.is_root:
             raise QnxError(Errno.EPERM, "freeing buffers needs root")
         self.emitter.is_tracing = False
+        if self.emitter.buffers is not None:
+            self._sequences = {ring.cpu: ring.sequence for ring in self.emitter.buffers.rings}
         self.emitter.buffers = None
 
     def _flush(self) -> None:
         buffers = self.emitter.buffers
         if buffers is None:
             raise QnxError(Errno.EFAULT, "there are no buffers")
+        if self._is_ring and self.emitter.is_tracing:
+            raise QnxError(Errno.ECANCELED, "ring mode, and tracing is on")
         for ring in buffers.rings:
-            if ring.is_ring and self.emitter.is_tracing:
-                raise QnxError(Errno.ECANCELED, "ring mode, and tracing is on")
-            ring.close(self.machine.now + buffers.skew_cycles[ring.cpu])
+            ring.flush(self.machine.now + ring.skew_cycles)
 
     def _query_events(self) -> int:
         buffers = self.emitter.buffers
@@ -231,10 +243,12 @@ class TraceControl:
     def _set_mode(self, is_ring: bool) -> None:
         if self.emitter.buffers is None or self.emitter.is_tracing:
             raise QnxError(Errno.ECANCELED, "tracing is on" if self.emitter.is_tracing else "there are no buffers")
+        self._is_ring = is_ring
         for ring in self.emitter.buffers.rings:
             ring.set_mode(is_ring)
 
     def _set_skip(self, skips: bool) -> None:
+        self._skips = skips
         if self.emitter.buffers is not None:
             for ring in self.emitter.buffers.rings:
                 ring.skips = skips
@@ -243,34 +257,43 @@ class TraceControl:
 
     def _insert_raw(self, head: int, stamp: int, data0: int, data1: int) -> None:
         time = self.machine.stamp()
-        buffers = self.emitter.buffers
+        buffers, head = self.emitter.buffers, head & _LOW
         if buffers is None or not self.emitter.is_tracing:
             return
         cpu = head >> wire.CPU_SHIFT & wire.CPU_MASK
         if cpu >= self.machine.target.cpus:
-            raise QnxError(Errno.EINVAL, f"CPU {cpu}")
-        if head >> wire.STRUCT_SHIFT:
-            buffers.put_slot(cpu, (head & _LOW, stamp & _LOW, data0 & _LOW, data1 & _LOW), self.machine.now)
-        else:
-            self.emitter.put(cpu, head & wire.CODE_MASK, time, (data0, data1))
+            cpu = self._caller[0]      # the header says what it likes; the slot goes where the caller's would
+        if not head >> wire.STRUCT_SHIFT:
+            stamp = time + buffers.skew_cycles[cpu]
+        buffers.put_slot(cpu, (head, stamp & _LOW, data0 & _LOW, data1 & _LOW), time)
 
     def _insert_user(self, event: int, words: Sequence[int]) -> None:
         self._insert_class(int(WireClass.USER), event, words)
 
     def _insert_class(self, cls: int, event: int, words: Sequence[int]) -> None:
-        event &= wire.EVENT_MASK
+        event, cls = event & wire.EVENT_MASK, cls & wire.CLASS_MASK
         time = self.machine.stamp()
         if not self.emitter.settings.on[wire.code(WireClass.USER, event)] & ON:
             return
         if cls == WireClass.USER:
             self.machine.history.mark(time, event)
-        self.emitter.put(self._caller[0], wire.code(cls, event), time, list(words))
+        by_process = wire.PROCESS_INJECTED if self.machine.target.release == Release.QNX_8 else 0
+        self.emitter.put(self._caller[0], wire.code(cls, event), time, list(words), by_process)
 
-    @staticmethod
-    def _words(data: Any, length: int) -> list[int]:
-        if isinstance(data, int) or not hasattr(data, "__getitem__") or len(data) < length or length < 0:
+    def _words(self, data: Any, length: int) -> list[int]:
+        """Return so many words of a buffer: a sequence of integers, or bytes in the order of the target."""
+        if isinstance(data, (bytes, bytearray, memoryview)):
+            data = self._words_of_bytes(bytes(data))
+        if not isinstance(data, Sequence) or not 0 <= length <= len(data):
             raise QnxError(Errno.EFAULT, "the buffer is shorter than its length says")
-        return [int(word) & _LOW for word in data[:length]]
+        words = data[:length]
+        if not all(isinstance(word, int) for word in words):
+            raise QnxError(Errno.EFAULT, "the buffer holds something that is no number")
+        return [word & _LOW for word in words]
+
+    def _words_of_bytes(self, raw: bytes) -> list[int]:
+        order = self.emitter.byte_order
+        return [int.from_bytes(raw[i : i + 4], order) for i in range(0, len(raw) - 3, 4)]  # type: ignore[arg-type]
 
     def _insert_complex(self, event: int, data: Any, length: int) -> None:
         self._insert_user(event, self._words(data, length))
@@ -279,6 +302,4 @@ class TraceControl:
         if not isinstance(text, (str, bytes)):
             raise QnxError(Errno.EFAULT, "no text")
         raw = (text.encode() if isinstance(text, str) else bytes(text)).split(b"\0")[0] + b"\0"
-        raw += bytes(-len(raw) % 8)
-        order = self.emitter.byte_order
-        self._insert_user(event, [int.from_bytes(raw[i : i + 4], order) for i in range(0, len(raw), 4)])  # type: ignore[arg-type]
+        self._insert_user(event, self._words_of_bytes(raw + bytes(-len(raw) % 8)))

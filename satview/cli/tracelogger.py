@@ -6,15 +6,15 @@ import argparse
 import re
 import signal
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from pathlib import Path
 from typing import Any
 
 from satview.base.errors import SatviewError, UsageError
 from satview.capture import control, tiles
-from satview.capture.logger_options import LoggerOptions
-from satview.capture.run import NS_PER_S, Capture, CaptureResult
+from satview.capture.logger_options import NO_RING0, LoggerOptions
+from satview.capture.run import DAY_S, NS_PER_S, Capture, CaptureResult
 from satview.capture.run import run as run_capture
 from satview.capture.workloads import registry
 from satview.events.spec import Release
@@ -26,11 +26,17 @@ DEFAULT_WORKLOAD = "automotive"
 RELEASES = tuple(release.value for release in Release if release is not Release.UNIXWARE)
 _SIZE = re.compile(r"(\d+)([kKmM]?)")
 _FILTERS = {0: "none", 1: "kernel calls", 2: "interrupts", 3: "processes", 4: "threads", 5: "virtual threads",
-            6: "communication", 7: "system"}
+            6: "communication", 7: "system", 11: "RING0 calls (6.x)"}
 _FLAGS = {"-a": "security", "-c": "continuous", "-E": "enable", "-M": "mapped", "-P": "keep", "-R": "reuse",
           "-r": "ring", "-w": "wide"}
 _VALUES = (("-b", "own_buffers", 64), ("-D", "flush", 0), ("-k", "kernel_buffers", 32), ("-n", "iterations", None),
            ("-p", "address", None), ("-S", "size", None), ("-s", "seconds", 0))
+_DISK_MS = 0.15
+_MAX_FINDINGS = 100
+_REST: tuple[tuple[str, str, Any], ...] = (
+    ("-d", "daemon", None), ("-F", "without", []), ("--skew", "skew", None), ("--duration", "duration", 0),
+    ("--control", "control", None), ("--rules", "rules", None), ("--pace", "pace", 0),
+    ("--no-flush", "no_flush", False), ("--disk", "disk", _DISK_MS))
 
 
 def add_parser(subparsers: Any) -> None:
@@ -93,8 +99,8 @@ def _add_target_options(parser: argparse.ArgumentParser) -> None:
                        help="simulated seconds per real second, to watch the file grow; 0 = as fast as possible")
     group.add_argument("--no-flush", action="store_true",
                        help="leave the partly filled last buffer in the kernel, as tracelogger does in linear mode")
-    group.add_argument("--disk", metavar="ms", type=float, default=0.15,
-                       help="time the disk takes for one buffer; large values make the logger too slow (0.15)")
+    group.add_argument("--disk", metavar="ms", type=float, default=_DISK_MS,
+                       help=f"time the disk takes for one buffer; large values make the logger too slow ({_DISK_MS})")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -121,6 +127,9 @@ def _capture(args: argparse.Namespace) -> int:
         if level <= args.verbose:
             print(f"tracelogger: {text}", file=console if level else sys.stderr)
 
+    _check_numbers(args)
+    if not args.file:
+        raise UsageError("-f: names no file")
     if args.events:
         return _write_tiles(args, say)
     limit = _size(args.size)
@@ -128,14 +137,14 @@ def _capture(args: argparse.Namespace) -> int:
         say(0, note)
     to_stdout = args.file == "-"
     path = Path("stdout" if to_stdout else args.file)
-    capture = Capture(
-        args.workload, args.seed, args.cpus, Release(args.release), int(args.duration * NS_PER_S), _options(args),
-        control=control.load(args.control) if args.control else None, attributes=_attributes(args), limit_bytes=limit,
-        pace=args.pace, skew_ns=args.skew, **_rules(args))
-    say(1, f"creating {path.name}" + (f", at most {limit} bytes" if limit else ""))
-    with _signals() as caught:
-        result = run_capture(capture, path, cancelled=lambda: bool(caught), say=say,
-                         stream=sys.stdout.buffer if to_stdout else None)
+    stream = sys.stdout.buffer if to_stdout else None
+    with _signals() as caught, redirect_stdout(sys.stderr) if to_stdout else nullcontext():    # programs may print
+        capture = Capture(
+            args.workload, args.seed, args.cpus, Release(args.release), int(args.duration * NS_PER_S), _options(args),
+            control=control.load(args.control) if args.control else None, attributes=_attributes(args),
+            limit_bytes=limit, pace=args.pace, skew_ns=args.skew, keeps_truth=False, **_rules(args))
+        say(1, f"creating {path.name}" + (f", at most {limit} bytes" if limit else ""))
+        result = run_capture(capture, path, cancelled=lambda: bool(caught), say=say, stream=stream)
     return _report(result, say)
 
 
@@ -151,12 +160,30 @@ def _write_tiles(args: argparse.Namespace, say: Callable[[int, str], None]) -> i
     """Write a very long trace."""
     if args.file == "-":
         raise UsageError("--events needs a file")
+    if unused := _unused_with_events(args):
+        say(0, f"--events: {', '.join(unused)} without effect; one stretch with all classes is repeated")
     say(1, "simulating one turn of the time stamp")
-    tile = tiles.make_tile(args.workload, args.seed, args.cpus, Release(args.release), args.wide)
     with _signals() as caught:
-        written = tiles.write_tiles(args.file, args.events, tile, cancelled=lambda: bool(caught))
+        tile = tiles.make_tile(args.workload, args.seed, args.cpus, Release(args.release), args.wide,
+                               lambda: bool(caught))
+        written = tiles.write_tiles(args.file, args.events, tile, cancelled=lambda: bool(caught),
+                                    attributes=_attributes(args))
     say(1, f"{written} events written")
-    return 0
+    return _say_findings(tile.findings, say)
+
+
+def _unused_with_events(args: argparse.Namespace) -> list[str]:
+    flags = [(flag, name, False) for flag, name in _FLAGS.items() if name != "wide"]
+    return [flag for flag, name, default in (*flags, *_VALUES, *_REST) if getattr(args, name) != default]
+
+
+def _check_numbers(args: argparse.Namespace) -> None:
+    """Refuse times that are negative, no numbers, or beyond what a simulation can reach."""
+    for flag, value, least, most in (
+            ("-s", args.seconds, 1e-6, DAY_S), ("-D", args.flush, 1e-3, DAY_S), ("--disk", args.disk, 0, 60_000),
+            ("--duration", args.duration, 1e-6, DAY_S), ("--pace", args.pace, 1e-3, 1e6)):
+        if value and not least <= value <= most:
+            raise UsageError(f"{flag} {value:g}: must be 0, or from {least:g} to {most:g}")
 
 
 def _options(args: argparse.Namespace) -> LoggerOptions:
@@ -167,8 +194,6 @@ def _options(args: argparse.Namespace) -> LoggerOptions:
             raise UsageError(f"{what} {number}: 1 to 4096 buffers")
     if bad := [n for n in args.without if n not in _FILTERS]:
         raise UsageError(f"-F {bad[0]}: filters are {', '.join(f'{n} {what}' for n, what in _FILTERS.items())}")
-    if args.seconds < 0 or args.flush < 0 or args.disk < 0 or args.duration < 0 or args.pace < 0:
-        raise UsageError("a time is negative")
     unlimited = args.continuous or args.ring or (args.seconds and args.iterations is None)
     iterations = 0 if unlimited else 32 if args.iterations is None else args.iterations
     if iterations < 0:
@@ -193,10 +218,14 @@ def _notes(args: argparse.Namespace, limit: int) -> Iterator[str]:
         yield "-R: there are no kept buffers; new ones are allocated"
     if args.security and args.release in (Release.QNX_6.value, Release.QNX_6_6.value):
         yield f"-a: release {args.release} has no Security class"
+    if NO_RING0 in args.without and args.release != Release.QNX_6.value:
+        yield f"-F {NO_RING0}: has no effect, tracelogger of 6.x alone knows it"
     if args.enable and args.daemon is None:
         yield "-E: has no effect without -d1"
     if args.daemon is not None and not args.control:
         yield "-d1: no --control program is given, so nothing will start the trace"
+    if args.flush and args.ring:
+        yield "-D: has no effect with -r, a ring is not flushed while tracing is on"
     if args.control and args.daemon is None:
         yield "--control: without -d1 the trace starts by itself, and the program changes it while it runs"
 
@@ -225,8 +254,8 @@ def _attributes(args: argparse.Namespace) -> list[tuple[str, str]]:
     pairs = [("TRACELOGGER_ARGS", _command_line(args))]
     for text in args.attributes:
         name, equals, value = text.partition("=")
-        if not equals or not name or "::" in text or "TRACE_" in text:
-            raise UsageError(f"-A {text}: must be name=value, without '::' and 'TRACE_'")
+        if not equals or not name or "::" in text or "TRACE_" in text or not text.isprintable():
+            raise UsageError(f"-A {text!a}: must be name=value on one line, without '::' and 'TRACE_'")
         pairs.append((name, value))
     return pairs[::-1]
 
@@ -251,9 +280,15 @@ def _command_line(args: argparse.Namespace) -> str:
 def _signals() -> Iterator[list[int]]:
     """Collect signals that ask for an end, instead of dying of them."""
     caught: list[int] = []
-    known = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
+    def catch(signo: int, _frame: object) -> None:
+        if caught:                # somebody insists: whatever hangs is left
+            raise KeyboardInterrupt
+        caught.append(signo)
+
+    known = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGABRT") if hasattr(signal, name)]
     try:
-        before = {number: signal.signal(number, lambda signo, _frame: caught.append(signo)) for number in known}
+        before = {number: signal.signal(number, catch) for number in known}
     except ValueError:       # not the main thread: whoever called us handles signals
         before = {}
     try:
@@ -274,6 +309,13 @@ def _report(result: CaptureResult, say: Callable[[int, str], None]) -> int:
         say(0, f"the logger was too slow: {result.lost_buffers} kernel buffers lost, "
                f"{result.dropped_events} events dropped")
     say(1, "events disabled")
-    for finding in result.findings:
+    return _say_findings(result.findings, say)
+
+
+def _say_findings(findings: Sequence[str], say: Callable[[int, str], None]) -> int:
+    """Print what was wrong; return the exit code."""
+    for finding in findings[:_MAX_FINDINGS]:
         say(0, finding)
-    return 1 if result.findings else 0
+    if len(findings) > _MAX_FINDINGS:
+        say(0, f"and {len(findings) - _MAX_FINDINGS} more")
+    return 1 if findings else 0

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +14,7 @@ from satview.capture.kernel import Kernel
 from satview.capture.settings import ON, WIDE, EventData
 from satview.capture.sim.calls import ClockTime, Compute, Sleep, TraceEvent
 from satview.capture.sim.errors import QnxError
+from satview.capture.sim.target import target
 from satview.capture.sim.threads import Program
 from satview.capture.trace_event import NAMES, mode
 from satview.events import wire
@@ -60,6 +64,12 @@ def test_add_class_thread_means_wide_and_fast_clears_it() -> None:
     assert not settings((("ADDALLCLASSES",),)).thread_wide
 
 
+def test_bit_31_of_the_thread_mask_is_wide() -> None:
+    assert settings((("ADDEVENT", Class.THREAD, 1 << 31 | 2),)).thread_wide
+    assert not settings((("ADDCLASS", Class.THREAD), ("DELEVENT", Class.THREAD, 1 << 31))).thread_wide
+    assert settings((("ADDCLASS", Class.THREAD), ("DELEVENT", Class.THREAD, 2))).thread_wide
+
+
 def test_events_of_mask_classes_take_several_bits() -> None:
     on = settings((("ADDEVENT", Class.THREAD, 1 << 1 | 1 << 2),)).on
     assert [n for n in range(26) if on[THREAD | n]] == [1, 2]
@@ -94,6 +104,12 @@ def test_interrupt_vectors() -> None:
     (("ALLOCBUFFER", 4, []), "EEXIST"), (("INSERTUSRSTREVENT", 1, 5), "EFAULT"),
     (("INSERTCUSEREVENT", 1, [1], 2), "EFAULT"),
     (("ADDCLASS", "THREAD"), "EFAULT"), (("ADDCLASS",), "EINVAL"), (("LOGGER_ATTACH", 1, 2), "ENOTSUP"),
+    (("ADDEVENTHANDLER", Class.KERCALL, -1, len, EventData()), "ENOTSUP"),
+    (("ADDEVENTHANDLER", Class.THREAD, 1 << 22, len, EventData()), "ENOTSUP"),
+    (("ADDEVENTHANDLER", Class.PROCESS, 1 << 5, len, EventData()), "ENOTSUP"),
+    (("DELEVENTHANDLER", Class.CONTROL, 1 << 9), "ENOTSUP"), (("DELEVENTHANDLER", Class.INTENTER, -1), "ENOTSUP"),
+    (("ADDCLASSEVHANDLER", Class.THREAD, len, EventData((1, 2))), "EFAULT"),
+    (("INSERTCUSEREVENT", 1, ["x"], 1), "EFAULT"), (("INSERTCUSEREVENT", 1, {0: 1}, 1), "EFAULT"),
 ])
 def test_bad_arguments_get_the_errno_of_the_manual(args: tuple[Any, ...], error: str) -> None:
     made, _ = kernel(Release.QNX_6)
@@ -102,17 +118,19 @@ def test_bad_arguments_get_the_errno_of_the_manual(args: tuple[Any, ...], error:
 
 def test_unknown_modes_and_missing_buffers() -> None:
     made, _ = kernel()
-    with pytest.raises(QnxError) as caught:
-        made.trace_event(0x10000063)
-    assert caught.value.errno == 48
+    for value in (0x10000063, 0, -1, None, "START"):
+        with pytest.raises(QnxError) as caught:
+            made.trace_event(value)
+        assert caught.value.errno == 48, value
     call(made, "DEALLOCBUFFER")
     assert fails(made, "START") == "ECANCELED"
     assert fails(made, "STARTNOSTATE") == "ECANCELED"
-    assert fails(made, "STOP") == "ECANCELED"
+    assert call(made, "STOP") == 0, "an error in ring mode only"
     assert fails(made, "FLUSHBUFFER") == "EFAULT"
     assert fails(made, "QUERYEVENTS") == "EFAULT"
     assert fails(made, "SETRINGMODE") == "ECANCELED"
     assert fails(made, "ALLOCBUFFER", 0, []) == "ENOMEM"
+    assert fails(made, "ALLOCBUFFER", 4, None) == "EFAULT"
     assert call(made, "DEALLOCBUFFER") == 0, "nothing to free is fine"
     made.control.is_root = False
     assert fails(made, "ALLOCBUFFER", 4, []) == "EPERM"
@@ -129,6 +147,42 @@ def test_modes_of_ring_and_queries() -> None:
     assert call(made, "QUERYVERSION") == 710
     call(made, "STOP")
     assert call(made, "FLUSHBUFFER") == 0
+    call(made, "DEALLOCBUFFER")
+    assert fails(made, "STOP") == "ECANCELED", "ring mode outlives its buffers"
+
+
+def test_a_flush_after_stop_hands_the_ring_over_again() -> None:
+    made, _ = kernel(modes=(("ADDALLCLASSES",), ("SETRINGMODE",)))
+    handed: list[int] = []
+    made.control.hook = lambda buffer: handed.append(buffer.index)
+    call(made, "FLUSHBUFFER")
+    assert handed == [], "nothing in it yet"
+    call(made, "START")
+    call(made, "STOP")
+    call(made, "FLUSHBUFFER")
+    assert handed == [0, 0]
+
+
+def test_buffers_come_and_go_but_not_their_numbers_and_modes() -> None:
+    made, sink = kernel()
+    call(made, "SKIPBUFFER")
+    for _ in range(2):
+        call(made, "STARTNOSTATE")
+        call(made, "INSERTSUSEREVENT", 1, 2, 3)
+        call(made, "FLUSHBUFFER")
+        call(made, "DEALLOCBUFFER")
+        call(made, "ALLOCBUFFER", 4, [])
+    numbers = [first for code, _, first, _ in lines(sink.slots()) if code == wire.CONTROL_BUFFER]
+    assert numbers == [1, 2], "not reset by a new logger"
+    ring = made.emitter.buffers.rings[0]
+    assert ring.skips
+    assert not ring.is_ring
+    call(made, "SETRINGMODE")
+    call(made, "DEALLOCBUFFER")
+    call(made, "OVERWRITEBUFFER")
+    call(made, "ALLOCBUFFER", 4, [])
+    ring = made.emitter.buffers.rings[0]
+    assert (ring.is_ring, ring.skips, ring.mark) == (True, False, made.target.mark_ring)
 
 
 def test_waitbuffer_exists_from_8_0_on() -> None:
@@ -272,6 +326,35 @@ def test_handlers_may_only_insert_and_switch() -> None:
     assert set(errors) == {"EPERM"}
 
 
+def test_what_a_handler_starts_is_not_judged_by_it() -> None:
+    asked: list[int] = []
+
+    def handler(data: EventData) -> int:
+        asked.append(data.header)
+        call(made, "STOP")
+        call(made, "START")
+        return 1
+
+    made, sink = kernel()
+    call(made, "ADDCLASSEVHANDLER", Class.THREAD, handler, EventData())
+    call(made, "ADDEVENTHANDLER", Class.KERCALLENTER, 65, handler, EventData())
+    made.spawn("ticking", _ticking)
+    run(made, 3)
+    dumps = sum(code == wire.PROC_CREATE_NAME for code, *_ in lines(finish(made, sink)))
+    assert len(asked) > 4
+    assert dumps >= len(asked), "every START dumped its state"
+
+
+def test_handlers_that_exit_are_reported() -> None:
+    made, sink = kernel()
+    call(made, "ADDEVENTHANDLER", Class.KERCALLENTER, 65, lambda _data: sys.exit(3), EventData())
+    made.spawn("ticking", _ticking)
+    call(made, "STARTNOSTATE")
+    run(made, 3)
+    assert "event handler raised SystemExit" in str(made.machine.faults[0])
+    assert any(code & ~0x200 == KER | 65 for code, *_ in lines(finish(made, sink))), "what nobody judged passes"
+
+
 def test_answer_2_at_the_entry_lets_the_exit_pass_unasked() -> None:
     def exits(answer: int) -> bool:
         made, sink = kernel()
@@ -297,6 +380,26 @@ def test_handlers_go_with_their_process() -> None:
     assert made.emitter.settings.hooks
     run(made, 5)
     assert not made.emitter.settings.hooks
+
+
+def test_an_exit_that_was_off_does_not_free_the_next_one() -> None:
+    """The answer 2 is for the exit of that call, and for no other."""
+    made, sink = kernel()
+    call(made, "DELEVENT", Class.KERCALLEXIT, 65)
+    call(made, "ADDCLASSEVHANDLER", Class.KERCALLENTER, lambda data: 2 if data.header & 0x7F == 65 else 1, EventData())
+    call(made, "ADDCLASSEVHANDLER", Class.KERCALLEXIT, lambda _data: 0, EventData())
+    made.spawn("ticking", _ticking)
+    call(made, "STARTNOSTATE")
+    run(made, 5)
+    assert not [code for code, *_ in lines(finish(made, sink)) if code >> 10 == 2 and code & 0x80]
+
+
+def test_older_kernels_have_room_for_64_handlers() -> None:
+    made = Kernel(target(Release.QNX_6, 1, "6.2.1"))
+    for number in range(64):
+        call(made, "ADDEVENTHANDLER", Class.KERCALLENTER, number, lambda _d: 1, EventData())
+    assert fails(made, "ADDEVENTHANDLER", Class.KERCALLENTER, 64, lambda _d: 1, EventData()) == "ENOTSUP"
+    assert call(made, "QUERYVERSION") == 621
 
 
 def test_handler_table_is_full_after_128() -> None:
@@ -346,6 +449,31 @@ def test_a_raw_event_with_struct_bits_keeps_its_stamp() -> None:
     assert [0x40001405, 99, 1, 2] in finish(made, sink).tolist()
 
 
+def test_a_raw_header_is_written_as_given() -> None:
+    """Bits that no reader knows, and a CPU that is not there, too."""
+    made, sink = kernel(modes=())
+    call(made, "STARTNOSTATE")
+    call(made, "INSERTEVENT", 0x3FFE1405, 0, 1, 2)
+    call(made, "INSERTEVENT", -1, 5, 1, 2)
+    slots = finish(made, sink).tolist()
+    assert [0x3FFE1405, 1, 2] in [[head, first, second] for head, _, first, second in slots]
+    assert [0xFFFFFFFF, 5, 1, 2] in slots
+
+
+def test_bytes_are_words_of_the_target_and_classes_are_cut() -> None:
+    found = inserted((("ADDCLASS", Class.USER),), ("INSERTCUSEREVENT", 6, b"\1\0\0\0\2\0\0\0", 2),
+                     ("INSERTSCLASSEVENT", 32 + 13, 5, 7, 8), ("INSERTCCLASSEVENT", 1 << 40 | 5, 9, [3], 1))
+    assert found == [(USER | 6, 0, 1, 2), (13 << 10 | 5, 0, 7, 8), (SYSTEM | 9, 0, 3, 0)]
+
+
+def test_8_0_marks_what_a_process_inserted() -> None:
+    for release, flag in ((Release.QNX_7, 0), (Release.QNX_8, wire.PROCESS_INJECTED)):
+        made, sink = kernel(release, modes=(("ADDCLASS", Class.USER),))
+        call(made, "STARTNOSTATE")
+        call(made, "INSERTSUSEREVENT", 5, 1, 2)
+        assert USER | 5 | flag in finish(made, sink)[:, 0].tolist()
+
+
 def test_insertion_calls_leave_no_kernel_call_from_6_4_on() -> None:
     def program() -> Program:
         yield Compute(1_000_000)
@@ -358,6 +486,16 @@ def test_insertion_calls_leave_no_kernel_call_from_6_4_on() -> None:
     run(made, 5)
     kinds = [code & ~0x200 for code, *_ in lines(finish(made, sink)) if code & ~0x200 in (KER | 1, KER | 129, USER | 5)]
     assert kinds == [USER | 5, KER | 1, KER | 129]
+
+
+def test_a_failing_call_is_told_with_the_line_of_its_program() -> None:
+    def program() -> Program:
+        yield TraceEvent(mode("ADDCLASS"), 99)
+
+    made, _ = kernel()
+    made.spawn("failing", program)
+    run(made, 5)
+    assert "at test_trace_event.py:" in str(made.machine.faults[0])
 
 
 def test_a_failing_call_shows_minus_one_and_errno() -> None:
@@ -375,6 +513,7 @@ def test_a_failing_call_shows_minus_one_and_errno() -> None:
     made.spawn("failing", program)
     run(made, 5)
     assert caught == [48]
+    assert made.machine.faults == []
     assert (KER | 129, 0, 0xFFFFFFFF, 48) in lines(finish(made, sink))
 
 
@@ -384,3 +523,13 @@ def test_vectors_above_255_follow_the_class() -> None:
     assert masks.logs_interrupt(Class.INTENTER, 256 + 5), "not the switch of vector 5"
     masks.switch_class(Class.INTENTER, False)
     assert not masks.logs_interrupt(Class.INTENTER, 0x80000000)
+
+
+def test_the_example_of_the_page_runs() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "capture.md").read_text(encoding="utf-8")
+    example = next(code for code in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "kernel.trace_event" in code)
+    values: dict[str, Any] = {}
+    exec(example, values)
+    kinds = {code >> 10 for code, *_ in lines(values["sink"].slots())}
+    assert kinds == {COMM >> 10, CONTROL >> 10}
+    assert values["address"] == [0x1F000000]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -72,6 +73,26 @@ def test_filters_leave_classes_out(tmp_path: Path) -> None:
     assert not {"KER_CALL", "KER_EXIT", "INT_ENTR", "INT_EXIT", "COMM"} & counts.keys()
 
 
+def test_6_x_can_leave_out_ring0_calls_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "rings.py").write_text(
+        "from satview.capture.sim.calls import *\nDURATION_MS = 50\ndef main():\n    while True:\n"
+        "        yield Ring0(lambda machine, cpu: 0)\n        yield ClockTime()\n        yield Sleep(1000000)\n",
+        encoding="utf-8")
+
+    def calls(release: str, *options: str) -> list[str]:
+        assert main(["tracelogger", "--workload", str(tmp_path / "rings.py"), "--release", release, "-f",
+                     str(tmp_path / "t.kev"), "-c", *options]) == 0
+        return names(open_kev(tmp_path / "t.kev"))
+
+    assert {"RING0", "CLOCK_TIME"} <= set(calls("6.x"))
+    without = calls("6.x", "-F", "11")
+    assert "RING0" not in without
+    assert "CLOCK_TIME" in without
+    assert capsys.readouterr().err == ""
+    assert "RING0" in calls("7.x", "-F", "11")
+    assert "-F 11: has no effect" in capsys.readouterr().err
+
+
 def test_rule_files_decide_what_is_logged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rules = tmp_path / "r.satrules"
     rules.write_text("ADDCLASS COMM\nADDEVENT KERCALLENTER MSG_SENDV\nSETCLASSPID KERCALL client1\n"
@@ -122,9 +143,19 @@ def test_extended_daemon_mode_sets_the_filters(tmp_path: Path) -> None:
     assert "INT_ENTR" not in counts
 
 
-def test_size_limit_cuts_at_the_byte(tmp_path: Path) -> None:
-    assert tracelogger(tmp_path, "-c", "-S", "20k") == 0
+def test_a_limit_below_the_header_is_bad_use(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert tracelogger(tmp_path, "-c", "-S", "100") == 2
+    assert "100 bytes are too few" in capsys.readouterr().err
+    assert not (tmp_path / "t.kev").exists()
+
+
+def test_size_limit_cuts_at_the_byte(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert tracelogger(tmp_path, "-c", "-S", "20k", "-v") == 1
     assert (tmp_path / "t.kev").stat().st_size == 20 * 1024
+    said = capsys.readouterr()
+    assert "t.kev is full with its 20480 bytes" in said.err
+    logged = int(re.search(r"(\d+) bytes of events", said.out)[1])
+    assert 20_480 - 2_000 < logged < 20_480, "what is in the file, not what was cut"
     trace = open_kev(tmp_path / "t.kev")
     assert len(trace.events) > 500
     assert set(trace.problems.counts()) <= {"partial-slot", "buffer-length", "unfinished-events"}
@@ -151,24 +182,91 @@ def test_standard_output_is_the_same_file(tmp_path: Path) -> None:
     piped = subprocess.run([*command, "-"], capture_output=True, check=True)
     assert piped.stdout.startswith(b"TRACE_HEADER_BEGIN::")
     assert b"events disabled" in piped.stderr
+    printing = tmp_path / "printing.py"
+    printing.write_text("print('loaded')\ndef main():\n    print('runs')\n    yield\n", encoding="utf-8")
+    command[command.index("polite")] = str(printing)
+    heard = subprocess.run([*command, "-"], capture_output=True, check=False)
+    assert heard.stdout.startswith(b"TRACE_HEADER_BEGIN::"), "what programs print goes elsewhere"
+    assert b"loaded\n" in heard.stderr
+    assert b"runs\n" in heard.stderr
     (tmp_path / "t.kev").write_bytes(piped.stdout)
     assert not open_kev(tmp_path / "t.kev").problems.counts()
 
 
 @pytest.mark.skipif(os.name != "posix", reason="sends a POSIX signal")
-def test_a_signal_stops_it_cleanly(tmp_path: Path) -> None:
-    path = tmp_path / "t.kev"
-    command = [sys.executable, "-m", "satview", "tracelogger", "-c", "--duration", "3000", "-f", str(path)]
+@pytest.mark.parametrize(("options", "signo", "size"), [
+    (["-c"], "SIGINT", 100_000), (["-r", "-k", "4"], "SIGTERM", 0), (["-s", "3000"], "SIGABRT", 0),
+    (["-c", "--pace", "0.01"], "SIGHUP", 0), (["-d1", "--control"], "SIGTERM", 0)])
+def test_a_signal_stops_it_cleanly(options: list[str], signo: str, size: int, tmp_path: Path) -> None:
+    path, control = tmp_path / "t.kev", tmp_path / "control.py"
+    control.write_text(CONTROL, encoding="utf-8")
+    command = [sys.executable, "-m", "satview", "tracelogger", "--workload", "small-system", "--duration", "3000",
+               "-f", str(path), *options, *[str(control)] * ("--control" in options)]
     with subprocess.Popen(command) as process:
         try:
-            while not path.exists() or path.stat().st_size < 100_000:
+            while not path.exists() or path.stat().st_size < size:
                 assert process.poll() is None
                 time.sleep(0.01)
-            process.send_signal(signal.SIGINT)
+            process.send_signal(getattr(signal, signo))
             assert process.wait(20) == 0
         finally:
             process.kill()
-    assert not open_kev(path).problems.counts()
+    assert set(open_kev(path).problems.counts()) <= {"unfinished-events", "orphan-slots", "clock-unknown"}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends a POSIX signal")
+def test_a_second_signal_ends_what_hangs(tmp_path: Path) -> None:
+    hangs = tmp_path / "hangs.py"
+    hangs.write_text("import time\nprint('here', flush=True)\ntime.sleep(1000)\n", encoding="utf-8")
+    command = [sys.executable, "-m", "satview", "tracelogger", "--workload", str(hangs), "-f", str(tmp_path / "t.kev")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"here\n"
+            process.send_signal(signal.SIGTERM)
+            time.sleep(0.3)
+            assert process.poll() is None, "the first one asks kindly"
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(10) == 130
+        finally:
+            process.kill()
+
+
+def test_control_programs_find_the_logger_waiting(tmp_path: Path) -> None:
+    """Even those that do not sleep first, on a CPU of their own."""
+    program = CONTROL.replace("    yield Sleep(20_000_000)\n", "")
+    (tmp_path / "control.py").write_text(program, encoding="utf-8")
+    assert tracelogger(tmp_path, "-d1", "-c", "--cpus", "4", "--control", str(tmp_path / "control.py")) == 0
+    assert names(open_kev(tmp_path / "t.kev")).count("SND_MESSAGE") > 10
+
+
+def test_long_captures_do_not_keep_the_truth(tmp_path: Path) -> None:
+    short = run(Capture("client-server", duration_ns=10**9, keeps_truth=False), tmp_path / "t.kev").truth
+    kept = run(Capture("client-server", duration_ns=10**9), tmp_path / "k.kev").truth
+    assert len(short.states) < len(kept.states) / 2
+    assert (tmp_path / "t.kev").read_bytes()[64:] == (tmp_path / "k.kev").read_bytes()[64:]
+
+
+def test_a_paced_capture_takes_its_time_and_is_the_same(tmp_path: Path) -> None:
+    began = time.monotonic()
+    run(Capture("polite", duration_ns=10**8, pace=0.2, release=Release.QNX_8), tmp_path / "t.kev")
+    assert 0.5 <= time.monotonic() - began < 5, "100 ms at a fifth of the speed, quiet as it is"
+    paced = (tmp_path / "t.kev").read_bytes()
+    run(Capture("polite", duration_ns=10**8, release=Release.QNX_8), tmp_path / "t.kev")
+    assert (tmp_path / "t.kev").read_bytes() == paced
+
+
+def test_very_long_traces_say_what_they_leave_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "t.kev"
+    assert main(["tracelogger", "--workload", "deadlock", "--events", "2000", "-r", "-F", "1", "-S", "1k", "-w", "-A",
+                 "a=b", "-f", str(path)]) == 1
+    err = capsys.readouterr().err
+    assert "--events: -r, -S, -F without effect" in err
+    assert "deadlock: " in err, "workloads are judged here too"
+    trace = open_kev(path)
+    assert len(trace.events) >= 2000
+    assert trace.header.get("a") == "b"
+    assert "-w" in trace.header.get("TRACELOGGER_ARGS")
 
 
 def test_what_cannot_be_honoured_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -176,6 +274,8 @@ def test_what_cannot_be_honoured_is_said(tmp_path: Path, capsys: pytest.CaptureF
     err = capsys.readouterr().err
     for option in ("-P:", "-R:", "-M:", "-E:", "-a:"):
         assert option in err
+    assert tracelogger(tmp_path, "-r", "-D", "0.01") == 0
+    assert "-D: has no effect with -r" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("release", ["6.x", "6.6", "7.x", "8.0"])
@@ -193,7 +293,9 @@ def test_options_of_every_release_cause_no_complaint(
     (("-S", "12x"), "-S 12x"), (("-S", "0"), "-S 0"), (("-M",), "-M needs -S"), (("-d", "2"), "-d1"),
     (("-p", "there"), "-p there"),
     (("-k", "0"), "-k 0"), (("-n", "-3"), "-n -3"),
-    (("--workload", "nonsense"), "no workload"), (("--cpus", "99"), "1 to 64"), (("-s", "-1"), "negative"),
+    (("--workload", "nonsense"), "no workload"), (("--cpus", "99"), "1 to 64"), (("-s", "-1"), "-s -1"),
+    (("-s", "nan"), "-s nan"), (("-D", "inf"), "-D inf"), (("--disk", "nan"), "--disk nan"), (("-f", ""), "-f"),
+    (("--duration", "1e300"), "--duration 1e+300"), (("--pace", "nan"), "--pace nan"), (("-A", "a=b\nc"), "one line"),
     (("--control", "nowhere.py"), "nowhere.py"), (("--events", "99999999999"), "events"),
 ])
 def test_bad_use_is_one_sentence_and_exit_code_2(options: tuple[str, ...], text: str, tmp_path: Path,
@@ -213,9 +315,26 @@ def test_an_unwritable_path_is_a_clear_error(tmp_path: Path, capsys: pytest.Capt
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a full device")
 def test_a_full_disk_is_a_clear_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["tracelogger", "-f", "/dev/full", "--workload", "client-server", "-c"]) == 1
-    err = capsys.readouterr().err
-    assert "full:" in err
-    assert "Traceback" not in err
+    assert capsys.readouterr().err == (
+        "satview tracelogger: full: writing stopped after 0 bytes: No space left on device\n")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="limits the size of files")
+def test_a_disk_that_fills_up_ends_the_capture_at_once(tmp_path: Path) -> None:
+    """One sentence that blames the disk; the file is readable up to its last whole event."""
+    command = [sys.executable, "-m", "satview", "tracelogger", "--workload", "client-server", "-c", "--duration",
+               "3000", "-f", "t.kev"]
+
+    def limited() -> None:
+        import resource
+        resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, 30_000))
+
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, preexec_fn=limited)
+    assert ended.returncode == 1
+    assert ended.stderr == ("satview tracelogger: t.kev: writing stopped after 30000 bytes: File too large; what was "
+                            "written can be opened\n")
+    assert (tmp_path / "t.kev").stat().st_size == 30_000
+    assert len(open_kev(tmp_path / "t.kev").events) > 1000
 
 
 def test_a_faulty_workload_gives_exit_code_1_and_a_readable_trace(tmp_path: Path,
@@ -281,7 +400,7 @@ def test_buffers_can_be_placed_kept_and_reused() -> None:
         written = 0
 
         def write(self, slots: object) -> None:
-            return
+            """Take it and forget it."""
 
     made = Kernel(target(Release.QNX_7, 1))
     for options in (LoggerOptions(iterations=0, kernel_buffers=5, physical_address=0x5000000, keeps_buffers=True),

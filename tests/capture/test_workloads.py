@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from satview.base.errors import UsageError
+from satview.capture import control
 from satview.capture.logger_options import LoggerOptions
 from satview.capture.run import Capture, CaptureResult, run
 from satview.capture.workloads import registry
@@ -175,12 +176,15 @@ def test_a_faulty_program_is_named_with_its_line(program: str, expected: str, tm
 
 @pytest.mark.parametrize(("program", "expected"), [
     ("yield MsgSend('x')", "bad arguments"), ("yield Compute('long')", "which is no time"),
-    ("yield Compute(-5)", ""),
+    ("yield Compute(-5)", "Compute(-5), which is no time"), ("yield Compute(float('nan'))", "which is no time"),
+    ("raise SystemExit(3)", "faulty.py:4: raised SystemExit: 3"),
+    ("raise GeneratorExit", "faulty.py:4: raised GeneratorExit"),
+    ("(lambda f: f(f))(lambda f: f(f))", "raised RecursionError"),
     ("yield MutexLock(None)", "bad arguments"), ("yield Sleep(None)", "bad arguments"),
     ("yield Ring0(lambda m, c: 1 / 0)", "Ring0 function raised ZeroDivisionError"),
     ("yield TimerSettime(7, 1)", "raised QnxError: [Errno 22]"), ("yield Compute(1 << 99)", ""),
     ("yield ThreadJoin(99)", "[Errno 3]"), ("yield SchedSet(999)", "[Errno 22]"),
-    ("yield TraceEvent('x')", "TypeError"),
+    ("yield TraceEvent('x')", "faulty.py:4: raised TypeError: TraceEvent: mode 'x' is no number"),
 ])
 def test_bad_arguments_never_stop_the_simulation(program: str, expected: str, tmp_path: Path) -> None:
     text = f"def main():\n    yield Compute(1000000)\n    {program}\n    yield Sleep(1000)\n"
@@ -204,6 +208,52 @@ def test_a_device_without_rest_does_not_hang(tmp_path: Path) -> None:
             "def main():\n    yield Sleep(10**8)\n")
     result = capture(write(tmp_path, text), tmp_path, duration_ns=10**6, options=LoggerOptions(iterations=0))
     assert len(result.truth.interrupts) > 1000
+
+
+@pytest.mark.parametrize(("gap", "expected"), [
+    ("-5", "device 5: gave -5, which is no time"), ("float('nan')", "device 5: gave nan"),
+    ("1 / 0", "faulty.py:4: raised ZeroDivisionError"), ("'soon'", "gave 'soon'"),
+])
+def test_a_device_that_tells_no_time_is_reported_and_silent(gap: str, expected: str, tmp_path: Path) -> None:
+    text = ("times = iter([1000000] * 3)\ndef gap():\n    return next(times, None) or " + gap + "\n\n"
+            "def setup(kernel):\n    kernel.device(5, gap)\n    kernel.spawn('usr/bin/faulty', main)\n\n"
+            "def main():\n    yield Sleep(10**8)\n")
+    result = capture(write(tmp_path, text), tmp_path, duration_ns=10 * 10**6)
+    assert any(expected in finding for finding in result.findings), result.findings
+    assert sum(span.vector == 5 for span in result.truth.interrupts) == 3
+    assert not open_kev(tmp_path / "w.kev").problems.counts()
+
+
+@pytest.mark.parametrize("step", ["Compute(0)", "Compute(-1)", "Compute(1)", "Sleep(0)"])
+def test_time_passes_in_any_loop(step: str, tmp_path: Path) -> None:
+    result = capture(write(tmp_path, f"def main():\n    while True:\n        yield {step}\n"), tmp_path,
+                     duration_ns=10**6)
+    assert result.duration_ns > 10**6
+    assert len(result.findings) == ("-" in step), "said once, with its number of times"
+    assert all("times" in finding for finding in result.findings)
+
+
+@pytest.mark.parametrize(("text", "expected"), [
+    ("CPUS = 'x'", "CPUS is 'x'"), ("CPUS = 65", "CPUS is 65"), ("DURATION_MS = float('nan')", "DURATION_MS is nan"),
+    ("LEAD_IN_MS = -1", "LEAD_IN_MS is -1"), ("import sys; sys.exit(3)", "line 2: SystemExit: 3"),
+    ("import no_such_module", "line 2: ModuleNotFoundError"), ("open('nowhere')", "line 2: FileNotFoundError"),
+    ("while True: pass", "line 2: ran for 0.3 s without getting anywhere"),
+    ("def setup(kernel):\n    while True: pass", "line 3: ran for 0.3 s"),
+    ("def setup(kernel):\n    exit(2)", "line 3: SystemExit: 2"),
+    ("def setup(kernel):\n    kernel.spawn('a', main, priority=256)", "a: priority 256 is not 1 to 255"),
+    ("def setup(kernel):\n    kernel.spawn('a', main, runmask=2)", "none of the 1 CPUs"),
+    ("def setup(kernel):\n    kernel.partitions(('a', 90, 0), ('b', 20, 0))", "90, 20 % exceed 100 %"),
+    ("def main(first):\n    yield", "faulty.py: TypeError"),
+])
+def test_files_that_do_what_they_must_not_are_refused(text: str, expected: str, tmp_path: Path,
+                                                      monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(control, "PATIENCE_S", 0.3)
+    if "def main" not in text:
+        text += "\ndef main():\n    yield Compute(1)\n"
+    with pytest.raises(UsageError) as caught:
+        capture(write(tmp_path, text), tmp_path)
+    assert expected in str(caught.value)
+    assert not (tmp_path / "w.kev").exists()
 
 
 def test_a_setup_that_fails_is_bad_use(tmp_path: Path) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import io
+import os
+from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
@@ -281,6 +283,35 @@ def test_live_capture_is_followed_and_can_be_stopped(dialog, empty_window, qtbot
     qtbot.waitUntil(lambda: not empty_window.capture_job.is_busy, timeout=10_000)
     assert empty_window.statusBar().currentMessage().startswith("Stopped: ")
     assert (tmp_path / "new.kev").stat().st_size > 1000
+
+
+@pytest.mark.skipif(os.name != "posix", reason="limits the size of files")
+def test_live_capture_onto_a_full_disk_is_told_and_what_came_is_shown(dialog, empty_window, qtbot, monkeypatch):
+    import resource
+
+    told = []
+    monkeypatch.setattr(dialogs, "tell", lambda _parent, title, text: told.append((title, text)))
+    choose(dialog, "client-server", 60)
+    dialog.live.setChecked(True)
+    path = Path(dialog.path.text())
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, hard))
+    try:
+        qtbot.mouseClick(dialog.start_button, LEFT)
+        qtbot.waitUntil(lambda: bool(told), timeout=15_000)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert told == [
+        (
+            "Capture",
+            f"The capture failed: {path.name}: writing stopped after 30000 bytes: File too large; "
+            "what was written can be opened.",
+        )
+    ]
+    assert path.stat().st_size == 30_000
+    opened = lambda: empty_window.session.opened  # noqa: E731
+    qtbot.waitUntil(lambda: opened() is not None and len(opened().trace.events) > 1000, timeout=10_000)
+    assert not empty_window.capture_job.is_busy
 
 
 def test_both_themes_show_every_editor(dialog, application):

@@ -34,6 +34,7 @@ USER_NS = (150, 900)
 IPI_NS = (900, 2200)
 LEAST_NS = 150       # of user code between two calls: time passes even in a loop around nothing
 MAX_FAULTS = 1000
+_OUR_CODE = ("satview.capture.sim.", "satview.capture.kernel", "satview.capture.trace_event")
 _LONGEST = 1 << 62
 
 
@@ -350,10 +351,13 @@ def _skews(target: Target, seed: int) -> tuple[int, ...]:
 
 
 def place_of(fault: BaseException) -> str:
-    """Return file and line where an exception began, `name.py:12`."""
-    trace = fault.__traceback__
-    while trace is not None and trace.tb_next is not None:
+    """Return file and line where an exception began, `name.py:12`; of a program's code rather than the simulation's."""
+    trace, ours, theirs = fault.__traceback__, "", ""
+    while trace is not None:
+        place = f"{trace.tb_frame.f_code.co_filename.replace(chr(92), '/').rsplit('/', 1)[-1]}:{trace.tb_lineno}"
+        if str(trace.tb_frame.f_globals.get("__name__")).startswith(_OUR_CODE):
+            ours = place
+        else:
+            theirs = place
         trace = trace.tb_next
-    if trace is None:
-        return ""
-    return f"{trace.tb_frame.f_code.co_filename.replace(chr(92), '/').rsplit('/', 1)[-1]}:{trace.tb_lineno}"
+    return theirs or ours

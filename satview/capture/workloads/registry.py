@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import difflib
 import importlib
-import runpy
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from satview.base.errors import SatviewError, UsageError
-from satview.capture.control import line_in
+from satview.base.errors import UsageError
+from satview.capture.control import blaming, run_file
+from satview.capture.sim.target import MAX_CPUS
 
 if TYPE_CHECKING:
     from satview.capture.kernel import Kernel
 
 MS = 1_000_000
+DAY_MS = 86_400_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +90,7 @@ def find(name: str) -> Workload:
 
 
 def _from_file(path: Path) -> Workload:
-    try:
-        values: dict[str, Any] = runpy.run_path(str(path), run_name="satview_workload")
-    except OSError as error:
-        raise UsageError(f"{path.name}: {error.strerror or error}") from error
-    except SyntaxError as error:
-        raise UsageError(f"{path.name}, line {error.lineno}: {error.msg}") from error
-    except Exception as error:
-        raise UsageError(f"{path.name}, line {line_in(error, path)}: {type(error).__name__}: {error}") from error
+    values = run_file(path, "satview_workload")
     setup, main = values.get("setup"), values.get("main")
     if not callable(setup):
         if not callable(main):
@@ -107,14 +101,16 @@ def _from_file(path: Path) -> Workload:
             kernel.spawn(f"usr/bin/{path.stem}", program)
 
     def guarded(kernel: Kernel) -> None:
-        try:
+        with blaming(path, lambda: kernel.machine.now):
             setup(kernel)
-        except SatviewError:
-            raise
-        except Exception as error:
-            line = line_in(error, path)
-            raise UsageError(f"{path.name}, line {line}: {type(error).__name__}: {error}") from error
+
+    def number(name: str, default: int, least: int, most: int) -> float:
+        value = values.get(name, default)
+        if not isinstance(value, (int, float)) or not least <= value <= most:
+            raise UsageError(f"{path.name}: {name} is {value!r:.40}, not a number from {least} to {most}")
+        return value
 
     summary = str(values.get("__doc__") or "").strip().split("\n")[0]
-    return Workload(path.stem, summary, guarded, int(values.get("CPUS", 1)),
-                    int(values.get("DURATION_MS", 1000)) * MS, int(values.get("LEAD_IN_MS", 0)) * MS)
+    return Workload(path.stem, summary, guarded, int(number("CPUS", 1, 1, MAX_CPUS)),
+                    max(1, int(number("DURATION_MS", 1000, 0, DAY_MS) * MS)),
+                    int(number("LEAD_IN_MS", 0, 0, DAY_MS) * MS))

@@ -91,6 +91,7 @@ class NewCaptureDialog(QDialog):
             options,
             rules_text=self.rules.text,
             pace=1.0 if is_live else 0.0,
+            keeps_truth=False,
         )
         return CaptureOrder(capture, Path(self.path.text().strip()).expanduser(), is_live)
 
