@@ -30,11 +30,13 @@ class Follow(QObject):
         due: The file has changed and the rest after the last read is over: read it.
         changed: Something to show in the status bar changed.
         noted: There is another note.
+        over: The file is complete, and all of it has been read.
     """
 
     due = Signal()
     changed = Signal()
     noted = Signal(str)
+    over = Signal()
 
     def __init__(self, path: Path, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -42,6 +44,7 @@ class Follow(QObject):
         self.file: GrowingFile | None = None
         self.is_sticking = True
         self.note = ""
+        self._is_complete = False
         self._arrivals: list[tuple[float, int]] = []
         self._began_s = 0.0
         self._next_s = 0.0
@@ -93,6 +96,10 @@ class Follow(QObject):
                 del self._arrivals[:-50]
         self.changed.emit()
 
+    def finish(self) -> None:
+        """Tell that whoever writes the file has ended: what is there is read, then `over` follows."""
+        self._is_complete = True
+
     def stop(self) -> None:
         """Look no more."""
         self._timer.stop()
@@ -104,6 +111,9 @@ class Follow(QObject):
         try:
             has_changed = self.file is None or self.file.has_changed
         except FileNotFoundError:
+            if self._is_complete:
+                self.over.emit()
+                return
             name = self.path.name
             if self._arrivals:
                 self._say(f"{name} is not there any more, waiting for it")
@@ -115,6 +125,8 @@ class Follow(QObject):
             return
         if has_changed:
             self.due.emit()
+        elif self._is_complete:
+            self.over.emit()
         else:
             self.changed.emit()
 

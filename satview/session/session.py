@@ -157,6 +157,7 @@ class Session(QObject):
         self.follow.due.connect(self._read_followed)
         self.follow.changed.connect(self.follow_changed)
         self.follow.noted.connect(self._on_noted)
+        self.follow.over.connect(self._on_over)
         self.follow_changed.emit()
 
     def _end_follow(self) -> None:
@@ -167,6 +168,18 @@ class Session(QObject):
             follow.stop()
             follow.deleteLater()
             self.follow_changed.emit()
+
+    def file_is_complete(self, path: Path) -> None:
+        """Tell that a file will not grow any more: it is followed up to its end and then no longer."""
+        if self.follow is not None and self.follow.path == path:
+            self.follow.finish()
+
+    @Slot()
+    def _on_over(self) -> None:
+        if self.opened is None:  # nothing of it can be shown
+            self.close()
+        else:
+            self.set_following(False)
 
     @Slot(str)
     def _on_noted(self, note: str) -> None:

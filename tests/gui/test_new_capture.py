@@ -12,6 +12,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QTextCharFormat
 from PySide6.QtWidgets import QLabel
 
+import satview
 from satview.capture.workloads.registry import names
 from satview.gui import dialogs
 from satview.gui.capture.dialog import NewCaptureDialog
@@ -283,6 +284,10 @@ def test_live_capture_is_followed_and_can_be_stopped(dialog, empty_window, qtbot
     qtbot.waitUntil(lambda: not empty_window.capture_job.is_busy, timeout=10_000)
     assert empty_window.statusBar().currentMessage().startswith("Stopped: ")
     assert (tmp_path / "new.kev").stat().st_size > 1000
+    # Nothing more will come: what is there is shown to its end, and then nobody waits any more.
+    qtbot.waitUntil(lambda: empty_window.session.follow is None, timeout=10_000)
+    assert empty_window.session.stage is Stage.READY
+    assert len(empty_window.session.opened.trace.events) == len(satview.open_trace(tmp_path / "new.kev").events)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="limits the size of files")
@@ -312,6 +317,8 @@ def test_live_capture_onto_a_full_disk_is_told_and_what_came_is_shown(dialog, em
     opened = lambda: empty_window.session.opened  # noqa: E731
     qtbot.waitUntil(lambda: opened() is not None and len(opened().trace.events) > 1000, timeout=10_000)
     assert not empty_window.capture_job.is_busy
+    qtbot.waitUntil(lambda: empty_window.session.follow is None, timeout=10_000)
+    assert empty_window.session.stage is Stage.READY
 
 
 def test_both_themes_show_every_editor(dialog, application):

@@ -116,7 +116,9 @@ class CaptureCommands(QObject):
         from satview.gui.capture.outcome import OutcomeDialog, summary
 
         assert isinstance(outcome, CaptureOutcome)
-        if not outcome.order.is_live:
+        if outcome.order.is_live:
+            self._window.session.file_is_complete(outcome.order.path)
+        else:
             self._window.session.open(outcome.order.path)
         self._tell(summary(outcome))
         if outcome.result.findings:
@@ -131,4 +133,5 @@ class CaptureCommands(QObject):
 
         order = self._window.capture_job.last_order
         if order is not None and order.is_live:  # of others, the dialog tells
+            self._window.session.file_is_complete(order.path)
             dialogs.tell(self._window, "Capture", f"The capture failed: {failure(error, order.path)}.")
