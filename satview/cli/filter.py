@@ -57,7 +57,7 @@ def add_parser(subparsers: Any) -> None:
     add("file", metavar="IN", help="trace: a .kev file, a traceprinter listing or a thread trace")
     add("-r", "--rules", metavar="RULES", action="append", default=[], help="rule file; several take effect in order")
     add("-e", "--expression", metavar="EXPR", action="append", default=[], help="condition; several must all hold")
-    add("-o", "--output", metavar="OUT.kev", help="the new trace")
+    add("-o", "--output", metavar="OUT.kev", help="the new trace; not of thread traces")
     add("--from", dest="begin", metavar="TIME", help="leave out what is earlier: 1.2s, 300ms, ... from the first event")
     add("--to", dest="end", metavar="TIME", help="leave out what is not earlier")
     add("--exact", action="store_true", help="no names, switches and opening states besides the chosen events")

@@ -17,12 +17,11 @@ from satview.filters.expression import Expression
 from satview.filters.external import (
     INT_CLASSES,
     ExternalClass,
-    Mode,
     external_of,
     has_event_masks,
     internal_codes,
 )
-from satview.filters.rules import RuleSet
+from satview.filters.rules import HANDLER_CLASSES, HANDLER_LIMIT, RuleSet
 from satview.filters.switches import C
 from satview.filters.syntax import (
     And,
@@ -47,15 +46,15 @@ def c_program(rules: RuleSet | BuiltRules, title: str = "") -> str:
     """Return the source of a program that sets a rule set and leaves tracing to a logger in daemon mode.
 
     Args:
-        rules: The rules. Conditions over all classes (`WHERE` lines) become handlers of every class that can have one.
+        rules: The rules. Conditions over all classes (`WHERE` lines) become handlers of every class that can have one,
+            joined with the condition that it has already.
         title: Shown in the first comment.
     """
     state = rules.state.copy() if isinstance(rules, BuiltRules) else rules.copy()
     conditions = rules.conditions if isinstance(rules, BuiltRules) else ()
-    written = rules_of(state)
+    notes = _attach(conditions, state)
     handlers = _Handlers(state.release)
-    calls = [_call(rule, state.release, handlers) for rule in written]
-    calls += _everywhere(conditions, state, handlers)
+    calls = [_call(rule, state.release, handlers) for rule in rules_of(state)] + notes
     return "\n".join(
         [*_head(title, bool(handlers.functions)), *handlers.source(), *_main(calls, bool(handlers.functions)), ""]
     )
@@ -209,16 +208,25 @@ class _Handlers:
         return [*lines, "}"]
 
 
-def _everywhere(conditions: Sequence[Expression], state: RuleSet, handlers: _Handlers) -> list[str]:
-    """Return the calls that attach conditions over all classes to every class that can have a handler and has none."""
+def _attach(conditions: Sequence[Expression], state: RuleSet) -> list[str]:
+    """Attach conditions over all classes to every class that can have a handler; return comments on the others."""
     if not conditions:
         return []
     text = " and ".join(f"({condition.text})" for condition in conditions)
-    classes = [
-        c for c in (C.CONTROL, C.KERCALL, C.INT, C.PROCESS, C.THREAD, C.VTHREAD, C.SYSTEM, C.COMM) if c in state.known
-    ]
-    free = [c for c in classes if not ({c, C.KERCALLENTER if c is C.KERCALL else c} & set(state.class_handlers))]
-    return [_call(Rule(Mode.ADDCLASSEVHANDLER, c, condition=text), state.release, handlers) for c in free]
+    notes = []
+    for external in sorted(state.known & HANDLER_CLASSES):
+        before = state.class_handlers.get(external)
+        if isinstance(before, Expression):
+            joined = f"({before.text}) and {text}"
+        elif before is None:
+            joined = text
+        else:
+            notes.append(f"/* The handler of {external.name} also has to ask: {_comment(text)} */")
+            continue
+        if state.add_class_ev_handler(external, Expression(joined, state.release)):
+            full = f"All {HANDLER_LIMIT} places for handlers are taken, so none of {external.name} asks"
+            notes.append(f"/* {full}: {_comment(text)} */")
+    return notes
 
 
 def in_c(node: Node) -> str | None:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from satview.base.errors import UsageError
 from satview.base.time import TimeWindow
+from satview.events.spec import Release
 from satview.events.wire import (
     CONTROL_BUFFER,
     CONTROL_BUFFER_END,
@@ -74,7 +75,7 @@ def write_subset(
     """Write some events of a trace as a .kev file.
 
     Args:
-        trace: Any trace; of one that was no .kev the header keys it has are written.
+        trace: A trace of QNX; of a listing the header keys it has are written.
         path: The new file; an old one is replaced once the new one is complete.
         chosen: bool (events,), which events; BUFFER events are made anew whatever it says.
         window: Only events in it; None = all.
@@ -83,10 +84,12 @@ def write_subset(
         cancelled: Asked between chunks; True stops.
 
     Raises:
-        UsageError: The file would replace the trace itself, or cannot be written.
+        UsageError: The file would replace the trace itself, or cannot be written; or it is a thread trace.
         Cancelled: `cancelled()` returned True; nothing is left behind.
     """
     path = Path(path)
+    if trace.release is Release.UNIXWARE:
+        raise UsageError(f"{trace.path.name}: thread traces have events of their own, which no .kev file can hold")
     if path.exists() and trace.path.exists() and path.samefile(trace.path):
         raise UsageError(f"{path.name}: the trace cannot be replaced by a part of itself; give another name")
     rows = trace.rows_between(window) if window is not None else slice(0, len(trace.events))

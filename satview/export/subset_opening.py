@@ -20,6 +20,7 @@ from satview.events.wire import (
 from satview.filters.facts import state_rows
 from satview.filters.presets import rows_of_codes
 from satview.formats.kev.writer import SlotWriter
+from satview.store.losses import EVERY_CPU, losses
 from satview.store.trace import Trace
 
 _NAME_BYTES = 126  # as far as the kernel writes names
@@ -76,33 +77,53 @@ def opening_state(trace: Trace, row: int) -> Opening:
 
     Per process its creation and name; per thread its creation, the event of its state, and its name. A RUNNING event
     carries the CPU the thread runs on, all others CPU 0. Where a CPU was last given to a thread that has left RUNNING
-    since, both events follow, for events of that CPU still belong to it.
+    since, both events follow, for events of that CPU still belong to it. Of a thread that may have changed its state
+    where events are missing, the state is left out.
     """
     last = state_before(trace, row)
+    first = int(trace.events.time_cycles[row]) if row < len(trace.events) else trace.window.end
     alive = np.flatnonzero((last >= 0) & ~_gone(trace, row, last))
+    known = alive[_still_true(trace, last[alive], first)]
     dump = _Dump(trace)
     for process in _processes(trace, row, alive):
         dump.process(process)
         for thread in alive[trace.threads.process[alive] == process].tolist():
-            dump.thread(thread, int(last[thread]))
-    wanted = _last_switches(trace, row)
-    if any(dump.owners.get(cpu) != int(trace.events.thread[switch]) for cpu, switch in wanted.items()):
-        threads = trace.events.thread[list(wanted.values())]
-        running = last[alive][trace.events.code[last[alive]] == THREAD_RUNNING]
-        rows = np.unique(np.concatenate((np.array(list(wanted.values())), last[threads], running)))
+            dump.thread(thread, int(last[thread]) if thread in known else None)
+    switches = _last_switches(trace, row)
+    doubtful = np.isin(trace.events.thread[switches], np.setdiff1d(alive, known))
+    switches = switches[_still_true(trace, switches, first) & ~doubtful]
+    if any(dump.owners.get(int(trace.events.cpu[at])) != int(trace.events.thread[at]) for at in switches.tolist()):
+        running = last[known][trace.events.code[last[known]] == THREAD_RUNNING]
+        rows = np.unique(np.concatenate((switches, last[trace.events.thread[switches]], running)))
         # In the order in which they happened, so that the last one of each CPU and of each thread counts again.
         for event in rows[np.argsort(trace.events.slot[rows], kind="stable")].tolist():
             dump.state(event)
-    first = int(trace.events.time_cycles[row]) if row < len(trace.events) else trace.window.end
-    return dump.opening(first, alive)
+    return dump.opening(first, known)
 
 
-def _last_switches(trace: Trace, row: int) -> dict[int, int]:
-    """Return, per CPU, the RUNNING event that came last in the file before a row."""
-    running = rows_of_codes(trace, THREAD_RUNNING)
+def _still_true(trace: Trace, rows: NDArray[np.int64], now_cycles: int) -> NDArray[np.bool_]:
+    """Return which state events no missing events can have undone until some moment, bool (len(rows),).
+
+    While a thread runs, only its own CPU can end that.
+    """
+    events = trace.events
+    is_running = events.code[rows] == THREAD_RUNNING
+    holds = np.ones(len(rows), np.bool_)
+    lost = losses(trace)
+    lost = lost[lost[:, 0] < now_cycles]
+    for cpu in np.unique(lost[:, 2]).tolist():
+        concerns = (cpu == EVERY_CPU) | ~is_running | (events.cpu[rows] == cpu)
+        holds &= ~concerns | (events.time_cycles[rows] >= lost[lost[:, 2] == cpu, 1].max())
+    return holds
+
+
+def _last_switches(trace: Trace, row: int) -> NDArray[np.int64]:
+    """Return, per CPU, the row of the RUNNING event that came last in the file before a row."""
+    running = rows_of_codes(trace, THREAD_RUNNING).astype(np.int64)
     running = running[running < row]
     running = running[np.argsort(trace.events.slot[running], kind="stable")]
-    return dict(zip(trace.events.cpu[running].tolist(), running.tolist(), strict=True))
+    _, from_end = np.unique(trace.events.cpu[running][::-1], return_index=True)
+    return running[::-1][from_end]
 
 
 def _gone(trace: Trace, row: int, last: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -164,12 +185,13 @@ class _Dump:
         else:
             self._event(PROC_CREATE, 0, ids)
 
-    def thread(self, thread: int, state_row: int) -> None:
-        """Add the creation, the state and the name of a thread."""
+    def thread(self, thread: int, state_row: int | None) -> None:
+        """Add the creation, the state if it is known, and the name of a thread."""
         table = self._trace.threads
         ids = int(table.pid[thread]), int(table.tid[thread])
         self._event(THREAD_CREATE, 0, ids)
-        self.state(state_row)
+        if state_row is not None:
+            self.state(state_row)
         name = table.names[thread].encode("utf-8", "replace")[:_NAME_BYTES]
         if name:
             self._event(PROC_THREAD_NAME, 0, ids, name)

@@ -30,6 +30,7 @@ BUFFER_SLOTS: Final = 714  # high-water mark of a 6.4 kernel
 _MAX_AHEAD: Final = 1 << 31  # cycles a CPU may be silent before it gets a TIME: well below a turn
 _MAX_BACK: Final = 1 << 28  # ... or step back, as late slots do
 _BLOCK: Final = 1 << 16
+_NEVER: Final = np.iinfo(np.int64).max
 
 
 @dataclass(slots=True)
@@ -93,10 +94,11 @@ class _Layout:
     """
 
     def __init__(self, trace: Trace, records: _Records, rows: NDArray[np.uint32], opening_count: int) -> None:
-        self._records, self._release = records, trace.release
+        self._records = records
         self._has_buffers = len(trace.buffers) > 0
         self.has_ends = self._has_buffers and trace.release is Release.QNX_8
         n = len(records.time)
+        self._ring = np.concatenate((np.zeros(opening_count, np.uint8), _rings(trace, rows)))
         lost = self._lost_before(trace, rows, opening_count)
         self._starts = self._buffer_starts(lost)
         self._is_start = np.zeros(n, np.bool_)
@@ -107,25 +109,36 @@ class _Layout:
         self.before = ends.astype(np.int64) + self._is_start + self._needs_time
         self.position = np.cumsum(self.before + records.count) - records.count
         self.total = int(self.position[-1] + records.count[-1]) + self.has_ends if n else 0
-        self._sequence = np.cumsum(1 + lost[self._starts]) if self._has_buffers else np.empty(0, np.int64)
+        self._sequence = self._numbers(lost[self._starts])
         marks = self.position[self._starts] - self._needs_time[self._starts] - 1
         self._sizes = np.diff(marks, append=self.total)
 
-    @staticmethod
-    def _lost_before(trace: Trace, rows: NDArray[np.uint32], opening_count: int) -> NDArray[np.int64]:
+    def _lost_before(self, trace: Trace, rows: NDArray[np.uint32], opening_count: int) -> NDArray[np.int64]:
         """Buffers that the capture lost before each record; such a gap stays visible in the new file."""
         lost = np.zeros(opening_count + len(rows), np.int64)
         gaps = np.flatnonzero(trace.buffers.lost_before)
-        if len(gaps) and len(rows):
-            slots = trace.events.slot[rows].astype(np.int64)
-            at = np.searchsorted(slots, trace.buffers.slot[gaps])
+        slots = trace.events.slot[rows].astype(np.int64)
+        opened = int(self._records.time[opening_count - 1]) if opening_count else _NEVER
+        for ring in np.unique(self._ring[opening_count:]) if len(gaps) else ():
+            own = np.flatnonzero(self._ring[opening_count:] == ring)
+            here = gaps[trace.buffers.cpu[gaps] == ring] if self.has_ends else gaps
+            at = np.searchsorted(slots[own], trace.buffers.slot[here])
             # A gap before everything that is kept, or after it, is no gap of the new file.
-            inside = (at > 0) & (at < len(rows))
-            np.add.at(lost, opening_count + at[inside], trace.buffers.lost_before[gaps[inside]].astype(np.int64))
+            inside = ((at > 0) | (trace.buffers.time_cycles[here] > opened)) & (at < len(own))
+            number = trace.buffers.lost_before[here[inside]].astype(np.int64)
+            np.add.at(lost, opening_count + own[at[inside]], number)
         return lost
 
+    def _numbers(self, lost: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the sequence number of each buffer: they count on, per CPU in 8.0, and skip what was lost."""
+        numbers = np.zeros(len(self._starts) if self._has_buffers else 0, np.int64)
+        rings = self._ring[self._starts]
+        for ring in np.unique(rings) if len(numbers) else ():
+            numbers[rings == ring] = np.cumsum(1 + lost[rings == ring])
+        return numbers
+
     def _buffer_starts(self, lost: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Cut the records into buffers of at most 714 slots; a gap in the capture begins a new one."""
+        """Cut the records into buffers of at most 714 slots; after a gap, or of another CPU, a new one."""
         n = len(lost)
         if not n:
             return np.empty(0, np.int64)
@@ -134,7 +147,8 @@ class _Layout:
         cpus = len(np.unique(self._records.cpu))
         room = BUFFER_SLOTS - 1 - cpus - self.has_ends
         ends = np.cumsum(self._records.count)
-        forced = np.append(np.flatnonzero(lost), n)
+        changes = np.diff(self._ring, prepend=self._ring[:1]) != 0
+        forced = np.append(np.flatnonzero(changes | (lost > 0)), n)
         starts = [0]
         while True:
             at = starts[-1]
@@ -178,10 +192,9 @@ class _Layout:
         chosen = slice(*np.searchsorted(self._starts, (start, end)).tolist())
         record = self._starts[chosen]
         place = self.position[record] - self._needs_time[record] - 1 - first
-        cpu = self._records.cpu[record].astype(np.uint32)
+        cpu = (self._ring if self.has_ends else self._records.cpu)[record].astype(np.uint32)
         stamp = (self._records.time[record] & 0xFFFFFFFF).astype(np.uint32)
-        # Sequences are per CPU in 8.0, so all buffers are said to be those of CPU 0 there.
-        slots[place, 0] = CONTROL_BUFFER | (0 if self._release is Release.QNX_8 else cpu << CPU_SHIFT)
+        slots[place, 0] = CONTROL_BUFFER | cpu << CPU_SHIFT
         slots[place, 1] = stamp
         slots[place, 2] = self._sequence[chosen] & 0xFFFFFFFF
         slots[place, 3] = self._sizes[chosen]
@@ -193,13 +206,22 @@ class _Layout:
     def _ends(self, records: NDArray[np.int64]) -> NDArray[np.uint32]:
         """BUFFER_END slots that follow some records."""
         slots = np.full((len(records), 4), BUFFER_END_COOKIE, np.uint32)
-        slots[:, 0] = CONTROL_BUFFER_END | self._records.cpu[records].astype(np.uint32) << CPU_SHIFT
+        slots[:, 0] = CONTROL_BUFFER_END | self._ring[records].astype(np.uint32) << CPU_SHIFT
         slots[:, 1] = self._records.time[records] & 0xFFFFFFFF
         return slots
 
     def last_end(self) -> NDArray[np.uint32]:
         """Return the BUFFER_END slot that closes the file, shape (1, 4)."""
         return self._ends(np.array([len(self._records.time) - 1]))
+
+
+def _rings(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint8]:
+    """Return the CPU in whose buffer each row was, uint8 (len(rows),): 0 up to 7.x, where all CPUs share theirs."""
+    buffers = trace.buffers
+    if trace.release is not Release.QNX_8 or not len(buffers):
+        return np.zeros(len(rows), np.uint8)
+    at = np.searchsorted(buffers.slot, trace.events.slot[rows], side="right") - 1
+    return buffers.cpu[np.maximum(at, 0)]
 
 
 def _fill(

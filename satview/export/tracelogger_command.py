@@ -15,7 +15,7 @@ from satview.filters.text import Rule
 
 _CLASS_OF_FILTER: Final = {1: C.KERCALL, 2: C.INT, 3: C.PROCESS, 4: C.THREAD, 5: C.VTHREAD, 6: C.COMM, 7: C.SYSTEM}
 DEFAULT_OUTPUT: Final = "/dev/shmem/tracebuffer.kev"  # noqa: S108  -- on the target, tracelogger's own default
-_NO_RING0: Final = 11  # 6.4, not documented
+_NO_RING0: Final = 11  # 6.4, not documented, so it is read but not written
 _RING0: Final = 2  # kernel call number
 _WITH_VALUE: Final = "AbDdFfknpSs"
 _SECURITY_SINCE: Final = (Release.QNX_7, Release.QNX_8)
@@ -62,9 +62,6 @@ def tracelogger_command(rules: RuleSet | BuiltRules, file_name: str = DEFAULT_OU
     for number, external in _CLASS_OF_FILTER.items():
         if external in state.known and _is_off(state, external):
             words.append(f"-F{number}")
-    without_ring0 = state.release is Release.QNX_6 and _only_ring0_is_off(state)
-    if without_ring0:
-        words.append(f"-F{_NO_RING0}")
     if state.release in _SECURITY_SINCE and state.later[C.SEC].any():
         words.append("-a")
     is_wide = _anything_wide(state)
@@ -85,10 +82,6 @@ def _is_off(state: RuleSet, external: C) -> bool:
     probe = state.copy()
     probe.del_class(external)
     return probe.switches() == state.switches()
-
-
-def _only_ring0_is_off(state: RuleSet) -> bool:
-    return not state.calls[_RING0] & 3 and bool((state.calls & 3 == 3).sum() == len(state.calls) - 1)
 
 
 def _anything_wide(state: RuleSet) -> bool:

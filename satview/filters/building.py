@@ -15,6 +15,7 @@ from satview.filters.expression import Expression
 from satview.filters.external import Mode
 from satview.filters.facts import Facts
 from satview.filters.mask import Bools
+from satview.filters.pattern import share_budget
 from satview.filters.rules import DynamicRule, RuleSet
 from satview.filters.switches import EINVAL, ENOTSUP, PID_CLASSES, C
 from satview.filters.text import Rule
@@ -83,6 +84,8 @@ def build(rules: Iterable[Rule], release: Release, load_function: FunctionLoader
         error = carry_out(rule, state, load_function or _no_functions)
         if error:
             raise RuleError([Diagnostic(_refusal(rule, error), 0, len(rule.text(release)), rule.line)])
+    dynamic = (*state.class_handlers.values(), *state.event_handlers.values(), *conditions)
+    share_budget([pattern for item in set(dynamic) if isinstance(item, Expression) for pattern in item.patterns])
     return BuiltRules(rules, state, tuple(conditions))
 
 

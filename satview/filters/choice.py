@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.errors import UsageError
+from satview.filters.combination import names_in, parse_combination
 from satview.filters.external import INT_CLASSES, ExternalClass, ExternalEvent, Mode, has_event_masks
 from satview.filters.fastwide import has_two_forms
-from satview.filters.passes import Effect, Pass, PassStack, names_in
+from satview.filters.passes import Effect, Pass, PassStack
 from satview.filters.rules import RuleSet
 from satview.filters.switches import COMM_ERROR, COMM_REPLY, C
 from satview.filters.text import Rule, process_names, rules_text
@@ -160,12 +161,13 @@ def _static(trace: Trace, chosen: NDArray[np.intp]) -> Iterator[str]:
     """Yield rules for one process, or for one of its threads."""
     pid, tid = int(trace.threads.pid[chosen[0]]), int(trace.threads.tid[chosen[0]])
     is_whole = np.count_nonzero(trace.threads.pid == pid) == len(chosen)
-    names = sorted((name for name, pids in process_names(trace).items() if pids == (pid,)), key=len)
+    # A rule is one line, so a name with a line break or the like in it stays a number.
+    names = [name for name, pids in process_names(trace).items() if pids == (pid,) and name.isprintable()]
     known = RuleSet(trace.release).known
     for external in _WITH_PIDS:
         if external in known:
             mode = Mode.SETCLASSPID if is_whole else Mode.SETCLASSTID
-            rule = Rule(mode, external, None, pid, None if is_whole else tid, names[0] if names else "")
+            rule = Rule(mode, external, None, pid, None if is_whole else tid, min(names, key=len, default=""))
             yield rule.text(trace.release) + "\n"
 
 
@@ -194,16 +196,29 @@ def _conditions(stack: PassStack) -> tuple[str, bool]:
     """Return the conditions as lines, and whether they say all that the combination does."""
     if not stack.combination:
         return "".join(f"WHERE {_condition(item)}\n" for item in _hiding(stack) if item.expression.strip()), True
-    texts = {item.name: _condition(item) for item in stack.passes if not item.rules.strip()}
-    if names_in(stack.combination) - set(texts):
+    texts = {item.name: _condition(item) for item in stack.passes if item.is_on and not item.rules.strip()}
+    mentioned = names_in(stack.combination)
+    if any(item.name in mentioned and item.is_on and item.name not in texts for item in stack.passes):
         return "", False
-    text, at = "", 0
-    for token in tokens(stack.combination):
-        if token.text in texts:
-            text, at = text + stack.combination[at : token.start] + texts[token.text], token.end
-    return f"WHERE {text}{stack.combination[at:]}\n", True
+    text = parse_combination(stack.combination, mentioned).condition(texts)
+    return f"WHERE {text}\n" if text else "", True
 
 
 def _condition(item: Pass) -> str:
-    text = " ".join(item.expression.split()) or "1 == 1"
+    text = _on_one_line(item.expression) or "1 == 1"
     return f"not ({text})" if item.is_inverted else f"({text})"
+
+
+def _on_one_line(expression: str) -> str:
+    """Return an expression without line breaks and needless blanks; texts in quotes stay as they are.
+
+    Raises:
+        UsageError: A text in it has a line break, which no rule can have.
+    """
+    text, end = "", 0
+    for token in tokens(expression):
+        text += (" " if end < token.start else "") + expression[token.start : token.end]
+        end = token.end
+    if len(text.splitlines()) > 1:
+        raise UsageError("a text with a line break in it cannot stand in a rule")
+    return text.strip()

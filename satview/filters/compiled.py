@@ -37,6 +37,7 @@ from satview.filters.syntax import (
     Text,
     Word,
     children,
+    patterns_in,
 )
 from satview.filters.vocabulary import FIELDS, Domain, FieldKind
 from satview.store.trace import Trace
@@ -211,15 +212,9 @@ def count_of(rows: Rows) -> int:
 
 def compile_expression(node: Node, trace: Trace, facts: Facts) -> Condition:
     """Return a resolved expression made ready for one trace."""
-    _grant_budgets(node)
+    for pattern in patterns_in(node):
+        pattern.refill()
     return _Compiler(trace, facts).condition(node)
-
-
-def _grant_budgets(node: Node) -> None:
-    if isinstance(node, Match):
-        node.pattern.refill()
-    for part in children(node):
-        _grant_budgets(part)
 
 
 class _Compiler:

@@ -21,9 +21,10 @@ from satview.filters.evaluate import chunks, rows_of
 from satview.filters.event_facts import EventFacts
 from satview.filters.facts import Facts, TraceFacts
 from satview.filters.mask import Bools
+from satview.filters.pattern import share_budget
 from satview.filters.scalar import evaluate
 from satview.filters.semantics import resolve
-from satview.filters.syntax import Node, parse
+from satview.filters.syntax import Node, parse, patterns_in
 from satview.store.trace import Trace
 
 
@@ -34,6 +35,7 @@ class Expression:
         text: As written.
         release: Whose names it uses.
         tree: The checked expression.
+        patterns: Those in it.
 
     Raises:
         ExpressionError: The text is no valid expression; with the place of the fault.
@@ -41,7 +43,10 @@ class Expression:
 
     def __init__(self, text: str, release: Release) -> None:
         self.text, self.release = text, release
-        self.tree: Node = resolve(parse(text), release)
+        parsed = parse(text)
+        self.patterns = tuple(patterns_in(parsed))
+        share_budget(self.patterns)
+        self.tree: Node = resolve(parsed, release)
 
     def __repr__(self) -> str:
         return f"Expression({self.text!r})"

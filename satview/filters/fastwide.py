@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from satview.events.catalogue import catalogue
 from satview.events.spec import EventSpec, Field, Release, Show
-from satview.events.wire import KER_64BIT, event_of
+from satview.events.wire import CLASS_SHIFT, KER_64BIT, THREAD_CREATE, THREAD_DESTROY, WireClass, event_of
 from satview.filters.external import external_of
 from satview.filters.forms import error_of, fields_for, is_exit
 from satview.filters.switches import C
@@ -36,7 +37,12 @@ class LoggedForm:
 
 
 def has_two_forms(code: int, release: Release) -> bool:
-    """Tell whether fast and wide differ for the class of a code: kernel calls, THREAD, COMM, SYSTEM."""
+    """Tell whether fast and wide differ for the class of a code: kernel calls, THREAD, COMM, SYSTEM.
+
+    Up to 6.5 creation and end of a thread are two words in either mode (trace format, section 8.4).
+    """
+    if release is Release.QNX_6 and code in (THREAD_CREATE, THREAD_DESTROY):
+        return False
     external = external_of(code, release).external
     return external in (C.KERCALLENTER, C.KERCALLEXIT, C.THREAD, C.COMM, C.SYSTEM)
 
@@ -53,7 +59,7 @@ def as_logged(spec: EventSpec, words: Sequence[int], release: Release, *, wide: 
     as_is = tuple(words)
     if is_exit(spec.code) and error_of(words, bool(event_of(spec.code) & KER_64BIT)) is not None:
         return LoggedForm("failed", (), as_is)
-    wanted = spec.wide if wide else spec.fast
+    wanted = spec.wide if wide else _fast_list(spec, release)
     actual = fields_for(spec, len(words))
     if wanted is None or not actual:
         return LoggedForm("raw", actual, as_is)
@@ -102,7 +108,7 @@ def slots_of(spec: EventSpec, count: int, release: Release, *, wide: bool) -> tu
     number is a lower bound.
     """
     actual = max(1, count // 2)
-    wanted = spec.wide if wide else spec.fast
+    wanted = spec.wide if wide else _fast_list(spec, release)
     if wanted is None or spec.fast == spec.wide or not has_two_forms(spec.code, release):
         return actual, wanted is not None
     present = fields_for(spec, count)
@@ -110,4 +116,18 @@ def slots_of(spec: EventSpec, count: int, release: Release, *, wide: bool) -> tu
         return actual, True
     words = sum(item.words for item in wanted)
     is_open = any(item.show in (Show.STRING, Show.STRUCT) for item in wanted)
+    if wide and _has_flag(release) and spec.code >> CLASS_SHIFT == WireClass.KER_CALL and not spec.code & KER_64BIT:
+        # Without the flag it may be the fast form of a 64-bit process, whose wide form is longer.
+        is_open |= catalogue(release).spec(spec.code | KER_64BIT).wide is not None
     return max(1, (words + 1) // 2), not is_open
+
+
+def _fast_list(spec: EventSpec, release: Release) -> tuple[Field, ...] | None:
+    """Return the fast list of an event; where one of 64 bits has none, it is logged as that of 32 bits."""
+    if spec.fast is None and _has_flag(release) and spec.code & KER_64BIT:
+        return catalogue(release).spec(spec.code & ~KER_64BIT).fast
+    return spec.fast
+
+
+def _has_flag(release: Release) -> bool:
+    return release in (Release.QNX_7, Release.QNX_8)

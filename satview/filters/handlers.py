@@ -34,11 +34,14 @@ from satview.events.catalogue import catalogue
 from satview.events.spec import Release
 from satview.events.wire import WireClass, class_of, event_of
 from satview.filters.event_facts import EventFacts, tested_thread
+from satview.filters.watchdog import TakesTooLong, Watchdog
 
 FILE_LIMIT: Final = 1 << 20
 _APS_BANKRUPTCY: Final = 5
 FEATURE_PID: Final = 1  # bit 0 of feature_mask: pid is valid
 FEATURE_TID: Final = 2
+# What code of a user's file may raise: a handler that calls sys.exit() does not end satview, but Ctrl+C does.
+_RAISED: Final = (Exception, SystemExit, TakesTooLong)
 
 
 class HandlerEvent:
@@ -97,10 +100,12 @@ class HandlerFile:
     Attributes:
         path: The file.
         namespace: What it defined when it ran last.
+        watchdog: Ends what does not end by itself.
     """
 
     def __init__(self, path: Path, code: CodeType) -> None:
         self.path, self._code = path, code
+        self.watchdog = Watchdog()
         self.namespace: dict[str, Any] = {}
         self.restart()
 
@@ -108,17 +113,18 @@ class HandlerFile:
         """Run the file, so that its handlers begin with the state it gives them.
 
         Raises:
-            UsageError: The file raises an exception; names it and the line.
+            UsageError: The file raises an exception or takes too long; names it and the line.
         """
         self.namespace = {"__name__": "satview_handlers", "__file__": str(self.path)}
         try:
-            exec(self._code, self.namespace)  # noqa: S102  -- the point of the file; the user said yes to it
-        except Exception as error:
+            with self.watchdog:
+                exec(self._code, self.namespace)  # noqa: S102  -- the point of the file; the user said yes to it
+        except _RAISED as error:
             raise UsageError(f"{self.path.name}: {describe(error, self.path)}") from error
 
 
 class FunctionRule:
-    """A handler function as a dynamic rule. Once it raises, it is off and everything passes it.
+    """A handler function as a dynamic rule. Once it raises or does not come back, it is off and everything passes it.
 
     Attributes:
         place: `file.py:function`, as rules write it.
@@ -136,14 +142,15 @@ class FunctionRule:
         self.calls = 0
 
     def __call__(self, facts: EventFacts, /) -> int:
-        """Return the handler's answer: 0 to suppress the event."""
+        """Return the handler's answer: 0 to suppress the event. What is no whole number counts as true or false."""
         if self.problem:
             return 1
         self.calls += 1
         try:
-            answer = self.file.namespace[self._name](HandlerEvent(facts, self._release))
-            return int(answer or 0)
-        except Exception as error:  # noqa: BLE001  -- whatever a user's function raises
+            with self.file.watchdog:
+                answer = self.file.namespace[self._name](HandlerEvent(facts, self._release))
+                return answer if isinstance(answer, int) else bool(answer)
+        except _RAISED as error:
             self.problem = f"{self.place} was switched off: {describe(error, self.file.path)}"
             if self._report is not None:
                 self._report(self.problem)
@@ -154,7 +161,10 @@ def describe(error: BaseException, path: Path) -> str:
     """Return an exception of a handler file as one sentence with the line of that file where it came from."""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
     place = f"line {lines[-1]}: " if lines else ""
-    text = str(error).splitlines()[0][:200] if str(error) else ""
+    try:
+        text = next(iter(str(error).splitlines()), "")[:200]
+    except Exception:  # noqa: BLE001  -- an exception of a user's file may fail to say what it is about
+        text = ""
     return f"{place}{type(error).__name__}{': ' + text if text else ''}"
 
 

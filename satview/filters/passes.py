@@ -5,7 +5,7 @@ All values are immutable, so undo is keeping the old one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
@@ -14,17 +14,15 @@ import numpy as np
 
 from satview.base.errors import UsageError
 from satview.filters.building import FunctionLoader, build
-from satview.filters.diagnostics import ExpressionError, did_you_mean, nearest
+from satview.filters.combination import names_in, parse_combination
 from satview.filters.expression import Expression
 from satview.filters.facts import Facts, TraceFacts
 from satview.filters.mask import Bools
 from satview.filters.text import parse_rules, process_names
-from satview.filters.tokens import Kind, Token, tokens
 from satview.store.trace import Trace
 
 PASS_LIMIT: Final = 50
 HISTORY_LIMIT: Final = 200
-_NESTING_LIMIT: Final = 40
 _CACHE_LIMIT: Final = 16
 
 
@@ -64,8 +62,8 @@ class PassStack:
 
     Attributes:
         passes: The passes.
-        combination: Names joined by and, or, not and brackets: the hits that search, export and statistics use. Empty =
-            all passes that are on must hold.
+        combination: Names joined by and, or, not and brackets: the hits that search, export and statistics use. A pass
+            that is off is left out of it, with its `not`. Empty = all passes that are on must hold.
     """
 
     passes: tuple[Pass, ...] = ()
@@ -211,95 +209,10 @@ class PassEvaluator:
         )
 
     def _combined(self, stack: PassStack, masks: dict[str, Bools], active: Iterable[Pass]) -> Bools:
-        if stack.combination:
-            return parse_combination(stack.combination, masks)(masks)
         hits = np.ones(len(self._trace.events), np.bool_)
+        if stack.combination:
+            said = parse_combination(stack.combination, masks).mask({item.name: masks[item.name] for item in active})
+            return hits if said is None else said
         for item in active:
             hits &= masks[item.name]
         return hits
-
-
-# ---- combinations ------------------------------------------------------------------------------------------------
-
-Combination = Callable[[dict[str, Bools]], Bools]
-
-
-def names_in(combination: str) -> set[str]:
-    """Return the names a combination mentions; empty if it cannot be read."""
-    try:
-        found = tokens(combination)
-    except ExpressionError:
-        return set()
-    return {
-        token.text
-        for token in found
-        if token.kind is Kind.TEXT or (token.kind is Kind.NAME and token.text not in ("and", "or", "not"))
-    }
-
-
-def parse_combination(text: str, names: Iterable[str]) -> Combination:
-    """Return a function from the masks of passes to their combination.
-
-    Raises:
-        ExpressionError: It is faulty or names no pass.
-    """
-    parser = _CombinationParser(tokens(text), tuple(names))
-    result = parser.any_of(0)
-    if parser.token.kind is not Kind.END:
-        raise parser.fault("and, or, or the end is expected here")
-    return result
-
-
-class _CombinationParser:
-    def __init__(self, found: list[Token], names: tuple[str, ...]) -> None:
-        self.tokens, self.names, self.at = found, names, 0
-
-    @property
-    def token(self) -> Token:
-        return self.tokens[self.at]
-
-    def fault(self, message: str) -> ExpressionError:
-        return ExpressionError(message, self.token.start, self.token.end)
-
-    def takes(self, word: str) -> bool:
-        is_it = self.token.kind is not Kind.TEXT and self.token.text == word
-        self.at += is_it
-        return is_it
-
-    def any_of(self, depth: int) -> Combination:
-        if depth > _NESTING_LIMIT:
-            raise self.fault(f"brackets nested deeper than {_NESTING_LIMIT}")
-        parts = [self.all_of(depth)]
-        while self.takes("or"):
-            parts.append(self.all_of(depth))
-        return parts[0] if len(parts) == 1 else lambda masks: np.logical_or.reduce([part(masks) for part in parts])
-
-    def all_of(self, depth: int) -> Combination:
-        parts = [self.single(depth)]
-        while self.takes("and"):
-            parts.append(self.single(depth))
-        return parts[0] if len(parts) == 1 else lambda masks: np.logical_and.reduce([part(masks) for part in parts])
-
-    def single(self, depth: int) -> Combination:
-        negations = 0
-        while self.takes("not"):
-            negations += 1
-        part = self.named(depth)
-        return (lambda masks: ~part(masks)) if negations % 2 else part
-
-    def named(self, depth: int) -> Combination:
-        if self.takes("("):
-            inner = self.any_of(depth + 1)
-            if not self.takes(")"):
-                raise self.fault("a closing bracket is missing")
-            return inner
-        token = self.token
-        if token.kind not in (Kind.NAME, Kind.TEXT):
-            raise self.fault("the name of a filter is expected here")
-        if token.text not in self.names:
-            hints = nearest(token.text, self.names)
-            raise ExpressionError(
-                f"there is no filter {token.text[:40]!r}{did_you_mean(hints)}", token.start, token.end, hints
-            )
-        self.at += 1
-        return lambda masks: masks[token.text]

@@ -9,6 +9,7 @@ everything else means what it means in `re`.
 from __future__ import annotations
 
 import string
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -244,6 +245,7 @@ class Pattern:
         text: As written, without slashes.
         is_whole: True for globs: the whole text has to fit, not a part of it.
         ignores_case: True after `/i`.
+        allowance: Its budget per evaluation; patterns that are used together share one.
     """
 
     def __init__(self, text: str, ignores_case: bool, is_whole: bool, root: _Node, source: _Reader) -> None:
@@ -251,13 +253,13 @@ class Pattern:
         program = _Program(source)
         self._entry = program.build(root, 0)
         self._code = program.code
-        self._budget = STEP_BUDGET
+        self.allowance = self._budget = STEP_BUDGET
         self._next: dict[tuple[frozenset[int], str, bool], frozenset[int]] = {}
         self._closures: dict[tuple[bool, bool], frozenset[int]] = {}
 
     def refill(self) -> None:
         """Grant a new budget; called at the start of an evaluation."""
-        self._budget = STEP_BUDGET
+        self._budget = self.allowance
 
     def matches(self, text: str) -> bool:
         """Tell whether the pattern occurs in a text (globs: fits the whole of it); 4096 characters are looked at.
@@ -324,6 +326,12 @@ class Pattern:
         if self._budget < 0:
             raise ExpressionError(f"the pattern {self.text[:40]!r} takes too long on this trace; make it simpler", 0, 0)
         return frozenset(seen)
+
+
+def share_budget(patterns: Sequence[Pattern]) -> None:
+    """Let patterns that are used together cost no more than one."""
+    for pattern in patterns:
+        pattern.allowance = STEP_BUDGET // len(patterns)
 
 
 def regex(text: str, ignores_case: bool = False, offset: int = 0) -> Pattern:

@@ -26,24 +26,6 @@ def rows_of_codes(trace: Trace, *codes: int) -> NDArray[np.uint32]:
     return np.concatenate(found).astype(np.uint32)
 
 
-def cpu_cycles(trace: Trace) -> NDArray[np.int64]:
-    """Return how long each thread ran, in cycles, int64 (threads,): from THRUNNING to the CPU's next THRUNNING.
-
-    Interrupts and kernel calls count for the thread they interrupt or serve; the last stretch of a CPU ends with the
-    trace.
-    """
-    rows = rows_of_codes(trace, THREAD_RUNNING)
-    total = np.zeros(len(trace.threads), np.int64)
-    times, end = trace.events.time_cycles, trace.window.end - 1
-    cpus = trace.events.cpu[rows]
-    for cpu in np.unique(cpus):
-        own = rows[cpus == cpu]
-        lengths = np.diff(times[own], append=end)
-        np.add.at(total, trace.events.thread[own], lengths)
-    total[0] = 0
-    return total
-
-
 def used_cpu(trace: Trace) -> Bools:
     """Return the threads that ran, idle threads left out; bool (threads,)."""
     rows = rows_of_codes(trace, THREAD_RUNNING)
@@ -68,9 +50,15 @@ def did_ipc(trace: Trace) -> Bools:
     return _real(chosen)
 
 
-def top_by_cpu(trace: Trace, count: int) -> Bools:
-    """Return the threads that ran longest, at most `count`, idle threads left out; bool (threads,)."""
-    cycles = np.where(idle_threads(trace), 0, cpu_cycles(trace))
+def top_by_cpu(trace: Trace, count: int, cpu_cycles: NDArray[np.int64]) -> Bools:
+    """Return the threads that ran longest, at most `count`, idle threads left out; bool (threads,).
+
+    Args:
+        trace: The threads.
+        count: How many.
+        cpu_cycles: (threads,), how long each ran; `satview.Statistics(trace).threads.cpu_cycles`.
+    """
+    cycles = np.where(idle_threads(trace), 0, cpu_cycles)
     chosen = np.zeros(len(cycles), np.bool_)
     order = np.argsort(-cycles, kind="stable")[: max(count, 0)]
     chosen[order[cycles[order] > 0]] = True
@@ -80,8 +68,8 @@ def top_by_cpu(trace: Trace, count: int) -> Bools:
 def message_graph(trace: Trace) -> NDArray[np.int64]:
     """Return who sends to whom, int64 (pairs, 2): thread rows (client, server), each pair once.
 
-    The server is the thread that replied to the client. Where a client was never answered, it is every thread of the
-    receiving process that receives, or every thread of that process if none is seen receiving.
+    The server is the thread that received the message or replied to the client. Where neither is known of a client and
+    a process, it is every thread of that process that receives, or every thread of it if none is seen receiving.
     """
     replies = rows_of_codes(trace, _REPLY, _ERROR)
     payloads, events = trace.payloads, trace.events
@@ -90,8 +78,9 @@ def message_graph(trace: Trace) -> NDArray[np.int64]:
     sends = rows_of_codes(trace, _SEND)
     to_process = _unique_pairs(events.thread[sends], payloads.column(sends, 1).view(np.int32))
     receivers = np.unique(events.thread[rows_of_codes(trace, _RECEIVE)])
-    edges = [answered]
-    known = {(int(client), int(trace.threads.pid[server])) for client, server in answered}
+    direct = np.concatenate((answered, _received(trace, sends)))
+    edges = [direct]
+    known = {(int(client), int(trace.threads.pid[server])) for client, server in direct if server > 0}
     for client, pid in to_process.tolist():
         if (client, pid) not in known:
             servers = np.flatnonzero(trace.threads.pid == pid)
@@ -100,6 +89,26 @@ def message_graph(trace: Trace) -> NDArray[np.int64]:
             edges.append(np.column_stack((np.full(len(servers), client), servers)).astype(np.int64))
     pairs = np.concatenate(edges)
     return np.unique(pairs[(pairs > 0).all(axis=1) & (pairs[:, 0] != pairs[:, 1])], axis=0)
+
+
+def _received(trace: Trace, sends: NDArray[np.uint32]) -> NDArray[np.int64]:
+    """Return the pairs of threads of which one received what the other sent last under that rcvid, int64 (pairs, 2)."""
+    payloads, thread = trace.payloads, trace.events.thread
+    receipts = rows_of_codes(trace, _RECEIVE)
+    if not len(sends):
+        return np.empty((0, 2), np.int64)
+    sent_to, rcvid = payloads.column(sends, 1).astype(np.int64), payloads.column(sends, 0)
+    received_by = trace.threads.pid[thread[receipts]].astype(np.int64) & 0xFFFFFFFF
+    sent, received = sent_to << 32 | rcvid, received_by << 32 | payloads.column(receipts, 0)
+    order = np.lexsort((sends, sent))
+    # One number for both: the place of the rcvid among all, then the row of the event.
+    kinds = np.unique(sent)
+    keys = np.searchsorted(kinds, sent[order]).astype(np.int64) << 32 | sends[order]
+    kind = np.minimum(np.searchsorted(kinds, received), len(kinds) - 1)
+    at = np.searchsorted(keys, kind.astype(np.int64) << 32 | receipts) - 1
+    found = np.flatnonzero((kinds[kind] == received) & (at >= 0))
+    found = found[keys[at[found]] >> 32 == kind[found]]
+    return _unique_pairs(thread[sends[order[at[found]]]], thread[receipts[found]])
 
 
 def message_family(trace: Trace, threads: Bools, graph: NDArray[np.int64] | None = None) -> Bools:

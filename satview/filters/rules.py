@@ -35,7 +35,7 @@ from satview.store.trace import Trace
 HANDLER_LIMIT: Final = 128  # entries of the kernel's handler table, 6.4
 PASS_EXIT_TOO: Final = 2  # a KERCALLENTER class handler's result: the exit passes unasked
 _CLASS_HANDLER_PARTS: Final = {C.KERCALL: (C.KERCALLENTER, C.KERCALLEXIT), C.INT: (C.INTENTER, C.INTEXIT)}
-_HANDLER_CLASSES: Final = frozenset(
+HANDLER_CLASSES: Final = frozenset(
     {C.CONTROL, C.KERCALLENTER, C.KERCALLEXIT, C.INTENTER, C.INTEXIT, C.PROCESS, C.THREAD, C.VTHREAD, C.SYSTEM, C.COMM}
 )
 
@@ -157,10 +157,10 @@ class RuleSet(Switches):
             # 8.0 has INT alone, but its parts are what the slots hold.
             return ()
         external = ExternalClass(external)
-        return _CLASS_HANDLER_PARTS.get(external, (external,) if external in _HANDLER_CLASSES else ())
+        return _CLASS_HANDLER_PARTS.get(external, (external,) if external in HANDLER_CLASSES else ())
 
     def _handler_key(self, external: int, event: int) -> tuple[ExternalClass, int] | None:
-        if external not in self.known or external not in _HANDLER_CLASSES:
+        if external not in self.known or external not in HANDLER_CLASSES:
             return None
         external = ExternalClass(external)
         if external is C.CONTROL:

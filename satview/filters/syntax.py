@@ -9,6 +9,7 @@ There is nothing else: no attributes, no assignments, no functions but those of 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,6 +19,7 @@ from satview.filters.tokens import Kind, Token, tokens
 from satview.filters.vocabulary import FIELDS, FUNCTIONS, WORD_LIMIT
 
 NESTING_LIMIT: Final = 40
+PATTERN_COUNT_LIMIT: Final = 40
 DEPTH_LIMIT: Final = 60  # of the tree; chains of + count, chains of and/or do not
 COMPARISONS: Final = ("==", "!=", "<", "<=", ">", ">=")
 _LEVELS: Final = (("|",), ("^",), ("&",), ("<<", ">>"), ("+", "-"), ("*", "/", "%"))
@@ -155,7 +157,7 @@ def parse(text: str) -> Node:
 class _Parser:
     def __init__(self, text: str) -> None:
         self.text, self.tokens = text, tokens(text)
-        self.at = self.depth = 0
+        self.at = self.depth = self.pattern_count = 0
 
     @property
     def token(self) -> Token:
@@ -263,6 +265,13 @@ class _Parser:
         else:
             raise self.unexpected('a pattern follows ~, as in "devb-*" or /dev[bc]/')
         self.take()
+        self.pattern_count += 1
+        if self.pattern_count > PATTERN_COUNT_LIMIT:
+            raise ExpressionError(
+                f"an expression may have {PATTERN_COUNT_LIMIT} patterns; one like /a|b|c/ stands for several",
+                token.start,
+                token.end,
+            )
         return Match(left.start, token.end, left, pattern)
 
     def value(self, level: int) -> Node:
@@ -391,3 +400,11 @@ def children(node: Node) -> tuple[Node, ...]:
     if isinstance(node, Match):
         return (node.value,)
     return node.arguments if isinstance(node, Call) else ()
+
+
+def patterns_in(node: Node) -> Iterator[Pattern]:
+    """Yield the patterns of an expression."""
+    if isinstance(node, Match):
+        yield node.pattern
+    for part in children(node):
+        yield from patterns_in(part)

@@ -44,8 +44,21 @@ FILE_LIMIT: Final = 1 << 20  # bytes of a rule file
 LINE_LIMIT: Final = 2_000  # lines with a rule
 WIDTH_LIMIT: Final = 12_000  # characters of a line
 FAULT_LIMIT: Final = 100  # faults reported
+PATTERN_LIMIT: Final = 200  # patterns in the conditions of one file: each is tried on a thousand names
 _PREFIX: Final = "_NTO_TRACE_"
-_WORD: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s"]+')
+# What is not closed goes on to the end of the line, so that no character is looked at twice.
+_WORD: Final = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?$)|[^\s"]+')
+_CLOSED: Final = re.compile(r'"(?:[^"\\]|\\.)*+"')
+# Only conditions know single quotes: a process may have one in its name.
+_QUOTED_OR_COMMENT: Final = re.compile(
+    r"""
+    "(?:[^"\\]|\\.)*+(?:"|\\?$)
+    | (?<=[=~(,\s])'(?:[^'\\]|\\.)*+(?:'|\\?$)
+    | ~\s*+/(?:[^/\\]|\\.)*+(?:/|\\?$)
+    | (?:^|(?<=\s))(?P<comment>\#)
+    """,
+    re.VERBOSE,
+)
 _NUMBER: Final = re.compile(r"0[xX][0-9A-Fa-f]{1,16}|[0-9]{1,20}")
 Processes = Mapping[str, Sequence[int]]
 
@@ -204,6 +217,7 @@ class _Line:
         self.text, self.number, self.release, self.processes = text, number, release, processes
         self.words = [_Word(_unquoted(m.group()), m.start(), m.end()) for m in _WORD.finditer(text)]
         self.at = 0
+        self.pattern_count = 0
 
     def fault(self, message: str, word: _Word | None = None, hints: Sequence[str] = ()) -> RuleError:
         start, end = (word.start, word.end) if word else (len(self.text.rstrip()), len(self.text.rstrip()))
@@ -212,8 +226,12 @@ class _Line:
     def take(self, what: str) -> _Word:
         if self.at >= len(self.words):
             raise self.fault(f"{what} is missing at the end of the line")
+        word = self.words[self.at]
+        written = self.text[word.start : word.end]
+        if written[0] == '"' and not _CLOSED.fullmatch(written):
+            raise self.fault("the text is not closed with a quotation mark", word)
         self.at += 1
-        return self.words[self.at - 1]
+        return word
 
     def rule(self) -> Rule:
         first = self.take("the mode")
@@ -271,9 +289,20 @@ class _Line:
         names = names_of_class(external, self.release)
         if not names:
             raise self.fault(f"events of {external.name} are numbers", word)
-        wanted = word.text.rsplit("|", 1)[-1]
-        hints = nearest(wanted, names) or nearest(f"TH{wanted}", names)
-        raise self.fault(f"{external.name} has no event {wanted[:40]!r}", word, hints)
+        wrong = self._wrong_part(word, external)
+        hints = nearest(wrong.text, names) or nearest(f"TH{wrong.text}", names)
+        raise self.fault(f"{external.name} has no event {wrong.text[:40]!r}", wrong, hints)
+
+    def _wrong_part(self, word: _Word, external: ExternalClass) -> _Word:
+        """Return the first event of `A|B` that the class does not have; the word itself where none can be joined."""
+        if "|" not in word.text or not has_event_masks(external, self.release):
+            return word
+        start = word.start + (self.text[word.start] == '"')
+        for part in word.text.split("|"):
+            if event_argument(part.strip(), external, self.release) is None:
+                return _Word(part.strip(), start, start + len(part))
+            start += len(part) + 1
+        return word
 
     def pid(self, values: dict[str, object]) -> None:
         word = self.take("the pid, or the name of a process,")
@@ -321,7 +350,7 @@ class _Line:
         offset = word.end + len(self.text[word.end :]) - len(self.text[word.end :].lstrip())
         self.at = len(self.words)
         try:
-            Expression(text, self.release)
+            self.pattern_count = len(Expression(text, self.release).patterns)
         except ExpressionError as error:
             start, end = offset + error.start, offset + max(error.end, error.start)
             raise RuleError([Diagnostic(error.message, start, end, self.number, error.suggestions)]) from None
@@ -346,15 +375,10 @@ def _unquoted(word: str) -> str:
 
 
 def without_comment(line: str) -> str:
-    """Return a line up to its comment: a `#` at its start or after a blank, outside quotes."""
-    quote = ""
-    for i, char in enumerate(line):
-        if quote:
-            quote = "" if char == quote and line[i - 1] != "\\" else quote
-        elif char in "\"'":
-            quote = char
-        elif char == "#" and (i == 0 or line[i - 1].isspace()):
-            return line[:i]
+    """Return a line up to its comment: a `#` at its start or after a blank, outside quotes and patterns."""
+    for found in _QUOTED_OR_COMMENT.finditer(line):
+        if found.group("comment") is not None:
+            return line[: found.start("comment")]
     return line
 
 
@@ -364,6 +388,7 @@ def check_rules(
     """Read rules and report every fault instead of raising; faulty lines are left out."""
     rules: list[Rule] = []
     faults: list[Diagnostic] = []
+    pattern_count = 0
     for number, line in enumerate(text.splitlines(), 1):
         if len(line) > WIDTH_LIMIT:
             faults.append(Diagnostic(f"a line may have {WIDTH_LIMIT} characters", 0, 1, number))
@@ -371,14 +396,18 @@ def check_rules(
         bare = without_comment(line)
         if not bare.strip():
             continue
-        if len(rules) >= LINE_LIMIT or len(faults) >= FAULT_LIMIT:
-            limit = f"{LINE_LIMIT} rules" if len(rules) >= LINE_LIMIT else f"{FAULT_LIMIT} faults"
+        reached = {f"{LINE_LIMIT} rules": len(rules) >= LINE_LIMIT, f"{FAULT_LIMIT} faults": len(faults) >= FAULT_LIMIT,
+                   f"{PATTERN_LIMIT} patterns": pattern_count > PATTERN_LIMIT}
+        if any(reached.values()):
+            limit = next(limit for limit, is_reached in reached.items() if is_reached)
             faults.append(Diagnostic(f"more than {limit}; the rest was not read", 0, 1, number))
             break
+        parsed = _Line(bare, number, release, processes)
         try:
-            rules.append(_Line(bare, number, release, processes).rule())
+            rules.append(parsed.rule())
         except RuleError as error:
             faults += error.diagnostics
+        pattern_count += parsed.pattern_count
     return tuple(rules), tuple(faults)
 
 

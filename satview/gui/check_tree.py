@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import QPoint, Qt, Signal, Slot
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QHeaderView,
     QLabel,
     QLineEdit,
+    QMenu,
     QPushButton,
     QTreeWidget,
     QTreeWidgetItem,
@@ -116,6 +118,8 @@ class CheckTree(QWidget):
         for column in range(1, self.tree.columnCount()):
             self.tree.header().setSectionResizeMode(column, QHeaderView.ResizeMode.ResizeToContents)
         self.tree.itemClicked.connect(self._on_clicked)
+        self.tree.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self.tree.customContextMenuRequested.connect(self._on_menu)
         self._leaves: dict[int, QTreeWidgetItem] = {}
         for group in groups:
             self._add_group(group)
@@ -197,6 +201,20 @@ class CheckTree(QWidget):
             found |= dict.fromkeys(leaf.data(0, _KEY) for leaf in self._leaves_of(item) if not leaf.isHidden())
         return list(found)
 
+    def menu(self) -> QMenu:
+        """Return the menu of the selected rows."""
+        keys, rows = self.selected_keys(), self.tree.selectedItems()
+        what = rows[0].text(0).replace("&", "&&") if len(rows) == 1 else f"these {len(rows)}"
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        for text, run in (
+            (f"Filter &to {what}", partial(self.only_wanted.emit, keys)),
+            (f"E&xclude {what}", partial(self.toggled.emit, keys, False)),
+            (f"&Include {what}", partial(self.toggled.emit, keys, True)),
+        ):
+            menu.addAction(text).triggered.connect(partial(_call, run))
+        return menu
+
     def visible_keys(self) -> list[int]:
         """Return the keys that the search box lets through."""
         return [key for key, item in self._leaves.items() if not item.isHidden()]
@@ -250,6 +268,11 @@ class CheckTree(QWidget):
         children = [item.child(i) for i in range(item.childCount())]
         return [child for child in children if child is not None] or [item]
 
+    @Slot(QPoint)
+    def _on_menu(self, place: QPoint) -> None:
+        if self.selected_keys():
+            self.menu().popup(self.tree.viewport().mapToGlobal(place))
+
     @Slot(QTreeWidgetItem, int)
     def _on_clicked(self, item: QTreeWidgetItem, column: int) -> None:
         if column == _NOTE and self.tree.columnCount() > _NOTE:
@@ -289,6 +312,10 @@ class CheckTree(QWidget):
     @Slot()
     def _on_only(self) -> None:
         self.only_wanted.emit(self.selected_keys() or self.visible_keys())
+
+
+def _call(run: Callable[[], object], _checked: bool = False) -> None:
+    run()
 
 
 def _set_text(item: QTreeWidgetItem, column: int, text: str) -> None:

@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from satview.filters import presets
+from satview.analysis.statistics import Statistics
 from satview.filters.fastwide import has_two_forms
 from satview.filters.passes import Effect
 from satview.gui.check_tree import CheckTree
@@ -149,7 +149,7 @@ class FilterPanel(QWidget):
 
     def _count_cpu(self) -> None:
         trace = self._opened.trace
-        self._cpu_job.start(lambda _cancelled, _report: presets.cpu_cycles(trace))
+        self._cpu_job.start(lambda _cancelled, _report: Statistics(trace).threads.cpu_cycles)
 
     def _foot(self) -> QHBoxLayout:
         self.summary = QLabel(self)

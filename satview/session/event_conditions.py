@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -18,6 +19,7 @@ from satview.session.open_trace import OpenTrace
 from satview.store.trace import Trace
 
 _TEXT_MAX: Final = 80
+_GLOB_SIGNS: Final = re.compile(r"[*?[]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +103,7 @@ def of_event(trace: Trace, event: int) -> Iterator[Proposal]:
 
 
 def _argument_conditions(argument: Argument) -> Iterator[str]:
-    name = argument.name if argument.name.isidentifier() else f'"{argument.name}"'
+    name = _word(argument.name)
     if isinstance(argument.value, int):
         value = argument.value
         number = hex(value) if argument.text.startswith("0x") and value >= 0 else str(value)
@@ -111,10 +113,10 @@ def _argument_conditions(argument: Argument) -> Iterator[str]:
             yield f"word[{argument.first_word}] == {value & 0xFFFFFFFF:#x}"
     elif isinstance(argument.value, str):
         text = argument.value[:_TEXT_MAX]
-        if '"' not in text and "\\" not in text and text.isprintable():
-            yield f'arg.{name} == "{text}"'
-            yield f'text == "{text}"'
-            yield f'text ~ "*{text}*"'
+        if text.isprintable():
+            yield f"arg.{name} == {_quoted(text)}"
+            yield f"text == {_quoted(text)}"
+            yield f"text ~ {_quoted(f'*{_GLOB_SIGNS.sub(_in_brackets, text)}*')}"
 
 
 class _NoFacts:
@@ -138,4 +140,13 @@ def _fits(trace: Trace, event: int, text: str) -> bool:
 
 
 def _word(name: str) -> str:
-    return name if name.isidentifier() else f'"{name}"'
+    return name if name.isidentifier() else _quoted(name)
+
+
+def _quoted(text: str) -> str:
+    """Return a text as conditions have it."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _in_brackets(sign: re.Match[str]) -> str:
+    return f"[{sign.group()}]"

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.filters.passes import Effect, Pass, PassStack
+from satview.filters.text import without_comment
 
 Mask = NDArray[np.bool_]
 _NAMES = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -80,7 +81,7 @@ def new_name(stack: PassStack) -> str:
 
 def pass_title(item: Pass) -> str:
     """Return what a pass is about, on one line."""
-    lines = [line.split("#")[0].strip() for line in item.rules.splitlines()]
+    lines = [without_comment(line).strip() for line in item.rules.splitlines()]
     rules = "; ".join(line for line in lines if line)
     text = " and ".join(part for part in (" ".join(item.expression.split()), rules) if part) or "everything"
     return f"not ({text})" if item.is_inverted else text

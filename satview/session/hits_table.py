@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -17,12 +18,21 @@ from satview.session.event_text import COLUMNS, list_row
 from satview.session.jobs import IsCancelled, Report
 from satview.store.trace import Trace
 
-_BLOCK: Final = 1 << 12
+_BLOCK: Final = 1 << 10
+_BREAKS: Final = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]+")
+_FIRST_TEXT: Final = COLUMNS.index("Process")  # from here on cells hold what programs called themselves
 
 
-def tabbed(trace: Trace, rows: NDArray[np.uint32]) -> str:
-    """Return events as tab-separated text with a line of column names."""
-    return "\n".join(["\t".join(COLUMNS), *("\t".join(texts) for texts in _texts(trace, rows))])
+class CopyWork:
+    """The work of copying: tab-separated text with a line of column names."""
+
+    def __init__(self, trace: Trace, rows: NDArray[np.uint32]) -> None:
+        self._trace, self._rows = trace, rows
+
+    def __call__(self, is_cancelled: IsCancelled, report: Report) -> object:
+        """Return the text."""
+        lines = _lines(self._trace, self._rows, is_cancelled, report)
+        return "\n".join(["\t".join(COLUMNS), *("\t".join(cells) for cells in lines)])
 
 
 class CsvWork:
@@ -43,15 +53,29 @@ class CsvWork:
     def _write(self, file: io.TextIOBase, is_cancelled: IsCancelled, report: Report) -> None:
         writer = csv.writer(file)
         writer.writerow(COLUMNS)
-        for start in range(0, len(self._rows), _BLOCK):
-            if is_cancelled():
-                raise Cancelled("the export was stopped")
-            before = int(self._rows[start - 1]) if start else None
-            writer.writerows(_texts(self._trace, self._rows[start : start + _BLOCK], before))
-            report(start / len(self._rows))
+        writer.writerows(_lines(self._trace, self._rows, is_cancelled, report))
 
 
-def _texts(trace: Trace, rows: NDArray[np.uint32], previous: int | None = None) -> Iterator[tuple[str, ...]]:
-    for event in rows.tolist():
-        yield list_row(trace, event, previous)
-        previous = event
+def _lines(
+    trace: Trace, rows: NDArray[np.uint32], is_cancelled: IsCancelled, report: Report
+) -> Iterator[tuple[str, ...]]:
+    """Yield the cells of each event.
+
+    Raises:
+        Cancelled: `is_cancelled()` said so.
+    """
+    previous: int | None = None
+    for start in range(0, len(rows), _BLOCK):
+        if is_cancelled():
+            raise Cancelled("the copy was stopped")
+        report(start / len(rows))
+        for event in rows[start : start + _BLOCK].tolist():
+            cells = list_row(trace, event, previous)
+            yield (*cells[:_FIRST_TEXT], *map(harmless, cells[_FIRST_TEXT:]))
+            previous = event
+
+
+def harmless(text: str) -> str:
+    """Return a text on one line that a spreadsheet does not take for a formula, whatever a program is called."""
+    text = _BREAKS.sub(" ", text)
+    return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text

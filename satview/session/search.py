@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Final
 
 import numpy as np
@@ -14,12 +15,12 @@ from satview.events.wire import CODE_COUNT
 from satview.filters.diagnostics import ExpressionError
 from satview.filters.expression import Expression
 from satview.filters.passes import Pass
+from satview.filters.pattern import regex
 from satview.session.filter_work import FilterEvaluator, HitsWork
 from satview.session.jobs import IsCancelled, LatestJob, Report, Work
 from satview.store.trace import Trace
 
 _CHUNK: Final = 1 << 17
-_PATTERN_LENGTH_MAX: Final = 200
 _SIGNS: Final = re.compile(r"[=<>]|[!~]|\bin\s*\(|\b(?:and|or|not)\s")
 
 
@@ -121,34 +122,35 @@ def work_for(text: str, trace: Trace, evaluator: FilterEvaluator) -> Work:
     except ExpressionError as error:
         if not is_pattern and _SIGNS.search(text):
             raise UsageError(f"column {error.start + 1}: {error.message}") from error
-        return _FindWork(trace, compile_text(text))
+        try:
+            return _FindWork(trace, fits_of(text))
+        except ExpressionError as fault:
+            raise UsageError(f"pattern, column {fault.start + 1}: {fault.message}") from fault
     return HitsWork(evaluator, Pass("search", "", text))
 
 
-def compile_text(text: str) -> re.Pattern[str]:
-    """Return the pattern of a search: literal, case ignored; between slashes a regular expression.
+def fits_of(text: str) -> Callable[[str], bool]:
+    """Return the test of a search: literal, case ignored; between slashes a regular expression of bounded cost.
 
     Raises:
-        UsageError: The regular expression is not one.
+        ExpressionError: The regular expression is none, or does what costs without bounds.
     """
     if len(text) > 2 and text.startswith("/") and text.endswith("/"):
-        try:
-            return re.compile(text[1:-1][:_PATTERN_LENGTH_MAX], re.IGNORECASE)
-        except (re.error, RecursionError, OverflowError) as error:
-            raise UsageError(f"not a regular expression: {error}") from error
-    return re.compile(re.escape(text), re.IGNORECASE)
+        return regex(text[1:-1], ignores_case=True, offset=1).matches
+    wanted = text.casefold()
+    return lambda name: wanted in name.casefold()
 
 
 class _FindWork:
     """The work of the job: two tables of names, then one pass over the events."""
 
-    def __init__(self, trace: Trace, pattern: re.Pattern[str]) -> None:
+    def __init__(self, trace: Trace, fits: Callable[[str], bool]) -> None:
         self._trace = trace
-        self._pattern = pattern
+        self._fits = fits
 
     def __call__(self, is_cancelled: IsCancelled, _report: Report) -> object:
         events = self._trace.events
-        codes, threads = matching_codes(self._trace, self._pattern), matching_threads(self._trace, self._pattern)
+        codes, threads = matching_codes(self._trace, self._fits), matching_threads(self._trace, self._fits)
         parts = []
         for start in range(0, len(events), _CHUNK):
             if is_cancelled():
@@ -160,17 +162,17 @@ class _FindWork:
         return np.concatenate(parts) if parts else np.empty(0, np.uint32)
 
 
-def matching_codes(trace: Trace, pattern: re.Pattern[str]) -> NDArray[np.bool_]:
+def matching_codes(trace: Trace, fits: Callable[[str], bool]) -> NDArray[np.bool_]:
     """Return which event codes have a name that matches, shape (32768,). Only codes of this trace are asked."""
     mask = np.zeros(CODE_COUNT, np.bool_)
     for code in np.flatnonzero(trace.code_counts):
         spec = trace.catalogue.spec(int(code))
         names = (spec.name, spec.label, f"{spec.class_name}/{spec.name}", *spec.calls)
-        mask[code] = any(pattern.search(name) for name in names)
+        mask[code] = any(map(fits, names))
     return mask
 
 
-def matching_threads(trace: Trace, pattern: re.Pattern[str]) -> NDArray[np.bool_]:
+def matching_threads(trace: Trace, fits: Callable[[str], bool]) -> NDArray[np.bool_]:
     """Return which threads have a name that matches, shape (threads,)."""
     threads = trace.threads
-    return np.array([row > 0 and bool(pattern.search(trace.thread_name(row))) for row in range(len(threads))], np.bool_)
+    return np.array([row > 0 and fits(trace.thread_name(row)) for row in range(len(threads))], np.bool_)

@@ -130,10 +130,33 @@ def test_handlers_become_functions(tmp_path):
     assert "return (event->el_num > 0 && ((long long)word[0] > 2LL))" in source
     assert source.count("static int handler_") == 3
     assert "Fill in" in source, "what a handler cannot know is left to the author"
-    assert "_NTO_TRACE_ADDCLASSEVHANDLER, _NTO_TRACE_THREAD, handler_3" in source
+    assert "_NTO_TRACE_ADDCLASSEVHANDLER, _NTO_TRACE_THREAD, handler_1" in source
     static = RuleSet(QNX_6)
     static.set_like(built.state)
     assert carried_out(source, QNX_6) == static
+
+
+def test_conditions_on_everything_join_those_of_a_class(tmp_path):
+    text = """ADDALLCLASSES
+ADDCLASSEVHANDLER KERCALLENTER WHERE word[0] == 1
+ADDCLASSEVHANDLER COMM CALL my.py:big
+WHERE pid == 7
+WHERE tid < 3
+"""
+    source = c_program(build(parse_rules(text, QNX_6), QNX_6, _Named))
+    found = compiled(tmp_path, source)
+    assert found.returncode == 0, found.stderr
+    number = {
+        name: re.search(rf"ADDCLASSEVHANDLER, _NTO_TRACE_{name}, handler_(\d+)", source).group(1)
+        for name in ("CONTROL", "KERCALLENTER", "KERCALLEXIT", "INTENTER", "INTEXIT", "THREAD", "SYSTEM", "COMM")
+    }
+    assert number["KERCALLEXIT"] == number["THREAD"] != number["KERCALLENTER"]
+    assert "/* (word[0] == 1) and (pid == 7) and (tid < 3) */" in source
+    assert "/* The handler of COMM also has to ask: (pid == 7) and (tid < 3) */" in source
+    full = "ADDALLCLASSES\nWHERE pid == 7\n" + "".join(
+        f"ADDEVENTHANDLER KERCALLENTER {i} WHERE tid == 1\n" for i in range(125)
+    )
+    assert "so none of COMM asks: (pid == 7)" in c_program(build(parse_rules(full, QNX_6), QNX_6))
 
 
 class _Named:
@@ -195,13 +218,19 @@ def test_conditions_in_c(text, expected):
         ("tracelogger -n 0 -f x.kev", "tracelogger -f /dev/shmem/tracebuffer.kev"),
         ("-F1 -F 4 -w", "tracelogger -F1 -F4 -w -f /dev/shmem/tracebuffer.kev"),
         ("-wF2 -S 10M -r", "tracelogger -F2 -w -f /dev/shmem/tracebuffer.kev"),
-        ("-F11", "tracelogger -F11 -f /dev/shmem/tracebuffer.kev"),
     ],
 )
 def test_arguments_become_rules_and_rules_the_same_command(arguments, command):
     imported = from_tracelogger_args(arguments, QNX_6)
     found = tracelogger_command(build(imported.rules, QNX_6))
     assert (found.text, found.is_exact, found.reasons) == (command, True, ())
+
+
+def test_an_option_that_is_not_documented_is_read_but_not_written():
+    built = build(from_tracelogger_args("-F11", QNX_6).rules, QNX_6)
+    assert built.state.calls[2] & 3 == 0
+    command = tracelogger_command(built)
+    assert (command.text, command.is_exact) == ("tracelogger -f /dev/shmem/tracebuffer.kev", False)
 
 
 def test_what_the_logger_does_not_tell():

@@ -1,5 +1,7 @@
 """Smaller .kev files: what was chosen is in them, at its time, with its thread and its words; nothing looks damaged."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -20,6 +22,7 @@ from satview.export.subset_opening import opening_state
 from satview.filters.expression import Expression
 from satview.formats.kev.reader import open_kev
 from satview.formats.kev.writer import write_kev
+from satview.formats.registry import open_trace
 from tests.filters.made import (
     MSG_SENDV,
     MSG_SENDV_EXIT,
@@ -224,6 +227,77 @@ def test_an_event_cut_short_stays_cut_short(tmp_path):
     write_subset(trace, tmp_path / "cut.kev", np.ones(len(trace.events), np.bool_))
     again = open_kev(tmp_path / "cut.kev")
     assert again.problems.counts() == trace.problems.counts() == {"unfinished-events": 1}
+
+
+def rings(lost):
+    """8.0: each CPU fills buffers of its own, which come into the file when they are full; one of them may be lost."""
+    maker = Maker()
+    number = [0, 0]
+    for n in range(8):
+        cpu = n % 2
+        number[cpu] += 1
+        time = START_CYCLES + 10_000 * (n // 2) + 100 * cpu
+        if (cpu, number[cpu]) == lost:
+            continue
+        body = Maker()
+        body.event(CONTROL_TIME, cpu, time, (time >> 32, time & 0xFFFFFFFF))
+        body.event(RUNNING, cpu, time + 1, (7, 1 + cpu))
+        for i in range(300):
+            body.event(MSG_SENDV, cpu, time + 10 + 30 * i, (i, 1, 2, 3))
+        maker.event(CONTROL_BUFFER, cpu, time, (number[cpu], len(body) + 2))
+        for slot in body.slots().tolist():
+            maker.append(tuple(slot))
+        maker.event(CONTROL_BUFFER_END, cpu, time + 9500, (0xE6E6E6E6, 0xE6E6E6E6))
+    return make_trace(maker, Release.QNX_8)
+
+
+@pytest.mark.parametrize(("lost", "of_cpu"), [(None, []), ((0, 2), [0]), ((1, 3), [1])])
+def test_every_cpu_of_8_0_has_buffers_of_its_own(tmp_path, lost, of_cpu):
+    trace = rings(lost)
+    chosen = Expression("event == MSG_SENDV and word[0] < 250", Release.QNX_8).mask(trace)
+    write_subset(trace, tmp_path / "part.kev", chosen)
+    again = open_kev(tmp_path / "part.kev")
+    assert again.problems.counts() == trace.problems.counts() == ({"lost-buffers": 1} if lost else {})
+    assert again.buffers.cpu[again.buffers.lost_before > 0].tolist() == of_cpu
+    assert contains(again, seen(trace, np.flatnonzero(chosen)))
+
+
+@pytest.mark.parametrize("release", [Release.QNX_6, Release.QNX_7])
+def test_an_opening_claims_nothing_that_events_were_lost_of(tmp_path, release):
+    maker = Maker()
+    step = 1000
+    for n, (number, events) in enumerate(
+        [
+            (1, [(RUNNING, 0, (7, 1)), (READY, 1, (7, 2)), (RUNNING, 1, (12, 1))]),
+            (3, [(MSG_SENDV, 0, (1, 2, 3, 4)), (READY, 0, (7, 2)), (MSG_SENDV, 0, (5, 2, 3, 4))]),
+            (4, [(RUNNING, 0, (7, 1)), (MSG_SENDV, 0, (6, 2, 3, 4)), (MSG_SENDV, 1, (7, 2, 3, 4))]),
+        ]
+    ):
+        time = START_CYCLES + n * step
+        maker.event(CONTROL_BUFFER, 0, time, (number, 2 + len(events)))
+        maker.event(CONTROL_TIME, 0, time, (time >> 32, time & 0xFFFFFFFF))
+        for i, (event, cpu, words) in enumerate(events, 1):
+            maker.event(event, cpu, time + i, words)
+    trace = make_trace(maker, release)
+    assert trace.buffers.lost_before.tolist() == [0, 1, 0]
+    window = TimeWindow(START_CYCLES + step + 2, trace.window.end)
+    rows = trace.rows_between(window)
+    write_subset(trace, tmp_path / "late.kev", np.ones(len(trace.events), np.bool_), window)
+    again = open_kev(tmp_path / "late.kev")
+    kept = np.arange(rows.start, rows.stop)[no_control(trace)[rows]]
+    assert seen(again, np.flatnonzero(no_control(again)))[-len(kept) :] == seen(trace, kept)
+    assert seen(trace, kept)[1][3] == -1, "who called before the first switch after the loss is not known"
+    # The gap lies inside of a window that begins before it: it stays.
+    early = TimeWindow(START_CYCLES + 3, trace.window.end)
+    write_subset(trace, tmp_path / "early.kev", np.asarray(trace.events.code == MSG_SENDV), early)
+    assert open_kev(tmp_path / "early.kev").buffers.lost_before.sum() == 1
+
+
+def test_thread_traces_are_refused(tmp_path):
+    trace = open_trace(Path(__file__).parents[2] / "sample_traces" / "threads")
+    with pytest.raises(UsageError, match="thread traces have events of their own"):
+        write_subset(trace, tmp_path / "x.kev", np.ones(len(trace.events), np.bool_))
+    assert not list(tmp_path.iterdir())
 
 
 def test_refusals_leave_nothing_behind(tmp_path):

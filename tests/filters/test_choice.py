@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from satview.base.errors import UsageError
 from satview.events.spec import Release
-from satview.events.wire import CODE_COUNT
+from satview.events.wire import CODE_COUNT, PROC_CREATE_NAME
 from satview.filters import evaluate
 from satview.filters.building import build
 from satview.filters.choice import rules_of_choice
@@ -26,6 +26,7 @@ from tests.filters.made import (
     RELEASES,
     RUNNING,
     SMSG,
+    START_CYCLES,
     Maker,
     made,
     make_trace,
@@ -125,6 +126,32 @@ def test_conditions_become_where_lines():
     assert lines(rules_of_choice(trace, *everything(trace), combined))[-1] == (
         "WHERE (arg.coid > 2) or not ((pid == 7) and not (cpu == 1))"
     )
+    off = combined.changed("B", Pass("B", expression="cpu == 1", is_on=False))
+    assert lines(rules_of_choice(trace, *everything(trace), off))[-1] == "WHERE (arg.coid > 2) or not ((pid == 7))"
+
+
+def test_texts_and_patterns_of_conditions_stay_as_they_are():
+    trace = made(BUSY)
+    stack = PassStack((Pass("A", expression='name ==  "a  b"\n  or text ~ /c  # d/'),))
+    text = rules_of_choice(trace, *everything(trace), stack)
+    assert lines(text)[-1] == 'WHERE (name == "a  b" or text ~ /c  # d/)'
+    assert parse_rules(text, trace.release)[-1].condition == '(name == "a  b" or text ~ /c  # d/)'
+    with pytest.raises(UsageError, match="line break"):
+        rules_of_choice(trace, *everything(trace), PassStack((Pass("A", expression='name == "a\nb"'),)))
+
+
+def test_a_name_that_does_not_fit_into_a_line_stays_a_number():
+    maker = Maker()
+    maker.text_event(PROC_CREATE_NAME, 0, START_CYCLES, (1, 20), b"evil\nADDALLCLASSES")
+    maker.event(RUNNING, 0, START_CYCLES + 10, (20, 1))
+    maker.event(RUNNING, 0, START_CYCLES + 20, (7, 1))
+    trace = make_trace(maker)
+    assert "evil\nADDALLCLASSES" in trace.processes.names
+    codes, threads = everything(trace)
+    threads[trace.threads.pid != 20] = False
+    found = lines(rules_of_choice(trace, codes, threads))
+    assert "SETCLASSPID KERCALL 20" in found
+    assert found.count("ADDALLCLASSES") == 1
 
 
 def test_rules_stay_as_they_were_written_or_are_named():

@@ -97,15 +97,11 @@ def test_priority_is_the_last_one_told():
 def test_who_used_the_cpu():
     trace = messages()
     assert names(trace, presets.used_cpu(trace)) == {(12, 1), (7, 2), (20, 1)}, "1/2 is idle: CPU 2 of 2"
-    cycles = presets.cpu_cycles(trace)
-    assert {pair: int(cycles[trace.threads.row(*pair)]) for pair in ((12, 1), (7, 2), (20, 1), (1, 2))} == {
-        (12, 1): 20,
-        (7, 2): 20 + 120,
-        (20, 1): 30,
-        (1, 2): 100,
-    }
-    assert names(trace, presets.top_by_cpu(trace, 2)) == {(7, 2), (20, 1)}
-    assert names(trace, presets.top_by_cpu(trace, 0)) == set()
+    cycles = np.zeros(len(trace.threads), np.int64)
+    for pid, tid, ran in ((12, 1, 20), (7, 2, 140), (20, 1, 30), (1, 2, 1000)):
+        cycles[trace.threads.row(pid, tid)] = ran
+    assert names(trace, presets.top_by_cpu(trace, 2, cycles)) == {(7, 2), (20, 1)}, "1/2 is idle"
+    assert names(trace, presets.top_by_cpu(trace, 0, cycles)) == set()
 
 
 def test_who_changed_state_and_who_did_ipc():
@@ -122,6 +118,27 @@ def test_the_family_of_a_sender_goes_through_nested_sends():
     chosen[:] = False
     chosen[trace.threads.row(20, 1)] = True
     assert names(trace, presets.message_family(trace, chosen)) == {(20, 1)}
+
+
+def test_a_server_that_received_the_message_belongs_to_the_family_as_one_that_replied_does():
+    trace = made(
+        [
+            (10, 0, RUNNING, (12, 1)),
+            (20, 0, SMSG, (1, 7)),
+            (30, 0, RUNNING, (7, 2)),
+            (40, 0, RMSG, (1, 12)),
+            (50, 0, REPLY_MESSAGE, (1, 12)),
+            (60, 0, RUNNING, (12, 1)),
+            (70, 0, SMSG, (2, 7)),
+            (80, 0, RUNNING, (20, 1)),
+            (90, 0, SMSG, (3, 7)),
+            (100, 0, RUNNING, (7, 1)),
+            (110, 0, RMSG, (2, 12)),  # of 12/1, and not answered any more
+        ]
+    )
+    chosen = np.zeros(len(trace.threads), np.bool_)
+    chosen[trace.threads.row(12, 1)] = True
+    assert names(trace, presets.message_family(trace, chosen)) == {(12, 1), (7, 1), (7, 2)}
 
 
 def test_a_server_that_never_answers_is_known_by_who_receives():

@@ -1,11 +1,14 @@
 """Handlers in Python: the guide's pair of them, their state, their permission, their faults."""
 
+import re
+
 import numpy as np
 import pytest
 
 from satview.base.errors import UsageError
 from satview.events.spec import Release
 from satview.events.wire import WireClass, code
+from satview.filters import watchdog
 from satview.filters.building import build
 from satview.filters.event_facts import EventFacts
 from satview.filters.external import ExternalClass
@@ -148,3 +151,62 @@ def test_a_handler_that_says_true_is_not_taken_for_two():
     rules.add_class_ev_handler(ExternalClass.KERCALLEXIT, lambda _: 0)
     assert rules.admits(EventFacts(RING0, 7, 1))
     assert not rules.admits(EventFacts(RING0 + 128, 7, 1))
+
+
+@pytest.mark.parametrize(
+    ("body", "passes"),
+    [
+        ('re.search("RUN", event.name)', 1),
+        ('re.search("READY", event.name)', 0),
+        ("[1]", 1),
+        ("0.5", 1),
+        ("''", 0),
+        ("None", 0),
+    ],
+)
+def test_what_is_no_number_counts_as_true_or_false(tmp_path, body, passes):
+    (tmp_path / "any.py").write_text(f"import re\ndef f(event):\n    return {body}\n")
+    rule = Handlers(lambda _: True, Release.QNX_6, tmp_path)("any.py:f")
+    assert rule(EventFacts(RUNNING)) == passes
+    assert rule.problem == ""
+
+
+SILENT = "class Silent(Exception):\n    def __str__(self):\n        raise ValueError\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("import sys\ndef f(event):\n    sys.exit(3)\n", "line 3: SystemExit: 3"),
+        (SILENT + "def f(event):\n    raise Silent\n", "line 5: Silent"),
+        ("def f(event):\n    while True:\n        pass\n", "line [23]: TakesTooLong: it ran for more than 0.3 seconds"),
+        (
+            "def f(event):\n    while True:\n        try:\n            x = 1\n        except Exception: pass\n",
+            "TakesTooLong",
+        ),
+    ],
+)
+def test_handlers_cannot_end_or_stop_the_program(tmp_path, monkeypatch, source, message):
+    monkeypatch.setattr(watchdog, "LIMIT_S", 0.3)
+    (tmp_path / "bad.py").write_text(source)
+    rule = Handlers(lambda _: True, Release.QNX_6, tmp_path)("bad.py:f")
+    assert rule(EventFacts(RUNNING)) == 1
+    assert re.search(f"bad.py:f was switched off: .*{message}", rule.problem)
+    assert rule(EventFacts(RUNNING)) == 1
+    assert rule.calls == 1
+
+
+@pytest.mark.parametrize(("source", "message"), [("exit()", "SystemExit"), ("while True: pass", "TakesTooLong")])
+def test_a_file_cannot_end_or_stop_the_program_while_it_is_read(tmp_path, monkeypatch, source, message):
+    monkeypatch.setattr(watchdog, "LIMIT_S", 0.3)
+    (tmp_path / "bad.py").write_text(source)
+    with pytest.raises(UsageError, match=f"bad.py: line 1: {message}"):
+        Handlers(lambda _: True, Release.QNX_6, tmp_path)("bad.py:f")
+
+
+def test_many_short_calls_are_not_one_long_one(tmp_path, monkeypatch):
+    monkeypatch.setattr(watchdog, "LIMIT_S", 0.3)
+    (tmp_path / "slow.py").write_text("import time\ndef f(event):\n    time.sleep(0.05)\n    return 0\n")
+    rule = Handlers(lambda _: True, Release.QNX_6, tmp_path)("slow.py:f")
+    assert [rule(EventFacts(RUNNING)) for _ in range(20)] == [0] * 20
+    assert rule.problem == ""

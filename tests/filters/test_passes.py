@@ -1,11 +1,14 @@
 """Several named filters over one trace: counts, effects, combinations, undo."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from satview.base.errors import UsageError
+from satview.filters.combination import parse_combination
 from satview.filters.diagnostics import ExpressionError, RuleError
-from satview.filters.passes import Effect, History, Pass, PassEvaluator, PassStack, parse_combination
+from satview.filters.passes import Effect, History, Pass, PassEvaluator, PassStack
 from tests.filters.made import random_trace
 
 CALLS = Pass("calls", expression="class in (KER_CALL, KER_EXIT, INT_CALL)", effect=Effect.MARK)
@@ -58,6 +61,26 @@ def test_combinations(trace):
             parse_combination(text, ["calls", "disk"])
     with pytest.raises(ExpressionError, match="did you mean calls"):
         stack.combined("cals")
+
+
+@pytest.mark.parametrize(
+    ("combination", "off", "same_as"),
+    [
+        ("calls or disk", {"disk"}, "calls"),
+        ("calls and not disk", {"disk"}, "calls"),
+        ('not (calls or disk) and "first cpu"', {"calls"}, 'not disk and "first cpu"'),
+        ("calls or not (disk and calls)", {"disk"}, "calls or not calls"),
+        ("not calls", {"calls"}, ""),
+    ],
+)
+def test_a_pass_that_is_off_is_left_out_of_a_combination(trace, combination, off, same_as):
+    passes = tuple(replace(item, is_on=item.name not in off) for item in (CALLS, DISK, FIRST))
+    result = PassEvaluator(trace).result(PassStack(passes).combined(combination))
+    if not same_as:
+        assert result.hits.all()
+    else:
+        assert (result.hits == PassEvaluator(trace).result(PassStack(passes).combined(same_as)).hits).all()
+        assert not result.hits.all() or "or not" in same_as
 
 
 def test_changing_a_stack_makes_a_new_one():

@@ -8,8 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from satview.events.spec import Release
+from satview.filters.building import build
 from satview.filters.diagnostics import ExpressionError
+from satview.filters.expression import Expression
 from satview.filters.pattern import glob, regex
+from satview.filters.text import check_rules, parse_rules
 
 atoms = st.sampled_from(["a", "b", ".", "[ab]", "[^a]", "\\d", "\\w", "\\S", "(?:ab)", "x-", "\\.", "[a-c]"])
 
@@ -107,3 +111,21 @@ def test_any_pattern_compiles_or_is_refused(pattern, text):
     except ExpressionError:
         return
     assert compiled.matches(text) in (True, False)
+
+
+def test_patterns_that_are_used_together_share_one_budget(monkeypatch):
+    monkeypatch.setattr("satview.filters.pattern.STEP_BUDGET", 60_000)
+    several = Expression(" or ".join(f"name ~ /{i}/" for i in range(30)), Release.QNX_7)
+    assert [pattern.allowance for pattern in several.patterns] == [2_000] * 30
+    rules = "".join(f"ADDEVENTHANDLER COMM {i} WHERE name ~ /{i}/\nWHERE name ~ /a/ or text ~ /b/\n" for i in range(10))
+    built = build(parse_rules(rules, Release.QNX_7), Release.QNX_7)
+    assert {pattern.allowance for item in built.conditions for pattern in item.patterns} == {2_000}
+
+
+def test_how_many_there_may_be():
+    Expression(" or ".join(["name ~ /a/"] * 40), Release.QNX_7)
+    with pytest.raises(ExpressionError, match="may have 40 patterns"):
+        Expression(" or ".join(["name ~ /a/"] * 41), Release.QNX_7)
+    lines = "\n".join(["WHERE " + " or ".join(f"name ~ /{i}/" for i in range(40))] * 90)
+    rules, faults = check_rules(lines, Release.QNX_7)
+    assert (len(rules), faults[0].line, faults[0].message) == (6, 7, "more than 200 patterns; the rest was not read")

@@ -1,5 +1,7 @@
 """Rules as text: what lines mean, where faults are said to be, files."""
 
+import time
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -21,11 +23,13 @@ from satview.filters.text import (
     process_names,
     rules_text,
     save_rules,
+    without_comment,
 )
 from tests.filters.made import MSG_SENDV, RUNNING, made, random_trace
 
 C = ExternalClass
 QNX_6 = Release.QNX_6
+ON_7 = "ADDEVENTHANDLER COMM SMSG WHERE pid == 7"
 
 
 def test_a_line_is_one_mode():
@@ -74,7 +78,9 @@ def test_lines(line, rule):
         ("ADDCLASS THREED", "no class 'THREED'; did you mean THREAD", 10),
         ("ADDCLASS KER_CALL", "did you mean KERCALLENTER", 10),
         ("ADDEVENT THREAD RUNING", "no event 'RUNING'; did you mean THRUNNING", 17),
-        ("ADDEVENT THREAD THRUNNING|THRADY", "no event 'THRADY'; did you mean THREADY", 17),
+        ("ADDEVENT THREAD THRUNNING|THRADY", "no event 'THRADY'; did you mean THREADY", 27),
+        ("ADDEVENT THREAD THRUNING|THREADY", "no event 'THRUNING'; did you mean THRUNNING", 17),
+        ('SETCLASSPID KERCALL "client', "not closed with a quotation mark", 21),
         ("ADDEVENT KERCALL THRUNNING", "KERCALL has no event", 18),
         ("ADDEVENT INT clock", "events of INT are numbers", 14),
         ("ADDEVENT KERCALL", "the event is missing", 17),
@@ -174,6 +180,12 @@ def test_functions_are_refused_without_permission():
         ("ADDALLCLASSES\nSETEVENTWIDE THREAD THRUNNING", 2, "without effect"),
         ("ADDCLASS COMM\nADDCLASS COMM", 2, "changes nothing"),
         ("CLRCLASSTID COMM", 1, "clears the events without a tid"),
+        ("SETCLASSTID KERCALL 7 1\nCLRCLASSPID KERCALL", 2, "clears only the pids of events without a tid"),
+        (f"{ON_7}\n{ON_7}".replace("7", "8", 1), 2, "replaces the dynamic rule of line 1"),
+        (f"DELALLCLASSES\nADDCLASS COMM\n{ON_7}\nDELEVENT COMM SMSG", 3, "this event of COMM is off at the end"),
+        ("ADDCLASS COMM\nADDCLASSEVHANDLER THREAD CALL x.py:f", 2, "THREAD is off at the end, so this is never"),
+        ("ADDCLASS COMM\nSETCLASSPID KERCALL 7", 2, "KERCALL is off at the end, so this is never asked"),
+        ("ADDCLASS COMM\nDELALLCLASSES", 2, "nothing is on at the end: no event passes"),
     ],
 )
 def test_contradictions_are_explained(text, line, message):
@@ -181,8 +193,17 @@ def test_contradictions_are_explained(text, line, message):
     assert any(note.line == line and message in note.message for note in notes), notes
 
 
+def test_handlers_are_for_views_in_8_0():
+    notes = explain(parse_rules(f"ADDALLCLASSES\n{ON_7}", Release.QNX_8), Release.QNX_8)
+    assert [(note.line, note.message.partition(":")[0]) for note in notes] == [
+        (2, "a kernel of 8.0 has no event handlers")
+    ]
+
+
 def test_a_plain_rule_file_needs_no_remark():
     assert explain(parse_rules("DELALLCLASSES\nADDCLASS COMM\nSETCLASSPID COMM 7\nWHERE cpu == 1", QNX_6), QNX_6) == ()
+    assert explain(parse_rules(f"ADDCLASS COMM\n{ON_7}\nDELEVENTHANDLER COMM SMSG", QNX_6), QNX_6) == ()
+    assert explain(parse_rules(f"{ON_7}\nADDEVENTHANDLER COMM RMSG CALL x.py:f", QNX_6), QNX_6) == ()
 
 
 # ---- files -------------------------------------------------------------------------------------------------------
@@ -271,3 +292,28 @@ def test_mask_of_rule_text_on_rows_of_a_trace():
     shown = {trace.spec(row).class_name for row in np.flatnonzero(built.mask(trace)).tolist()}
     assert shown == {"COMM", "THREAD"}
     assert RUNNING not in trace.events.code[built.mask(trace)]
+
+
+@pytest.mark.parametrize(
+    ("line", "bare"),
+    [
+        ("ADDCLASS COMM # and so on", "ADDCLASS COMM "),
+        ("WHERE text ~ /frame # [0-9]/ # lost", "WHERE text ~ /frame # [0-9]/ "),
+        ("WHERE text ~ /don't # do/ # it", "WHERE text ~ /don't # do/ "),
+        (r'WHERE name == "a\\" # ends with a backslash', r'WHERE name == "a\\" '),
+        (r'WHERE name == "a\" # b" # c', r'WHERE name == "a\" # b" '),
+        ("WHERE name == 'a # b' # c", "WHERE name == 'a # b' "),
+        ("SETCLASSPID COMM bob's # of bob", "SETCLASSPID COMM bob's "),
+        ("ADDEVENT USER 7#8", "ADDEVENT USER 7#8"),
+    ],
+)
+def test_a_comment_begins_outside_of_texts_and_patterns(line, bare):
+    assert without_comment(line) == bare
+
+
+@pytest.mark.parametrize("part", ['"', "\\", '"\\', '"\\ ', "~/", "~ /\\", "' ", "='", "~ ", "(", "not "])
+@pytest.mark.parametrize("lead", ["WHERE name == ", "SETCLASSPID COMM "])
+def test_a_line_of_many_quotes_is_read_at_once(lead, part):
+    begin = time.perf_counter()
+    check_rules(lead + (part * 12_000)[:11_900], QNX_6, {})
+    assert time.perf_counter() - begin < 0.2

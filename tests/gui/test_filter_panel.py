@@ -10,10 +10,11 @@ from PySide6.QtWidgets import QApplication, QMenu, QPushButton
 
 from satview.events import wire
 from satview.filters.passes import Effect
+from satview.formats.kev.writer import SlotWriter, write_kev
 from satview.gui import dialogs
 from satview.gui.filters import questions
 from satview.gui.filters.context import add_filter_menus
-from satview.gui.theme import DARK, LIGHT
+from satview.gui.theme import DARK, LIGHT, colour
 
 LEFT, RIGHT = Qt.MouseButton.LeftButton, Qt.MouseButton.RightButton
 Key = Qt.Key
@@ -236,6 +237,28 @@ class TestPixels:
         assert model.index(other, 0).data(ground) is None
         assert model.index(other, 0).data(Qt.ItemDataRole.ForegroundRole) is not None
 
+    @pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
+    def test_dimmed_text_can_be_read_and_is_fainter(self, window, opened, settled, theme):
+        window.set_theme(theme)
+        opened.filters.add_pass("class == USREVENT", effect=Effect.DIM)
+        settled()
+        row = int(np.flatnonzero(opened.filters.view.dimmed)[0])
+        text = window.workspace.events.model.index(row, 0).data(Qt.ItemDataRole.ForegroundRole)
+        for ground in (theme.base, theme.alternate):
+            assert 4 < contrast(text, ground) < contrast(colour(theme.text), ground) / 2
+
+
+def contrast(text, ground):
+    """How much lighter one colour is than the other, as WCAG 2 reckons it; 1 to 21."""
+
+    def light(channels):
+        parts = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+        return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2] + 0.05
+
+    under = colour(ground).getRgbF()[:3]
+    over = [t * text.alphaF() + g * (1 - text.alphaF()) for t, g in zip(text.getRgbF()[:3], under, strict=True)]
+    return max(light(over), light(under)) / min(light(over), light(under))
+
 
 class TestContextMenu:
     def test_filter_to_this_thread(self, window, opened, settled):
@@ -251,6 +274,28 @@ class TestContextMenu:
         next(action for action in exclude.actions() if action.text().startswith("This event")).trigger()
         assert opened.trace.events.code[event] not in opened.trace.events.code[settled().rows]
         assert highlight.actions()
+
+    def test_rows_of_the_trees(self, panel, opened, qtbot, settled):
+        sends = wire.code(wire.WireClass.USER, 7)
+        for tree, chosen in ((panel.events, "codes"), (panel.threads, "threads")):
+            panel.tabs.setCurrentWidget(tree)
+            tree.tree.expandAll()
+            key = sends if tree is panel.events else opened.trace.threads.row(2, 1)
+            item = tree._leaves[key]
+            tree.tree.scrollToItem(item)
+            place = tree.tree.visualItemRect(item).center()
+            qtbot.mouseClick(tree.tree.viewport(), RIGHT, pos=place)
+            menu = tree.menu()
+            assert labels(menu) == [f"{lead} {item.text(0)}" for lead in ("Filter &to", "E&xclude", "&Include")]
+            menu.actions()[0].trigger()
+            settled()
+            assert np.flatnonzero(getattr(opened.filters.state, chosen)).tolist() == [key]
+            opened.filters.show_all()
+            menu.actions()[1].trigger()
+            settled()
+            assert np.flatnonzero(~getattr(opened.filters.state, chosen)).tolist() == [key]
+            menu.actions()[2].trigger()
+            assert not opened.filters.is_active
 
     def test_argument_of_the_details(self, window, opened, qtbot, settled):
         window.workspace.docks["details"].raise_()
@@ -299,6 +344,21 @@ class TestTrees:
     def test_cpu_share_is_told(self, panel, qtbot):
         tree = panel.threads.tree
         qtbot.waitUntil(lambda: any("%" in tree.topLevelItem(i).text(2) for i in range(tree.topLevelItemCount())))
+
+    def test_cpu_share_counts_no_time_of_lost_buffers(self, application, load, qtbot, tmp_path):
+        maker = SlotWriter()
+        for number, time, pid in ((1, 0, 7), (3, 900_000, 12), (4, 950_000, 12)):
+            maker.event(wire.CONTROL_BUFFER, 0, time, (number, 3))
+            maker.event(wire.CONTROL_TIME, 0, time, (0, time))
+            maker.event(wire.THREAD_RUNNING, 0, time + 1, (pid, 1))
+        pairs = {"LITTLE_ENDIAN": "TRUE", "CYCLES_PER_SEC": "1000000", "SYS_RELEASE": "6.4.1", "SYSPAGE_LEN": "0"}
+        write_kev(tmp_path / "lost.kev", tuple(pairs.items()), b"", maker.slots(), "little")
+        window = load(application.new_window(), tmp_path / "lost.kev")
+        panel, opened = window.workspace.filter, window.workspace.opened
+        lost, kept = (opened.trace.threads.row(pid, 1) for pid in (7, 12))
+        qtbot.waitUntil(lambda: panel.threads._leaves[kept].text(2) != "")
+        assert panel.threads._leaves[kept].text(2) == "5.3 %"
+        assert panel.threads._leaves[lost].text(2) == "<0.1 %"
 
     def test_effect_of_the_check_boxes(self, panel, opened, settled):
         panel.effect.setCurrentIndex(1)
@@ -423,6 +483,7 @@ class TestSearch:
         opened.search.find("class == USREVENT")
         qtbot.waitUntil(lambda: results.model.rowCount() == 2)
         results.copy()
+        qtbot.waitUntil(lambda: results.message.text() == "Copied 2 events")
         lines = QGuiApplication.clipboard().text().splitlines()
         assert len(lines) == 3
         assert lines[0].startswith("Number\tTime")

@@ -7,10 +7,11 @@ from satview.base.errors import Cancelled
 from satview.events import wire
 from satview.filters.expression import Expression
 from satview.filters.passes import Effect, Pass
-from satview.session.event_conditions import proposals
+from satview.session.event_conditions import of_event, proposals
 from satview.session.filter_work import CountWork
 from satview.session.lane_shades import LaneShades
 from satview.timeline.spans import pixel_edges
+from tests.filters.made import START_CYCLES, Maker, make_trace
 
 USER_7 = wire.code(wire.WireClass.USER, 7)
 
@@ -72,6 +73,8 @@ def test_combination(opened, qtbot):
     assert settled(opened, qtbot).row_count == 0  # both at once is impossible
     opened.filters.combine("A or B")
     assert settled(opened, qtbot).rows.tolist() == rows_that_fit(opened, "class in (USREVENT, KER_CALL)")
+    opened.filters.change_pass("B", is_on=False)  # left out of the combination
+    assert settled(opened, qtbot).rows.tolist() == rows_that_fit(opened, "class == USREVENT")
 
 
 def test_threads_without_events_lose_their_lanes(opened, qtbot):
@@ -114,6 +117,15 @@ def test_every_proposal_fits_the_selected_event(opened):
         for proposal in found:
             if proposal.what != "State":  # the interval's state may be another than the event's
                 assert event in rows_that_fit(opened, proposal.expression), proposal
+
+
+def test_proposals_for_texts_with_signs():
+    maker = Maker()
+    maker.text_event(wire.PROC_CREATE_NAME, 0, START_CYCLES, (1, 20), b'C:\\dir [1]*"a' + b"*" * 80)
+    maker.text_event(wire.PROC_CREATE_NAME, 0, START_CYCLES + 20, (1, 21), b'C:\\dir 1xx"a' + b"*" * 80)
+    trace = make_trace(maker)
+    found = [proposal.expression for proposal in of_event(trace, 0) if proposal.what == "name"]
+    assert [Expression(text, trace.release).mask(trace).tolist() for text in found] == [[True, False]], found
 
 
 def test_shades_follow_the_event_that_began_an_interval(opened, qtbot):

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-import numpy as np
-import pytest
+import time
 
-from satview.base.errors import UsageError
-from satview.session.search import compile_text
+import numpy as np
+
+from satview.session.search import fits_of
 
 
 def find(opened, qtbot, text):
@@ -42,10 +42,17 @@ def test_dots_are_literal_outside_slashes(opened, qtbot):
 
 
 def test_bad_expression_is_told(opened):
-    opened.search.find("/(/")
-    assert "not a regular expression" in opened.search.error
-    with pytest.raises(UsageError):
-        compile_text("/[/")
+    opened.search.find("/a(/")
+    assert opened.search.error == "pattern, column 3: the bracket is not closed"
+    opened.search.find("/(?=a)b/")
+    assert "look-around" in opened.search.error
+
+
+def test_a_pattern_that_never_ends_elsewhere_takes_no_time():
+    begin = time.perf_counter()
+    assert not fits_of("/^(a|aa)+$/")("a" * 3000 + "b")
+    assert fits_of("/^(A|aa)+$/")("a" * 3000), "case is ignored"
+    assert time.perf_counter() - begin < 1
 
 
 def test_hits_go_round(opened, qtbot):

@@ -28,6 +28,7 @@ _ALIGNMENT: Final = int(Qt.ItemDataRole.TextAlignmentRole)
 _FOREGROUND: Final = int(Qt.ItemDataRole.ForegroundRole)
 _BACKGROUND: Final = int(Qt.ItemDataRole.BackgroundRole)
 _TOOL_TIP: Final = int(Qt.ItemDataRole.ToolTipRole)
+_DIMMED_ALPHA: Final = 215  # faint beside other rows, but still to be read: 4 times the light of the ground or more
 
 
 class EventListModel(QAbstractTableModel):
@@ -140,7 +141,7 @@ class EventListModel(QAbstractTableModel):
         """Return the colour a filter gives to a row: text of dimmed events, ground of marked ones."""
         view = self._opened.filters.view
         if role == _FOREGROUND and view.dimmed is not None and view.dimmed[event]:
-            return colour(self._theme.faint, 150)
+            return colour(self._theme.dim, _DIMMED_ALPHA)
         if role == _BACKGROUND and view.marked is not None and view.marked[event]:
             return colour(self._theme.hit, 48)
         return None

@@ -93,7 +93,8 @@ class ChipBar(QFrame):
         for key, text in texts.items():
             self.chips[key].say(text)
             self.chips[key].show()  # last: it makes the bar lay itself out
-        self._combining.setText(self._opened.filters.state.stack.combination or f"Combine{_MORE}")
+        combination = _cut(self._opened.filters.state.stack.combination)
+        self._combining.setText(f"Combine: {combination}".replace("&", "&&") if combination else f"Combine{_MORE}")
         self._combining.setVisible(len(passes) > 1)
         self.setVisible(bool(texts))
         self._flow.invalidate()
@@ -156,10 +157,9 @@ class ChipBar(QFrame):
         filters = self._opened.filters
         hits = filters.view.counts.get(item.name)
         title = pass_title(item)
-        short = title if len(title) <= _TITLE_LENGTH else title[: _TITLE_LENGTH - 1] + _MORE
         state = "off" if not item.is_on else "mark" if item.effect is Effect.MARK else "on"
         count = _MORE if hits is None or filters.is_pending else f"{hits:,}"
-        text = f"{item.name}  {_WORDS[item.effect]} {short}".replace("&", "&&")
+        text = f"{item.name}  {_WORDS[item.effect]} {_cut(title)}".replace("&", "&&")
         turn = "off" if item.is_on else "on"
         tip = f"{title}\n{EFFECTS[item.effect]}. Click to switch it {turn}; right click for more."
         return ChipText(text, count, tip, state)
@@ -231,6 +231,10 @@ class ChipBar(QFrame):
             self._opened.filters.combine(text)
         except UsageError as error:
             raise UsageError(f"combination, {error}") from error
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _TITLE_LENGTH else text[: _TITLE_LENGTH - 1] + _MORE
 
 
 def _call(run: Callable[[], object], _checked: bool = False) -> None:

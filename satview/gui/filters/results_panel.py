@@ -22,12 +22,13 @@ from satview.gui import dialogs
 from satview.gui.event_list.model import EventListModel
 from satview.gui.event_list.panel import column_widths
 from satview.gui.theme import Theme
-from satview.session.hits_table import CsvWork, tabbed
+from satview.session.hits_table import CopyWork, CsvWork
 from satview.session.jobs import LatestJob
 from satview.session.open_trace import OpenTrace
 from satview.session.settings import Settings
 
 _COPY_LIMIT: Final = 200_000
+_PATIENCE_S: Final = 0.1  # so long a click on "Copy" may take: most copies are there at once
 
 
 class HitModel(EventListModel):
@@ -93,8 +94,9 @@ class ResultsPanel(QWidget):
         layout.setSpacing(0)
         layout.addLayout(head)
         layout.addWidget(self.table)
+        self._doing = self._did = ""  # what the job does, and what is said when it is done
         self._job = LatestJob(self)
-        self._job.done.connect(self._on_exported)
+        self._job.done.connect(self._on_done)
         self._job.failed.connect(self._on_failed)
         self._job.progress.connect(self._on_progress)
         opened.search.changed.connect(self._on_search)
@@ -113,20 +115,22 @@ class ResultsPanel(QWidget):
 
     @Slot()
     def copy(self) -> None:
-        """Copy the selected hits, or all of them if one or none is selected."""
+        """Copy the selected hits, or all of them if one or none is selected; many take a while, in the background."""
         chosen = sorted(index.row() for index in self.table.selectionModel().selectedRows())
         hits = self._opened.search.hits
         rows = hits[[row + self.model.first_row for row in chosen]] if len(chosen) > 1 else hits
-        QGuiApplication.clipboard().setText(tabbed(self._opened.trace, rows[:_COPY_LIMIT]))
         more = f"; the other {len(rows) - _COPY_LIMIT:,} only fit into a file" if len(rows) > _COPY_LIMIT else ""
-        self.message.setText(f"Copied {min(len(rows), _COPY_LIMIT):,} events{more}")
+        self._doing, self._did = "Copying", f"Copied {min(len(rows), _COPY_LIMIT):,} events{more}"
+        self._job.start(CopyWork(self._opened.trace, rows[:_COPY_LIMIT]), _PATIENCE_S)
 
     @Slot()
     def ask_export(self) -> None:
         """Ask for a file and write all hits to it."""
         path = dialogs.ask_save(self, self._opened.trace.path.with_suffix(".csv"), "CSV (*.csv)")
         if path is not None:
-            self._job.start(CsvWork(self._opened.trace, self._opened.search.hits, path))
+            hits = self._opened.search.hits
+            self._doing, self._did = "Writing", f"Wrote {len(hits):,} events"
+            self._job.start(CsvWork(self._opened.trace, hits, path))
 
     def _set_up(self, height_px: int) -> None:
         table = self.table
@@ -172,9 +176,10 @@ class ResultsPanel(QWidget):
         self.message.setText(text)
 
     @Slot(object)
-    def _on_exported(self, count: object) -> None:
-        if isinstance(count, int):
-            self.message.setText(f"Wrote {count:,} events")
+    def _on_done(self, result: object) -> None:
+        if isinstance(result, str):
+            QGuiApplication.clipboard().setText(result)
+        self.message.setText(self._did)
 
     @Slot(object)
     def _on_failed(self, error: object) -> None:
@@ -182,4 +187,4 @@ class ResultsPanel(QWidget):
 
     @Slot(float)
     def _on_progress(self, share: float) -> None:
-        self.message.setText(f"Writing\N{HORIZONTAL ELLIPSIS} {100 * share:.0f} %")
+        self.message.setText(f"{self._doing}\N{HORIZONTAL ELLIPSIS} {100 * share:.0f} %")

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QMenu, QPushButton, QWidget
 
+from satview.analysis.statistics import Statistics
 from satview.base.errors import UsageError
 from satview.filters import presets
 from satview.session.jobs import IsCancelled, LatestJob, Report
@@ -49,7 +50,7 @@ class ThreadPresets(QPushButton):
         menu.addSeparator()
         for count in _TOP:
             title = f"Top {count} by CPU"
-            menu.addAction(title, partial(self._start, title, partial(presets.top_by_cpu, count=count)))
+            menu.addAction(title, partial(self._start, title, partial(_top_by_cpu, count=count)))
         self.setMenu(menu)
 
     def close_down(self) -> None:
@@ -98,3 +99,7 @@ class ThreadPresets(QPushButton):
         if not isinstance(error, UsageError):
             raise error if isinstance(error, Exception) else RuntimeError(error)
         self._opened.filters.failed.emit(str(error))
+
+
+def _top_by_cpu(trace: Trace, count: int) -> NDArray[np.bool_]:
+    return presets.top_by_cpu(trace, count, Statistics(trace).threads.cpu_cycles)

@@ -1,0 +1,98 @@
+"""Presets and "what would have been kept" against what the simulated kernel knows and does."""
+
+from collections import defaultdict
+
+import numpy as np
+import pytest
+
+import satview
+from satview.capture.logger_options import LoggerOptions
+from satview.capture.run import Capture, run
+from satview.events.spec import Release
+from satview.events.wire import WireClass
+from satview.filters import presets
+from satview.filters.building import build
+from satview.filters.kept import what_would_be_kept
+from satview.filters.text import parse_rules
+from satview.store.idle import idle_threads
+from tests.filters.test_against_capture import logged
+
+
+@pytest.fixture(scope="module", params=[Release.QNX_6, Release.QNX_8], ids=str)
+def captured(request, tmp_path_factory):
+    path = tmp_path_factory.mktemp("truth") / "busy.kev"
+    options = LoggerOptions(iterations=0, is_wide=True)
+    capture = Capture("automotive", seed=7, release=request.param, duration_ns=400_000_000, options=options)
+    truth = run(capture, path).truth
+    return satview.open_trace(path), truth
+
+
+def names(trace, chosen):
+    return {(int(trace.threads.pid[row]), int(trace.threads.tid[row])) for row in np.flatnonzero(chosen)}
+
+
+def inside(trace, time):
+    return trace.window.start <= time < trace.window.end
+
+
+def test_who_used_the_cpu_and_most_of_it(captured):
+    trace, truth = captured
+    idle, ran = names(trace, idle_threads(trace)), defaultdict(int)
+    for each in truth.runs:
+        start, end = max(each.start, trace.window.start), min(each.end, trace.window.end)
+        if end > start and each.thread not in idle:
+            ran[each.thread] += end - start
+    assert names(trace, presets.used_cpu(trace)) == set(ran)
+    top = presets.top_by_cpu(trace, 3, satview.Statistics(trace).threads.cpu_cycles)
+    assert names(trace, top) == set(sorted(ran, key=ran.__getitem__)[-3:])
+
+
+def test_who_did_ipc(captured):
+    trace, truth = captured
+    found = names(trace, presets.did_ipc(trace))
+    senders = {each.client for each in truth.messages if inside(trace, each.sent)}
+    receivers = {each.server for each in truth.messages if inside(trace, each.received)}
+    assert len(senders) > 10
+    assert senders | receivers <= found
+
+
+def test_the_family_of_every_sender(captured):
+    trace, truth = captured
+    sends_to = defaultdict(set)
+    for each in truth.messages:
+        if inside(trace, each.sent) and each.server is not None and inside(trace, each.received):
+            sends_to[each.client].add(each.server)
+    graph = presets.message_graph(trace)
+    for client in list(sends_to):
+        family, open_ = {client}, [client]
+        while open_:
+            fresh = sends_to[open_.pop()] - family
+            family |= fresh
+            open_ += fresh
+        chosen = np.zeros(len(trace.threads), np.bool_)
+        chosen[trace.threads.row(*client)] = True
+        assert names(trace, presets.message_family(trace, chosen, graph)) == family, client
+
+
+@pytest.mark.parametrize("release", [Release.QNX_6, Release.QNX_7, Release.QNX_8], ids=str)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ADDALLCLASSES\nSETALLCLASSESFAST",
+        "ADDALLCLASSES\nDELCLASS COMM\nSETALLCLASSESWIDE\nSETCLASSFAST KERCALLEXIT",
+        "DELALLCLASSES\nADDCLASS KERCALL\nADDCLASS SYSTEM\nSETEVENTWIDE KERCALLENTER MSG_SENDV",
+    ],
+)
+def test_what_is_kept_is_what_a_capture_keeps(tmp_path, text, release):
+    rules = parse_rules(text, release)
+    everything = [("ADDALLCLASSES",), ("SETALLCLASSESWIDE",)]
+    whole = logged("client-server", release, everything, tmp_path)
+    modes = [(rule.mode.name, *rule.arguments()) for rule in rules]
+    real = logged("client-server", release, modes, tmp_path)
+    kept = what_would_be_kept(build(rules, release), whole)
+    code = real.events.code >> 10
+    by_class = {name: count for name, (count, _) in kept.by_class.items() if name != "CONTROL" and count}
+    assert by_class == {name: count for name, count in real.class_counts().items() if name != "CONTROL" and count}
+    is_control = code == WireClass.CONTROL
+    control = kept.events - sum(by_class.values())
+    assert kept.slots - control == int(real.events.slot_count[~is_control].sum())
