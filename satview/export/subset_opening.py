@@ -96,7 +96,7 @@ def opening_state(trace: Trace, row: int) -> Opening:
         running = last[known][trace.events.code[last[known]] == THREAD_RUNNING]
         rows = np.unique(np.concatenate((switches, last[trace.events.thread[switches]], running)))
         # In the order in which they happened, so that the last one of each CPU and of each thread counts again.
-        for event in rows[np.argsort(trace.events.slot[rows], kind="stable")].tolist():
+        for event in rows.tolist():
             dump.state(event)
     return dump.opening(first, known)
 
@@ -121,7 +121,6 @@ def _last_switches(trace: Trace, row: int) -> NDArray[np.int64]:
     """Return, per CPU, the row of the RUNNING event that came last in the file before a row."""
     running = rows_of_codes(trace, THREAD_RUNNING).astype(np.int64)
     running = running[running < row]
-    running = running[np.argsort(trace.events.slot[running], kind="stable")]
     _, from_end = np.unique(trace.events.cpu[running][::-1], return_index=True)
     return running[::-1][from_end]
 

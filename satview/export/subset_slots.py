@@ -24,6 +24,7 @@ from satview.events.wire import (
 from satview.export.subset_opening import Opening
 from satview.formats.kev.payloads import SlotPayloads
 from satview.formats.kev.writer import slots_as_bytes
+from satview.store.losses import losses
 from satview.store.trace import Trace
 
 BUFFER_SLOTS: Final = 714  # high-water mark of a 6.4 kernel
@@ -79,9 +80,9 @@ def write_slots(
         file.write(slots_as_bytes(slots, trace.byte_order))
         if progress is not None:
             progress(end / len(records.time))
-    if layout.has_ends and layout.total:
-        file.write(slots_as_bytes(layout.last_end(), trace.byte_order))
-    return layout.total
+    tail = layout.tail()
+    file.write(slots_as_bytes(tail, trace.byte_order))
+    return layout.total + len(tail)
 
 
 class _Layout:
@@ -90,7 +91,7 @@ class _Layout:
     Attributes:
         position: First slot of each record.
         before: Slots that stand before each record and belong to it: the end of a buffer, BUFFER, TIME.
-        total: Slots in all.
+        total: Slots up to the last record; `tail` follows.
     """
 
     def __init__(self, trace: Trace, records: _Records, rows: NDArray[np.uint32], opening_count: int) -> None:
@@ -99,7 +100,12 @@ class _Layout:
         self.has_ends = self._has_buffers and trace.release is Release.QNX_8
         n = len(records.time)
         self._ring = np.concatenate((np.zeros(opening_count, np.uint8), _rings(trace, rows)))
-        lost = self._lost_before(trace, rows, opening_count)
+        self._lost_behind: dict[int, int] = {}
+        lost = np.zeros(n, np.int64)
+        if self.has_ends:
+            self._find_losses_of_cpus(trace, rows, opening_count, lost)
+        else:
+            self._find_losses(trace, rows, opening_count, lost)
         self._starts = self._buffer_starts(lost)
         self._is_start = np.zeros(n, np.bool_)
         self._is_start[self._starts] = self._has_buffers
@@ -108,26 +114,49 @@ class _Layout:
         ends = self._is_start & (np.arange(n) > 0) if self.has_ends else np.zeros(n, np.bool_)
         self.before = ends.astype(np.int64) + self._is_start + self._needs_time
         self.position = np.cumsum(self.before + records.count) - records.count
-        self.total = int(self.position[-1] + records.count[-1]) + self.has_ends if n else 0
+        self.total = int(self.position[-1] + records.count[-1]) if n else 0
         self._sequence = self._numbers(lost[self._starts])
         marks = self.position[self._starts] - self._needs_time[self._starts] - 1
-        self._sizes = np.diff(marks, append=self.total)
+        self._sizes = np.diff(marks, append=self.total + self.has_ends)
+        if self.has_ends:
+            # A CPU's first buffer that is not numbered 1 is that of a ring, which does not count its slots.
+            _, oldest = np.unique(self._ring[self._starts], return_index=True)
+            self._sizes[oldest[self._sequence[oldest] > 1]] = 0
 
-    def _lost_before(self, trace: Trace, rows: NDArray[np.uint32], opening_count: int) -> NDArray[np.int64]:
-        """Buffers that the capture lost before each record; such a gap stays visible in the new file."""
-        lost = np.zeros(opening_count + len(rows), np.int64)
+    def _find_losses(
+        self, trace: Trace, rows: NDArray[np.uint32], opening_count: int, lost: NDArray[np.int64]
+    ) -> None:
+        """Write down before which records the capture lost buffers, and how many; such a gap stays visible."""
         gaps = np.flatnonzero(trace.buffers.lost_before)
-        slots = trace.events.slot[rows].astype(np.int64)
+        at = np.searchsorted(trace.events.slot[rows], trace.buffers.slot[gaps])
         opened = int(self._records.time[opening_count - 1]) if opening_count else _NEVER
-        for ring in np.unique(self._ring[opening_count:]) if len(gaps) else ():
-            own = np.flatnonzero(self._ring[opening_count:] == ring)
-            here = gaps[trace.buffers.cpu[gaps] == ring] if self.has_ends else gaps
-            at = np.searchsorted(slots[own], trace.buffers.slot[here])
-            # A gap before everything that is kept, or after it, is no gap of the new file.
-            inside = ((at > 0) | (trace.buffers.time_cycles[here] > opened)) & (at < len(own))
-            number = trace.buffers.lost_before[here[inside]].astype(np.int64)
-            np.add.at(lost, opening_count + own[at[inside]], number)
-        return lost
+        # A gap before everything that is kept, or after it, is no gap of the new file.
+        inside = ((at > 0) | (trace.buffers.time_cycles[gaps] > opened)) & (at < len(rows))
+        np.add.at(lost, opening_count + at[inside], trace.buffers.lost_before[gaps[inside]].astype(np.int64))
+
+    def _find_losses_of_cpus(
+        self, trace: Trace, rows: NDArray[np.uint32], opening_count: int, lost: NDArray[np.int64]
+    ) -> None:
+        """The same for 8.0, where one CPU loses what others do not, and may do so up to the end of the new file."""
+        if not len(rows):
+            return
+        time, first = self._records.time, int(self._records.time[0])
+        last = int(time[opening_count:].max())
+        for start, end, cpu in losses(trace).tolist():
+            if start >= last or end <= first:
+                continue
+            own = np.flatnonzero(self._ring[opening_count:] == cpu)
+            buffer = np.flatnonzero((trace.buffers.cpu == cpu) & (trace.buffers.time_cycles == end))
+            if len(buffer):
+                # Nobody counted those that are missing at first: one or more.
+                number = max(int(trace.buffers.lost_before[buffer[0]]), 1)
+                at = int(np.searchsorted(trace.events.slot[rows[own]], trace.buffers.slot[buffer[0]]))
+            else:
+                number, at = 1, int(np.searchsorted(time[opening_count + own], end))
+            if at < len(own):
+                lost[opening_count + own[at]] += number
+            else:
+                self._lost_behind[cpu] = self._lost_behind.get(cpu, 0) + number
 
     def _numbers(self, lost: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the sequence number of each buffer: they count on, per CPU in 8.0, and skip what was lost."""
@@ -210,9 +239,26 @@ class _Layout:
         slots[:, 1] = self._records.time[records] & 0xFFFFFFFF
         return slots
 
-    def last_end(self) -> NDArray[np.uint32]:
-        """Return the BUFFER_END slot that closes the file, shape (1, 4)."""
-        return self._ends(np.array([len(self._records.time) - 1]))
+    def tail(self) -> NDArray[np.uint32]:
+        """Return the slots that close a file of 8.0, shape (n, 4): the end of its last buffer, and losses still open.
+
+        Those are told by a buffer of the CPU that comes too late: with a number that is too high, and empty.
+        """
+        last = len(self._records.time) - 1
+        if not self.has_ends or last < 0:
+            return np.empty((0, 4), np.uint32)
+        time = int(self._records.time.max())
+        parts = [self._ends(np.array([last]))]
+        for cpu, number in self._lost_behind.items():
+            own = np.flatnonzero(self._ring[self._starts] == cpu)
+            sequence = (int(self._sequence[own[-1]]) if len(own) else 0) + 1 + number
+            at, stamp = cpu << CPU_SHIFT, time & 0xFFFFFFFF
+            parts.append(np.array([
+                [CONTROL_BUFFER | at, stamp, sequence & 0xFFFFFFFF, 3 if len(own) else 0],
+                [CONTROL_TIME | at, stamp, time >> 32, stamp],
+                [CONTROL_BUFFER_END | at, stamp, BUFFER_END_COOKIE, BUFFER_END_COOKIE],
+            ], np.uint32))
+        return np.concatenate(parts)
 
 
 def _rings(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint8]:

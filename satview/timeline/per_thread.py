@@ -65,7 +65,7 @@ def _value_before(trace: Trace, time: NDArray[np.int64], codes: NDArray[np.uint1
     is_created = int(codes[0]) == wire.THREAD_CREATE
     if int(time[0]) <= trace.dump_end_cycles:
         state = 1 if is_created and len(value) > 1 else 0
-        return int(value[state])
+        return int(value[state]) if int(time[state]) <= trace.dump_end_cycles else UNKNOWN
     return ABSENT if is_created else UNKNOWN
 
 
