@@ -12,8 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from satview.base.errors import SatviewError, UsageError
+from satview.base.watchdog import Stuck, Watchdog
+from satview.capture.files import CaptureError
+from satview.capture.sim.errors import place_of
+from satview.capture.sim.machine import Machine
 from satview.capture.sim.threads import Body
-from satview.capture.sim.watchdog import Stuck, Watchdog
 
 PATIENCE_S = 10.0     # real time a file may take without getting anywhere
 
@@ -51,7 +54,7 @@ def blaming(path: Path, progress: Callable[[], int] = lambda: 0) -> Iterator[Non
         progress: A number that changes while the code gets on; code that does not for long is ended.
     """
     try:
-        with Watchdog(progress, PATIENCE_S):
+        with Watchdog(PATIENCE_S, progress):
             yield
     except SatviewError:
         raise
@@ -64,6 +67,27 @@ def blaming(path: Path, progress: Callable[[], int] = lambda: 0) -> Iterator[Non
         if isinstance(error, OSError) and not _line_in(error, path):
             raise UsageError(f"{path.name}: {error.strerror or error}") from error
         raise UsageError(f"{_place(error, path)}: {type(error).__name__}: {error}") from error
+
+
+@contextmanager
+def advancing(machine: Machine, name: str, patience_s: float = 0.0,
+              is_waiting: Callable[[], bool] = lambda: False) -> Iterator[None]:
+    """End what gets nowhere while a machine runs. Most of it is the fault of one program, which alone is ended.
+
+    Args:
+        machine: It gets on as long as its clock or its programs do.
+        name: Of the capture, for the message.
+        patience_s: Real time it may take without getting anywhere; 0 = as files may.
+        is_waiting: True while it waits for whoever reads what it writes, which may take any time.
+
+    Raises:
+        CaptureError: It got stuck outside of programs.
+    """
+    try:
+        with Watchdog(patience_s or PATIENCE_S, lambda: None if is_waiting() else machine.steps + machine.now):
+            yield
+    except Stuck as stuck:
+        raise CaptureError(f"{name}: the simulation got no further at {place_of(stuck)} and was ended") from stuck
 
 
 def _place(error: BaseException, path: Path) -> str:

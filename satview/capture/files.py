@@ -75,13 +75,14 @@ class KevFile:
     Attributes:
         written: Bytes so far, header included.
         is_cut: True once the limit has cut something.
+        is_waiting: True while a write lasts: whoever reads a pipe may take any time.
     """
 
     def __init__(self, path: Path, target: Target, started_cycles: int, attributes: Sequence[tuple[str, str]] = (),
                  limit_bytes: int = 0, stream: BinaryIO | None = None) -> None:
         self.path = path
         self.limit = limit_bytes
-        self.is_cut = False
+        self.is_cut = self.is_waiting = False
         self.written = 0
         self._owns = stream is None
         self._failed = False
@@ -111,6 +112,7 @@ class KevFile:
 
     def _put(self, data: bytes) -> None:
         left = memoryview(data)
+        self.is_waiting = True
         try:
             while left:
                 count = self._file.write(left)
@@ -124,6 +126,8 @@ class KevFile:
             rest = "; what was written can be opened" if self._owns and self.written >= self._start_bytes else ""
             raise CaptureError(f"{self.path.name}: writing stopped after {self.written} bytes: "
                                f"{error.strerror or error}{rest}") from error
+        finally:
+            self.is_waiting = False
 
     def close(self) -> None:
         """Finish the file."""

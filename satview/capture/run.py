@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO
 
 from satview.base.errors import UsageError
+from satview.capture import control
 from satview.capture.files import CaptureError, KevFile
 from satview.capture.kernel import Kernel
 from satview.capture.logger import Logger
 from satview.capture.logger_options import SET_UP_PRIORITY, LoggerOptions, LoggerReport
 from satview.capture.report import findings
 from satview.capture.rules import calls_of_text
-from satview.capture.sim.machine import Machine, place_of
+from satview.capture.sim.machine import Machine
 from satview.capture.sim.target import target
 from satview.capture.sim.threads import Body
 from satview.capture.sim.truth import Truth
-from satview.capture.sim.watchdog import Stuck, Watchdog
 from satview.capture.workloads.registry import Workload, find
 from satview.events.spec import Release
 from satview.filters.building import FunctionLoader
@@ -43,7 +42,7 @@ class CaptureResult:
         duration_ns: Simulated time.
         findings: What was wrong with the workload or the capture, one sentence each; empty if all is well.
         was_cancelled: True if the caller stopped it.
-        truth: What really happened, for tests; empty where it was not to be kept.
+        truth: What really happened, for tests; only the end of it where it was not to be kept.
     """
 
     path: Path
@@ -66,7 +65,7 @@ class Capture:
         workload: Name of a workload, path of a Python file with one, or the workload itself.
         seed: Same seed, same bytes.
         cpus: 0 = as the workload likes it.
-        duration_ns: Simulated time at most; 0 = as the workload likes it.
+        duration_ns: Simulated time at most; 0 = as the workload likes it, or as long as a timed logger wants.
         options: Of the logger.
         control: Program of another process that calls TraceEvent(), for daemon mode.
         lead_in_ns: Simulated time before the logger starts, so that the programs are up; -1 = as the workload likes it.
@@ -115,19 +114,15 @@ def run(capture: Capture, path: Path | str, progress: Callable[[float], None] | 
 
     Raises:
         UsageError: No such workload, or a number out of range.
-        CaptureError: The file cannot be written. What was written can be opened.
+        CaptureError: The file cannot be written, or the simulation got stuck. What was written can be opened.
     """
     workload = capture.workload if isinstance(capture.workload, Workload) else find(capture.workload)
     path = Path(path)
     kernel = Kernel(target(capture.release, capture.cpus or workload.cpus, capture.sys_release, capture.skew_ns),
                     capture.seed)
     machine = kernel.machine
-    cycles = machine.target.cycles
-    lead_in_ns = capture.lead_in_ns if capture.lead_in_ns >= 0 else workload.lead_in_ns
-    duration_ns = capture.duration_ns or workload.duration_ns
-    if duration_ns < 0 or duration_ns > DAY_S * NS_PER_S:
-        raise UsageError("the duration is more than a day, or negative")
     begin = machine.now
+    started, end = _times(capture, workload, machine)
     workload.setup(kernel)
     options = capture.options
     if capture.rules_text.strip():
@@ -141,41 +136,44 @@ def run(capture: Capture, path: Path | str, progress: Callable[[float], None] | 
         was_cancelled = was_cancelled or (cancelled is not None and cancelled())
         return was_cancelled
 
-    end = begin + cycles(lead_in_ns + duration_ns)
-    started = begin + cycles(lead_in_ns)
-    with _unless_stuck(path), Watchdog(lambda: machine.steps + machine.now, capture.patience_s), \
-            KevFile(path, machine.target, started, capture.attributes, capture.limit_bytes, stream) as file:
+    with KevFile(path, machine.target, started, capture.attributes, capture.limit_bytes, stream) as file, \
+            control.advancing(machine, path.name, capture.patience_s, lambda: file.is_waiting):
         machine.run(started, ask)
         logger = Logger(kernel, options, file, say or (lambda _level, _text: None),
                         lambda: machine.at(machine.now, lambda _: _start_control(kernel, capture.control)))
         share = (lambda now: progress(min(1.0, (now - begin) / max(1, end - begin)))) if progress is not None else None
         _advance(machine, end, capture.pace, ask, share)
-        findings_now = findings(machine)
+        found = findings(machine)
         lost, dropped = _losses(kernel)
         _finish(kernel, logger, capture.patience_s)
         if logger.failure is not None:
             raise logger.failure
         if file.is_cut:
-            findings_now.append(f"{path.name} is full with its {capture.limit_bytes} bytes: what came later is not in "
-                                "it")
-        result = CaptureResult(path, logger.report.slots, logger.report.buffers, lost, dropped,
-                               (machine.now - begin) * NS_PER_S // machine.target.cycles_per_s,
-                               findings_now + logger.report.errors, was_cancelled, logger.report)
+            found.append(f"{path.name} is full with its {capture.limit_bytes} bytes: what came later is not in it")
+    duration_ns = (machine.now - begin) * NS_PER_S // machine.target.cycles_per_s
     machine.close()
-    result.truth = machine.truth
     if progress is not None:
         progress(1.0)
-    return result
+    return CaptureResult(path, logger.report.slots, logger.report.buffers, lost, dropped, duration_ns,
+                         found + logger.report.errors, was_cancelled, logger.report,
+                         machine.truth)
 
 
-@contextmanager
-def _unless_stuck(path: Path) -> Iterator[None]:
-    """Turn what the watchdog raises outside of programs into an error."""
-    try:
-        yield
-    except Stuck as stuck:
-        raise CaptureError(f"{path.name}: the simulation got no further at {place_of(stuck)} and was ended; what was "
-                           "written can be opened") from stuck
+def _times(capture: Capture, workload: Workload, machine: Machine) -> tuple[int, int]:
+    """Return when a capture starts and when the simulation ends, in cycles.
+
+    Raises:
+        UsageError: It lasts too long.
+    """
+    lead_in_ns = capture.lead_in_ns if capture.lead_in_ns >= 0 else workload.lead_in_ns
+    duration_ns = capture.duration_ns or workload.duration_ns
+    if capture.options.seconds and not capture.duration_ns:      # the logger ends it, however short the workload
+        asked_ns = int(capture.options.seconds * NS_PER_S) + GRACE_S * NS_PER_S
+        duration_ns = max(duration_ns, min(asked_ns, DAY_S * NS_PER_S))
+    if duration_ns < 0 or duration_ns > DAY_S * NS_PER_S:
+        raise UsageError("the duration is more than a day, or negative")
+    cycles = machine.target.cycles
+    return machine.now + cycles(lead_in_ns), machine.now + cycles(lead_in_ns + duration_ns)
 
 
 def _advance(machine: Machine, until: int, pace: float, cancelled: Callable[[], bool],
@@ -211,10 +209,10 @@ def _finish(kernel: Kernel, logger: Logger, patience_s: float) -> None:
     if logger.is_done or logger.failure is not None:
         return
     grace_ns = GRACE_S * NS_PER_S + (options.own_buffers + options.kernel_buffers) * options.disk_ns_per_buffer
-    deadline_s = time.monotonic() + patience_s
+    deadline_s = time.thread_time() + patience_s      # its own time, not that of whoever reads what it writes
 
     def lasts_too_long() -> bool:
-        return time.monotonic() > deadline_s
+        return time.thread_time() > deadline_s
 
     machine.is_stopped = False
     short = machine.target.cycles(SHORT_GRACE_NS)

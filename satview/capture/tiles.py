@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.errors import Cancelled, UsageError
+from satview.capture import control
 from satview.capture.files import KevFile
 from satview.capture.kernel import Kernel
 from satview.capture.report import findings
 from satview.capture.sim.target import Target, target
 from satview.capture.sim.threads import Thread
-from satview.capture.sim.watchdog import Watchdog
 from satview.capture.sinks import MemorySink
 from satview.capture.trace_event import mode
 from satview.capture.workloads.registry import find
@@ -69,6 +69,7 @@ def make_tile(workload: str = "automotive", seed: int = 1, cpus: int = 0, releas
     Raises:
         Cancelled: `cancelled()` said so.
         UsageError: No such workload, or a clock so slow that a turn takes too long to simulate.
+        CaptureError: The simulation got stuck.
     """
     chosen = find(workload)
     kernel = Kernel(target(release, cpus or chosen.cpus), seed)
@@ -80,7 +81,7 @@ def make_tile(workload: str = "automotive", seed: int = 1, cpus: int = 0, releas
     kernel.control.hook = sink
     call(mode("ADDALLCLASSES"))
     call(mode("SETALLCLASSESWIDE" if is_wide else "SETALLCLASSESFAST"))
-    with Watchdog(lambda: machine.steps + machine.now):
+    with control.advancing(machine, chosen.name):
         machine.run(machine.now + machine.target.cycles(chosen.lead_in_ns), cancelled)
         started = machine.now
         call(mode("START"))

@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from satview.base.watchdog import Stuck
 from satview.capture.buffers import Buffer
 from satview.capture.classes import unsupported
 from satview.capture.dump import dump_state
 from satview.capture.emit import Emitter
 from satview.capture.settings import ON, EventData, Hook
-from satview.capture.sim.errors import Errno, QnxError
-from satview.capture.sim.machine import place_of
-from satview.capture.sim.watchdog import Stuck
+from satview.capture.sim.errors import Errno, QnxError, place_of
 from satview.events import constants, rows, wire
 from satview.events.spec import Release
 from satview.events.wire import WireClass

@@ -138,22 +138,26 @@ def _capture(args: argparse.Namespace) -> int:
     to_stdout = args.file == "-"
     path = Path("stdout" if to_stdout else args.file)
     stream = sys.stdout.buffer if to_stdout else None
+    switched_off: list[str] = []
     with _signals() as caught, redirect_stdout(sys.stderr) if to_stdout else nullcontext():    # programs may print
         capture = Capture(
             args.workload, args.seed, args.cpus, Release(args.release), int(args.duration * NS_PER_S), _options(args),
             control=control.load(args.control) if args.control else None, attributes=_attributes(args),
-            limit_bytes=limit, pace=args.pace, skew_ns=args.skew, keeps_truth=False, **_rules(args))
+            limit_bytes=limit, pace=args.pace, skew_ns=args.skew, keeps_truth=False,
+            **_rules(args, switched_off.append))
         say(1, f"creating {path.name}" + (f", at most {limit} bytes" if limit else ""))
         result = run_capture(capture, path, cancelled=lambda: bool(caught), say=say, stream=stream)
+    result.findings += switched_off
     return _report(result, say)
 
 
-def _rules(args: argparse.Namespace) -> dict[str, Any]:
+def _rules(args: argparse.Namespace, report: Callable[[str], None]) -> dict[str, Any]:
+    """Return what a capture is told of rules; `report` hears of handlers that are switched off."""
     if args.rules is None:
         return {}
     folder = Path(args.rules).resolve().parent
     return {"rules_text": read_rule_text(args.rules),
-            "load_function": Handlers(lambda _path: args.allow_code, Release(args.release), folder)}
+            "load_function": Handlers(lambda _path: args.allow_code, Release(args.release), folder, report)}
 
 
 def _write_tiles(args: argparse.Namespace, say: Callable[[int, str], None]) -> int:

@@ -13,6 +13,7 @@ from typing import Final
 from satview.events.naming import names
 from satview.events.spec import Release
 from satview.filters.building import BuiltRules
+from satview.filters.diagnostics import ExpressionError
 from satview.filters.expression import Expression
 from satview.filters.external import (
     INT_CLASSES,
@@ -213,20 +214,22 @@ def _attach(conditions: Sequence[Expression], state: RuleSet) -> list[str]:
     if not conditions:
         return []
     text = " and ".join(f"({condition.text})" for condition in conditions)
-    notes = []
-    for external in sorted(state.known & HANDLER_CLASSES):
-        before = state.class_handlers.get(external)
-        if isinstance(before, Expression):
-            joined = f"({before.text}) and {text}"
-        elif before is None:
-            joined = text
-        else:
-            notes.append(f"/* The handler of {external.name} also has to ask: {_comment(text)} */")
-            continue
-        if state.add_class_ev_handler(external, Expression(joined, state.release)):
-            full = f"All {HANDLER_LIMIT} places for handlers are taken, so none of {external.name} asks"
-            notes.append(f"/* {full}: {_comment(text)} */")
-    return notes
+    notes = [_join(text, external, state) for external in sorted(state.known & HANDLER_CLASSES)]
+    return [f"/* {note}: {_comment(text)} */" for note in notes if note]
+
+
+def _join(text: str, external: ExternalClass, state: RuleSet) -> str:
+    """Let the handler of a class ask for a condition too; return what to tell if it cannot."""
+    before = state.class_handlers.get(external)
+    if before is not None and not isinstance(before, Expression):
+        return f"The handler of {external.name} also has to ask"
+    try:
+        handler = Expression(text if before is None else f"({before.text}) and {text}", state.release)
+    except ExpressionError:  # what each of them may have is too much for all together
+        return f"Too much for one condition, fill it in: the handler of {external.name} has to ask"
+    if state.add_class_ev_handler(external, handler):
+        return f"All {HANDLER_LIMIT} places for handlers are taken, so none of {external.name} asks"
+    return ""
 
 
 def in_c(node: Node) -> str | None:

@@ -30,18 +30,19 @@ from types import CodeType
 from typing import Any, Final
 
 from satview.base.errors import UsageError
+from satview.base.watchdog import Stuck, Watchdog
 from satview.events.catalogue import catalogue
 from satview.events.spec import Release
 from satview.events.wire import WireClass, class_of, event_of
 from satview.filters.event_facts import EventFacts, tested_thread
-from satview.filters.watchdog import TakesTooLong, Watchdog
 
 FILE_LIMIT: Final = 1 << 20
+PATIENCE_S: Final = 5.0  # with the code of a file, and with one call of a handler
 _APS_BANKRUPTCY: Final = 5
 FEATURE_PID: Final = 1  # bit 0 of feature_mask: pid is valid
 FEATURE_TID: Final = 2
 # What code of a user's file may raise: a handler that calls sys.exit() does not end satview, but Ctrl+C does.
-_RAISED: Final = (Exception, SystemExit, TakesTooLong)
+_RAISED: Final = (Exception, SystemExit, Stuck)
 
 
 class HandlerEvent:
@@ -105,7 +106,7 @@ class HandlerFile:
 
     def __init__(self, path: Path, code: CodeType) -> None:
         self.path, self._code = path, code
-        self.watchdog = Watchdog()
+        self.watchdog = Watchdog(PATIENCE_S)
         self.namespace: dict[str, Any] = {}
         self.restart()
 
@@ -161,6 +162,8 @@ def describe(error: BaseException, path: Path) -> str:
     """Return an exception of a handler file as one sentence with the line of that file where it came from."""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
     place = f"line {lines[-1]}: " if lines else ""
+    if isinstance(error, Stuck):
+        return f"{place}it ran for more than {PATIENCE_S:g} seconds"
     try:
         text = next(iter(str(error).splitlines()), "")[:200]
     except Exception:  # noqa: BLE001  -- an exception of a user's file may fail to say what it is about

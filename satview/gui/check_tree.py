@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -106,20 +106,7 @@ class CheckTree(QWidget):
         self.search.setClearButtonEnabled(True)
         self.search.textChanged.connect(self._on_search)
         self.tree = QTreeWidget(self)
-        self.tree.setColumnCount(3 if heads[2] else 2)
-        self.tree.setHeaderLabels(list(heads[: self.tree.columnCount()]))
-        self.tree.headerItem().setTextAlignment(1, _RIGHT)
-        self.tree.headerItem().setTextAlignment(2, _RIGHT)
-        self.tree.setSelectionMode(QTreeWidget.SelectionMode.ExtendedSelection)
-        self.tree.setUniformRowHeights(True)
-        self.tree.setIndentation(16)
-        self.tree.header().setStretchLastSection(False)
-        self.tree.header().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
-        for column in range(1, self.tree.columnCount()):
-            self.tree.header().setSectionResizeMode(column, QHeaderView.ResizeMode.ResizeToContents)
-        self.tree.itemClicked.connect(self._on_clicked)
-        self.tree.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-        self.tree.customContextMenuRequested.connect(self._on_menu)
+        self._set_up_tree(heads[: 3 if heads[2] else 2])
         self._leaves: dict[int, QTreeWidgetItem] = {}
         for group in groups:
             self._add_group(group)
@@ -212,12 +199,28 @@ class CheckTree(QWidget):
             (f"E&xclude {what}", partial(self.toggled.emit, keys, False)),
             (f"&Include {what}", partial(self.toggled.emit, keys, True)),
         ):
-            menu.addAction(text).triggered.connect(partial(_call, run))
+            menu.addAction(text).triggered.connect(run)
         return menu
 
     def visible_keys(self) -> list[int]:
         """Return the keys that the search box lets through."""
         return [key for key, item in self._leaves.items() if not item.isHidden()]
+
+    def _set_up_tree(self, heads: Sequence[str]) -> None:
+        tree, header = self.tree, self.tree.header()
+        tree.setColumnCount(len(heads))
+        tree.setHeaderLabels(list(heads))
+        header.setStretchLastSection(False)
+        header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+        for column in range(1, len(heads)):
+            tree.headerItem().setTextAlignment(column, _RIGHT)
+            header.setSectionResizeMode(column, QHeaderView.ResizeMode.ResizeToContents)
+        tree.setSelectionMode(QTreeWidget.SelectionMode.ExtendedSelection)
+        tree.setUniformRowHeights(True)
+        tree.setIndentation(16)
+        tree.itemClicked.connect(self._on_clicked)
+        tree.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        tree.customContextMenuRequested.connect(self._on_menu)
 
     def _buttons(self) -> QHBoxLayout:
         row = QHBoxLayout()
@@ -312,10 +315,6 @@ class CheckTree(QWidget):
     @Slot()
     def _on_only(self) -> None:
         self.only_wanted.emit(self.selected_keys() or self.visible_keys())
-
-
-def _call(run: Callable[[], object], _checked: bool = False) -> None:
-    run()
 
 
 def _set_text(item: QTreeWidgetItem, column: int, text: str) -> None:

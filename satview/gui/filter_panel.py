@@ -149,7 +149,7 @@ class FilterPanel(QWidget):
 
     def _count_cpu(self) -> None:
         trace = self._opened.trace
-        self._cpu_job.start(lambda _cancelled, _report: Statistics(trace).threads.cpu_cycles)
+        self._cpu_job.start(lambda cancelled, _report: Statistics(trace, cancelled=cancelled).threads.cpu_cycles)
 
     def _foot(self) -> QHBoxLayout:
         self.summary = QLabel(self)

@@ -1,13 +1,17 @@
-"""Writes a CSV file that appears only once it is complete."""
+"""Writes CSV files that appear only once they are complete and hold nothing that a spreadsheet would carry out."""
 
 from __future__ import annotations
 
 import io
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 from satview.base.errors import UsageError
+
+_BREAKS: Final = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]+")
 
 
 def write_whole(path: Path, write: Callable[[io.TextIOBase], None]) -> None:
@@ -30,3 +34,9 @@ def write_whole(path: Path, write: Callable[[io.TextIOBase], None]) -> None:
             part.unlink(missing_ok=True)
     except OSError as error:
         raise UsageError(f"{path.name}: {error.strerror or error}") from error
+
+
+def harmless(text: str) -> str:
+    """Return a text on one line that a spreadsheet does not take for a formula, whatever a program is called."""
+    text = _BREAKS.sub(" ", text)
+    return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text

@@ -162,6 +162,10 @@ class FilterStack(QObject):
         """
         self.put(replace(self.state, stack=self.state.stack.combined(combination)), "combination of filters")
 
+    def work_out_anew(self) -> None:
+        """Work out again what the same filter does: a file of handlers may have changed."""
+        self._apply(self.state)
+
     def pass_named(self, name: str) -> Pass:
         """Return a pass by its name."""
         return next(item for item in self.state.stack.passes if item.name == name)

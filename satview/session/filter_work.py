@@ -81,8 +81,8 @@ class FilterEvaluator(PassEvaluator):
             RuleError: Its rules or its expression are faulty.
             Cancelled: The work was told to stop.
         """
-        key = (item.rules, item.expression)
-        if key not in self._masks:
+        key, kept = (item.rules, item.expression), self._masks
+        if key not in kept:
             answer = super()._fresh(replace(item, expression="")) if item.rules.strip() else None
             if item.expression.strip():
                 condition = Expression(item.expression, self._trace.release)
@@ -95,14 +95,14 @@ class FilterEvaluator(PassEvaluator):
             if answer is None:
                 answer = np.ones(len(self._trace.events), np.bool_)
             answer.setflags(write=False)
-            while len(self._masks) >= self._limit:
-                self._masks.pop(next(iter(self._masks)))
-            self._masks[key] = answer
-        return self._masks[key]
+            while len(kept) >= self._limit:
+                kept.pop(next(iter(kept)))
+            kept[key] = answer
+        return kept[key]
 
     def forget(self) -> None:
         """Forget kept answers: a file of handlers may have changed."""
-        self._masks.clear()
+        self._masks = {}  # whoever is at work keeps the old ones
 
     def alone(self, is_cancelled: IsCancelled, run: Callable[[], object]) -> object:
         """Run something while nobody else uses this object.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -13,13 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.errors import Cancelled
-from satview.session.csv_file import write_whole
+from satview.session.csv_file import harmless, write_whole
 from satview.session.event_text import COLUMNS, list_row
 from satview.session.jobs import IsCancelled, Report
 from satview.store.trace import Trace
 
 _BLOCK: Final = 1 << 10
-_BREAKS: Final = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]+")
 _FIRST_TEXT: Final = COLUMNS.index("Process")  # from here on cells hold what programs called themselves
 
 
@@ -73,9 +71,3 @@ def _lines(
             cells = list_row(trace, event, previous)
             yield (*cells[:_FIRST_TEXT], *map(harmless, cells[_FIRST_TEXT:]))
             previous = event
-
-
-def harmless(text: str) -> str:
-    """Return a text on one line that a spreadsheet does not take for a formula, whatever a program is called."""
-    text = _BREAKS.sub(" ", text)
-    return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text

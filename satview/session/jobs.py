@@ -140,5 +140,5 @@ class LatestJob(QObject):
 
     @Slot(int, float)
     def _on_reported(self, number: int, share: float) -> None:
-        if number == self._number:
+        if number == self._number and self._is_busy:  # `start` may have been patient up to the end
             self.progress.emit(share)

@@ -15,7 +15,7 @@ from satview.analysis.sheets import Sheet
 from satview.analysis.statistics import Statistics
 from satview.analysis.statistics_sheets import SHEETS
 from satview.base.time import TimeWindow, format_duration
-from satview.session.csv_file import write_whole
+from satview.session.csv_file import harmless, write_whole
 from satview.session.jobs import IsCancelled, Report
 from satview.store.trace import Trace
 
@@ -136,4 +136,5 @@ class SheetCsvWork:
     def _write(self, file: io.TextIOBase) -> None:
         writer = csv.writer(file)
         writer.writerow(column.key for column in self._sheet.columns)
-        writer.writerows(record.values() for record in self._sheet.records(self._order))
+        for record in self._sheet.records(self._order):
+            writer.writerow(harmless(value) if isinstance(value, str) else value for value in record.values())

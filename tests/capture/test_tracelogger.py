@@ -7,13 +7,16 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from satview.__main__ import main
+from satview.capture import control
 from satview.capture.kernel import Kernel
 from satview.capture.logger import Logger
 from satview.capture.logger_options import LoggerOptions
@@ -21,6 +24,7 @@ from satview.capture.run import Capture, run
 from satview.capture.sim.target import target
 from satview.capture.sinks import MemorySink
 from satview.capture.tiles import count_events, make_tile, write_tiles
+from satview.capture.workloads import registry
 from satview.events.spec import Release
 from satview.formats.kev.reader import open_kev
 from satview.formats.kev.writer import slots_as_bytes
@@ -52,6 +56,15 @@ def test_default_is_32_buffers(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert 32 * 708 <= trace.slot_count < 32 * 713, "a mark reached inside an interrupt waits for its end"
     assert set(trace.problems.counts()) <= {"unfinished-events"}, "an event may go on in buffer 33"
     assert capsys.readouterr().out == "", "silent without -v"
+
+
+@pytest.mark.parametrize(("options", "seconds"), [(("-s", "1.5"), 1.5), (("-s", "1.5", "--duration", "0.2"), 0.2)])
+def test_a_timed_capture_is_as_long_as_asked_for_even_of_a_short_workload(
+        options: tuple[str, ...], seconds: float, tmp_path: Path) -> None:
+    assert registry.find("fork-storm").duration_ns < 1e9
+    assert tracelogger(tmp_path, "--workload", "fork-storm", *options) == 0
+    trace = open_kev(tmp_path / "t.kev")
+    assert trace.clock.duration_ns(trace.window.length) / 1e9 == pytest.approx(seconds, abs=0.02)
 
 
 def test_options_of_the_file(tmp_path: Path) -> None:
@@ -110,6 +123,15 @@ def test_rule_files_decide_what_is_logged(tmp_path: Path, capsys: pytest.Capture
     rules.write_text('ADDCLASSEVHANDLER COMM WHERE event == "SND_MESSAGE"\n', encoding="utf-8")
     assert tracelogger(tmp_path, "-c", "--rules", str(rules), "--release", "8.0") == 2
     assert "no event handlers" in capsys.readouterr().err
+
+
+def test_a_handler_of_rules_that_raises_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "bad.py").write_text("def pick(event):\n    return event.nothing\n", encoding="utf-8")
+    rules = tmp_path / "r.satrules"
+    rules.write_text("ADDALLCLASSES\nADDCLASSEVHANDLER COMM CALL bad.py:pick\n", encoding="utf-8")
+    assert tracelogger(tmp_path, "--rules", str(rules), "--allow-code") == 1
+    assert "bad.py:pick was switched off: line 2: AttributeError" in capsys.readouterr().err
+    assert "SND_MESSAGE" in names(open_kev(tmp_path / "t.kev")), "from then on everything passes"
 
 
 def test_timed_and_ring(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -191,6 +213,40 @@ def test_standard_output_is_the_same_file(tmp_path: Path) -> None:
     assert b"runs\n" in heard.stderr
     (tmp_path / "t.kev").write_bytes(piped.stdout)
     assert not open_kev(tmp_path / "t.kev").problems.counts()
+
+
+class SlowPipe(BytesIO):
+    """Somebody who reads when he likes."""
+
+    def write(self, data: bytes, /) -> int:
+        time.sleep(0.1)
+        return super().write(data)
+
+
+def test_whoever_reads_a_pipe_may_take_any_time(tmp_path: Path) -> None:
+    """A capture that waits is not stuck: not while it runs, and not while it ends."""
+    quick, slow = BytesIO(), SlowPipe()
+    for stream in (quick, slow):
+        capture = Capture("client-server", duration_ns=10**8, options=LoggerOptions(iterations=0), patience_s=0.05)
+        assert run(capture, tmp_path / "pipe", stream=stream).findings == []
+    assert slow.getvalue() == quick.getvalue()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes are of POSIX")
+def test_a_named_pipe_waits_for_its_reader(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    read: list[bytes] = []
+
+    def reader() -> None:
+        time.sleep(0.5)
+        read.append((tmp_path / "pipe").read_bytes())
+
+    thread = threading.Thread(target=reader)
+    thread.start()
+    result = run(Capture("polite", patience_s=0.1), tmp_path / "pipe")
+    thread.join()
+    assert result.findings == []
+    assert len(read[0]) > 16 * result.slots > 1000
 
 
 @pytest.mark.skipif(os.name != "posix", reason="sends a POSIX signal")
@@ -385,6 +441,17 @@ def test_tiles_repeat_without_a_seam_that_shows(tmp_path: Path) -> None:
             running[0] = words[:2]
         elif name.startswith("TH") and not name.startswith(("THREAD_", "THCREATE")) and len(words) == 4:
             running = {cpu: thread for cpu, thread in running.items() if thread != words[:2]}
+
+
+def test_very_long_traces_survive_a_device_that_hangs(tmp_path: Path, capsys: pytest.CaptureFixture[str],
+                                                      monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(control, "PATIENCE_S", 0.3)
+    device = ("def gap():\n    while True:\n        pass\n"
+              "def setup(kernel):\n    kernel.machine.at(kernel.machine.now + 9, lambda _: kernel.device(5, gap))\n")
+    (tmp_path / "wild.py").write_text(device, encoding="utf-8")
+    assert tracelogger(tmp_path, "--workload", str(tmp_path / "wild.py"), "--events", "1000") == 1
+    assert re.search(r"of device 5 at wild.py:[23]: raised Stuck: it ran for too long", capsys.readouterr().err)
+    assert len(open_kev(tmp_path / "t.kev").events) >= 1000
 
 
 def test_memory_sinks_count_buffers() -> None:

@@ -167,6 +167,15 @@ class _Named:
         return 1
 
 
+def test_conditions_too_long_for_one_handler_are_left_to_the_reader(tmp_path):
+    many = "\n".join(f'WHERE name ~ "a{i}*" or name ~ "b{i}*"' for i in range(30))  # 60 patterns; a condition has 40
+    rules = build(parse_rules(f"ADDALLCLASSES\n{many}", QNX_6), QNX_6)
+    source = c_program(rules)
+    assert "Too much for one condition, fill it in: the handler of COMM has to ask: (name ~ " in source
+    assert "_NTO_TRACE_ADDCLASSEVHANDLER" not in source
+    compiled(tmp_path, source)
+
+
 def test_8_0_has_no_handlers(tmp_path):
     built = build(parse_rules("ADDCLASSEVHANDLER COMM WHERE pid == 7", Release.QNX_8), Release.QNX_8)
     source = c_program(built)

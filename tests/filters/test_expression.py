@@ -389,8 +389,8 @@ def test_any_text_gives_an_expression_or_a_fault_within_it(text):
 
 
 def test_large_texts_are_refused_at_once():
-    start = time.perf_counter()
+    start_s = time.thread_time()  # a busy machine takes longer, but not more of this
     for text in ("(" * 1_000_000, "not " * 1_000_000, "a" * 10_000_000, "'" * 9_999, "1+" * 4_900 + "1", "[" * 9_999):
         with pytest.raises(ExpressionError):
             Expression(text, Release.QNX_6)
-    assert time.perf_counter() - start < 3
+    assert time.thread_time() - start_s < 3

@@ -2,7 +2,6 @@
 
 import fnmatch
 import re
-import time
 
 import pytest
 from hypothesis import given, settings
@@ -89,10 +88,9 @@ def test_what_is_not_available_is_refused(pattern):
 
 
 @pytest.mark.parametrize("pattern", ["(a*)*b", "(a|a)*b", "(a|aa)+$", "a*a*a*a*a*a*a*b", "(.*)(.*)(.*)(.*)(.*)x"])
-def test_patterns_that_keep_re_busy_for_years_take_no_time(pattern):
-    start = time.perf_counter()
+def test_patterns_that_keep_re_busy_for_years_take_some_steps_per_character(pattern, monkeypatch):
+    monkeypatch.setattr("satview.filters.pattern.STEP_BUDGET", 60_000)
     regex(pattern).matches("a" * 4000 + "c")
-    assert time.perf_counter() - start < 2
 
 
 def test_the_budget_stops_what_is_costly_even_so(monkeypatch):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from time import sleep
+
 import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, Qt
@@ -405,6 +408,19 @@ class TestRules:
         assert settled().row_count == 1
         assert (tmp_path / "ran").exists()
 
+    def test_apply_takes_handlers_that_were_changed(self, panel, opened, tmp_path, monkeypatch, settled):
+        (tmp_path / "mine.py").write_text("def pick(event):\n    return True\n")
+        rules = "ADDCLASS KERCALLENTER\nADDCLASSEVHANDLER KERCALLENTER CALL mine.py:pick\n"
+        (tmp_path / "a.satrules").write_text(rules)
+        monkeypatch.setattr(questions, "allow_code", lambda parent, path: True)
+        panel.rules.load(tmp_path / "a.satrules")
+        panel.rules.apply_button.click()
+        assert settled().row_count == 1
+        (tmp_path / "mine.py").write_text("def pick(event):\n    return False\n")
+        panel.rules.apply_button.click()
+        assert settled().row_count == 0
+        assert len(opened.filters.state.stack.passes) == 1
+
     def test_save_and_open(self, panel, tmp_path, monkeypatch):
         monkeypatch.setattr(dialogs, "ask_save", lambda *arguments: tmp_path / "b.satrules")
         panel.rules.editor.setPlainText("ADDCLASS USER")
@@ -441,6 +457,24 @@ class TestRules:
         qtbot.waitUntil(lambda: "USREVENT" in dialog.browser.toPlainText())
         assert "state changes would be missing" in dialog.browser.toPlainText()
         dialog.close()
+
+    def test_esc_stops_working_out_what_would_be_kept(self, panel, window, opened, qtbot):
+        from satview.gui.filters.kept_dialog import KeptDialog
+
+        panel.rules.editor.setPlainText("ADDCLASS USER")
+        stopped = threading.Event()
+
+        def long_work(is_cancelled, run):
+            if any(is_cancelled() or sleep(0.005) for _ in range(1000)):
+                stopped.set()
+
+        opened.filters.evaluator.alone = long_work
+        panel.rules.show_kept()
+        dialog = window.findChild(KeptDialog)
+        dialog.activateWindow()
+        qtbot.waitUntil(lambda: QApplication.activeWindow() is dialog)
+        qtbot.keyClick(dialog, Key.Key_Escape)
+        assert stopped.is_set()
 
     def test_filter_becomes_rules(self, panel, window, opened, qtbot, settled):
         sends = [code for code in opened.trace.catalogue.find("MSG_SENDV") if opened.trace.code_counts[code]]

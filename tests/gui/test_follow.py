@@ -213,6 +213,22 @@ def test_filter_set_while_the_file_is_read_is_not_forgotten(writer, follow, qtbo
     assert len(opened.search.hits) == opened.filters.row_count
 
 
+def test_hits_in_what_is_new_can_be_read(writer, follow, qtbot):
+    writer.write(0.4)
+    window = follow(writer.path)
+    opened, model = window.session.opened, window.workspace.results.model
+    opened.search.find("event == MSG_RECEIVEV")
+    qtbot.waitUntil(lambda: model.rowCount() > 0)
+    old, before = opened.trace, model.rowCount()
+    writer.append(0.4, 1.0)
+    grown(qtbot, window, writer.upto(1.0))
+    qtbot.waitUntil(lambda: model.rowCount() > before)
+    last = model.rowCount() - 1
+    assert opened.search.hits[last] >= len(old.events)
+    assert model.index(last, 0).data() == f"{opened.search.hits[last] + 1:,}", "numbers count from 1"
+    assert model.index(last, 4).data()
+
+
 def test_list_keeps_its_place_and_its_selected_row(writer, follow, qtbot):
     writer.write(0.5)
     window = follow(writer.path)

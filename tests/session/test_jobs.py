@@ -22,6 +22,20 @@ def test_result_arrives(job, qtbot):
     assert not job.is_busy
 
 
+def test_no_progress_is_told_once_patience_has_seen_the_end(job, qapp):
+    told = []
+    job.progress.connect(told.append)
+    job.done.connect(told.append)
+
+    def work(is_cancelled, report):
+        report(0.0)
+        return "end"
+
+    job.start(work, 5.0)
+    qapp.processEvents()
+    assert told == ["end"]
+
+
 def test_newest_wins(job, qtbot):
     release, results, was_stopped = threading.Event(), [], []
 

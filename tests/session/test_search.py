@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import time
-
 import numpy as np
 
 from satview.session.search import fits_of
@@ -48,11 +46,10 @@ def test_bad_expression_is_told(opened):
     assert "look-around" in opened.search.error
 
 
-def test_a_pattern_that_never_ends_elsewhere_takes_no_time():
-    begin = time.perf_counter()
+def test_a_pattern_that_never_ends_elsewhere_takes_no_time(monkeypatch):
+    monkeypatch.setattr("satview.filters.pattern.STEP_BUDGET", 60_000)
     assert not fits_of("/^(a|aa)+$/")("a" * 3000 + "b")
     assert fits_of("/^(A|aa)+$/")("a" * 3000), "case is ignored"
-    assert time.perf_counter() - begin < 1
 
 
 def test_hits_go_round(opened, qtbot):

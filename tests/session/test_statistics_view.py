@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -140,3 +141,14 @@ def test_csv(view, tmp_path):
     assert [(row["thread"], row["cpu_ns"]) for row in rows] == [("server 1", "3999"), ("client 1", "6999")]
     with pytest.raises(UsageError, match="csv"):
         SheetCsvWork(sheet, np.array([0]), tmp_path / "no" / "x.csv")(lambda: False, lambda _: None)
+
+
+def test_csv_carries_no_formulas(view, tmp_path):
+    sheet = view.counted.sheet
+    names, others = sheet.columns[0], sheet.columns[1:]
+    called = replace(names, values=("=cmd|' /c calc'!A0", "+1", "two\nlines"))
+    SheetCsvWork(replace(sheet, columns=(called, *others)), np.arange(3), tmp_path / "t.csv")(bool, lambda _: None)
+    with (tmp_path / "t.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["thread"] for row in rows] == ["'=cmd|' /c calc'!A0", "'+1", "two lines"]
+    assert [row["cpu_ns"] for row in rows] == ["", "6999", "3999"], "numbers stay numbers"

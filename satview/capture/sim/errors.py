@@ -30,6 +30,7 @@ class Errno(IntEnum):
     ETIMEDOUT = 260
 
 
+_OUR_CODE = ("satview.capture.sim.", "satview.capture.kernel", "satview.capture.trace_event")
 _MEANING = {
     Errno.EPERM: "Operation not permitted", Errno.ESRCH: "No such process or thread",
     Errno.EINTR: "Interrupted by a signal", Errno.EIO: "I/O error", Errno.EBADF: "Bad connection",
@@ -68,3 +69,16 @@ class WorkloadError(SatviewError):
         self.place = place
         where = f" at {place}" if place else ""
         super().__init__(f"thread {thread}{where}: {what}")
+
+
+def place_of(fault: BaseException) -> str:
+    """Return file and line where an exception began, `name.py:12`; of a program's code rather than the simulation's."""
+    trace, ours, theirs = fault.__traceback__, "", ""
+    while trace is not None:
+        place = f"{trace.tb_frame.f_code.co_filename.replace(chr(92), '/').rsplit('/', 1)[-1]}:{trace.tb_lineno}"
+        if str(trace.tb_frame.f_globals.get("__name__")).startswith(_OUR_CODE):
+            ours = place
+        else:
+            theirs = place
+        trace = trace.tb_next
+    return theirs or ours

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from satview.base.watchdog import Stuck
 from satview.capture.sim import pulses
-from satview.capture.sim.calls import Sigevent, code_address
-from satview.capture.sim.errors import Errno
-from satview.capture.sim.machine import place_of
+from satview.capture.sim.call_base import Sigevent, code_address
+from satview.capture.sim.errors import Errno, place_of
 from satview.capture.sim.truth import Delivery, InterruptSpan
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class Interrupts:
         what, place = "", ""
         try:
             gap_ns = source.gap_ns()
-        except (Exception, SystemExit) as error:  # noqa: BLE001  -- the workload's fault, not the simulation's
+        except (Exception, SystemExit, Stuck) as error:  # noqa: BLE001  -- the workload's fault, not the simulation's
             what, place = f"raised {type(error).__name__}: {error}", place_of(error)
         else:
             if gap_ns is None:

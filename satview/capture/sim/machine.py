@@ -11,16 +11,16 @@ import random
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from satview.base.watchdog import Stuck
 from satview.capture.sim import processes, signals, timers
 from satview.capture.sim.calls import Call, Compute
 from satview.capture.sim.cpu import Cpu
-from satview.capture.sim.errors import Errno, QnxError, ThreadCancelled, WorkloadError
+from satview.capture.sim.errors import Errno, QnxError, ThreadCancelled, WorkloadError, place_of
 from satview.capture.sim.history import History
 from satview.capture.sim.loop import EventLoop
 from satview.capture.sim.scheduler import SLICE_TICKS, Scheduler
 from satview.capture.sim.target import Target
 from satview.capture.sim.threads import Partition, Process, Thread
-from satview.capture.sim.watchdog import Stuck
 
 if TYPE_CHECKING:
     from satview.capture.sim.interrupts import Interrupts, InterruptSource
@@ -34,7 +34,6 @@ USER_NS = (150, 900)
 IPI_NS = (900, 2200)
 LEAST_NS = 150       # of user code between two calls: time passes even in a loop around nothing
 MAX_FAULTS = 1000
-_OUR_CODE = ("satview.capture.sim.", "satview.capture.kernel", "satview.capture.trace_event")
 _LONGEST = 1 << 62
 
 
@@ -348,16 +347,3 @@ def _skews(target: Target, seed: int) -> tuple[int, ...]:
     """Return how far the counter of each CPU is ahead of the first one's, from a source of its own."""
     chance, most = random.Random(~seed), target.cycles(target.skew_ns)  # noqa: S311  -- repeatable, not secret
     return (0, *(chance.randint(-most // 2, most // 2) for _ in range(target.cpus - 1)))
-
-
-def place_of(fault: BaseException) -> str:
-    """Return file and line where an exception began, `name.py:12`; of a program's code rather than the simulation's."""
-    trace, ours, theirs = fault.__traceback__, "", ""
-    while trace is not None:
-        place = f"{trace.tb_frame.f_code.co_filename.replace(chr(92), '/').rsplit('/', 1)[-1]}:{trace.tb_lineno}"
-        if str(trace.tb_frame.f_globals.get("__name__")).startswith(_OUR_CODE):
-            ours = place
-        else:
-            theirs = place
-        trace = trace.tb_next
-    return theirs or ours

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from satview.capture.sim import processes, timers
-from satview.capture.sim.calls import Call
+from satview.capture.sim.call_base import Call
 from satview.capture.sim.errors import Errno
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ from PySide6.QtCore import QItemSelection, QModelIndex, QPoint, Qt, Signal, Slot
 from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import (
     QAbstractItemView,
-    QHeaderView,
     QLabel,
     QPushButton,
     QStackedWidget,
@@ -18,6 +17,7 @@ from PySide6.QtWidgets import (
 )
 
 from satview.gui.event_list.model import EventListModel
+from satview.gui.row_table import set_up_rows
 from satview.gui.theme import Theme
 from satview.session.event_text import COLUMNS
 from satview.session.open_trace import OpenTrace
@@ -89,22 +89,9 @@ class EventListPanel(QWidget):
 
     def _set_up_table(self, height_px: int) -> None:
         table = self.table
-        table.setModel(self.model)
-        table.setAccessibleName("Events")
-        # With this header visible, a reset would ask Python for a text per row: minutes at ten million rows.
-        table.verticalHeader().setVisible(False)
-        table.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
-        table.verticalHeader().setMinimumSectionSize(height_px)
-        table.verticalHeader().setDefaultSectionSize(height_px)
+        set_up_rows(table, self.model, "Events", height_px)
         table.horizontalHeader().setStretchLastSection(True)
-        table.horizontalHeader().setHighlightSections(False)
         table.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerItem)
-        table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        table.setShowGrid(False)
-        table.setAlternatingRowColors(True)
-        table.setWordWrap(False)
-        table.setTabKeyNavigation(False)
-        table.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         table.customContextMenuRequested.connect(self._on_menu)
         for column, width in enumerate(column_widths(table)):
             table.setColumnWidth(column, width)

@@ -134,7 +134,7 @@ class ChipBar(QFrame):
         button.setProperty("flat", "true")
         button.setToolTip(tip)
         button.setFixedHeight(chip_height_px(button))
-        button.clicked.connect(partial(_call, run))
+        button.clicked.connect(run)
         return button
 
     def _tree_texts(self) -> dict[str, ChipText]:
@@ -209,16 +209,16 @@ class ChipBar(QFrame):
         else:
             self._remove(name)
 
-    def _change(self, name: str, _checked: bool = False, **changes: object) -> None:
+    def _change(self, name: str, **changes: object) -> None:
         self._opened.filters.change_pass(name, **changes)
 
-    def _toggle(self, name: str, _checked: bool = False) -> None:
+    def _toggle(self, name: str) -> None:
         self._opened.filters.change_pass(name, is_on=not self._opened.filters.pass_named(name).is_on)
 
-    def _remove(self, name: str, _checked: bool = False) -> None:
+    def _remove(self, name: str) -> None:
         self._opened.filters.remove_pass(name)
 
-    def _find(self, item: Pass, _checked: bool = False) -> None:
+    def _find(self, item: Pass) -> None:
         self._opened.search.find(item.expression)
 
     def _ask_combination(self) -> None:
@@ -235,7 +235,3 @@ class ChipBar(QFrame):
 
 def _cut(text: str) -> str:
     return text if len(text) <= _TITLE_LENGTH else text[: _TITLE_LENGTH - 1] + _MORE
-
-
-def _call(run: Callable[[], object], _checked: bool = False) -> None:
-    run()

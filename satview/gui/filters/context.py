@@ -62,7 +62,7 @@ def _add(menu: QMenu, opened: OpenTrace, text: str, expression: str, effect: Eff
     action.triggered.connect(partial(_run, opened, expression, effect))
 
 
-def _run(opened: OpenTrace, expression: str, effect: Effect, _checked: bool = False) -> None:
+def _run(opened: OpenTrace, expression: str, effect: Effect) -> None:
     try:
         opened.filters.add_pass(expression, effect=effect)
     except UsageError as error:

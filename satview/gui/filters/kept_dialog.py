@@ -5,7 +5,6 @@ from __future__ import annotations
 from html import escape
 
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtGui import QCloseEvent
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QTextBrowser, QVBoxLayout, QWidget
 
 from satview.filters.building import BuiltRules
@@ -43,10 +42,10 @@ class KeptDialog(QDialog):
 
         self._job.start(work)
 
-    def closeEvent(self, event: QCloseEvent) -> None:
-        """Stop the work."""
+    def done(self, result: int) -> None:
+        """Stop the work; this is the way out for the button, Esc and the window's cross."""
         self._job.close()
-        super().closeEvent(event)
+        super().done(result)
 
     @Slot(object)
     def _on_kept(self, kept: object) -> None:

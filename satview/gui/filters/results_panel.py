@@ -4,23 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from PySide6.QtCore import QModelIndex, QPoint, Qt, Signal, Slot
+from PySide6.QtCore import QModelIndex, QPoint, Signal, Slot
 from PySide6.QtGui import QColor, QGuiApplication
-from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QHBoxLayout,
-    QHeaderView,
-    QLabel,
-    QPushButton,
-    QSizePolicy,
-    QTableView,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QTableView, QVBoxLayout, QWidget
 
 from satview.gui import dialogs
 from satview.gui.event_list.model import EventListModel
 from satview.gui.event_list.panel import column_widths
+from satview.gui.row_table import add_copy_and_export, set_up_rows
 from satview.gui.theme import Theme
 from satview.session.hits_table import CopyWork, CsvWork
 from satview.session.jobs import LatestJob
@@ -51,7 +42,7 @@ class HitModel(EventListModel):
     @Slot()
     def _on_rows(self) -> None:
         self.beginResetModel()
-        self._rows = self._opened.search.hits
+        self._trace, self._rows = self._opened.trace, self._opened.search.hits
         self.first_row = 0
         self._texts.cache_clear()
         self.endResetModel()
@@ -80,15 +71,10 @@ class ResultsPanel(QWidget):
         self.message = QLabel(self)
         self.message.setProperty("role", "dim")
         self.message.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        self._copy = QPushButton("Copy", self)
-        self._export = QPushButton("Export CSV\N{HORIZONTAL ELLIPSIS}", self)
         head = QHBoxLayout()
         head.setContentsMargins(10, 4, 8, 4)
         head.addWidget(self.message, 1)
-        for button, run in ((self._copy, self.copy), (self._export, self.ask_export)):
-            button.setProperty("flat", "true")
-            button.clicked.connect(run)
-            head.addWidget(button)
+        self._copy, self._export = add_copy_and_export(head, self, self.copy, self.ask_export)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
@@ -134,19 +120,8 @@ class ResultsPanel(QWidget):
 
     def _set_up(self, height_px: int) -> None:
         table = self.table
-        table.setModel(self.model)
-        table.setAccessibleName("Search results")
-        table.verticalHeader().setVisible(False)
-        table.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
-        table.verticalHeader().setMinimumSectionSize(height_px)
-        table.verticalHeader().setDefaultSectionSize(height_px)
+        set_up_rows(table, self.model, "Search results", height_px)
         table.horizontalHeader().setStretchLastSection(True)
-        table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        table.setShowGrid(False)
-        table.setAlternatingRowColors(True)
-        table.setWordWrap(False)
-        table.setTabKeyNavigation(False)
-        table.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         table.customContextMenuRequested.connect(self._on_menu)
         for column, width in enumerate(column_widths(table)):
             table.setColumnWidth(column, width)

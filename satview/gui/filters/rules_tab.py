@@ -19,7 +19,7 @@ from satview.filters.choice import rules_of_choice
 from satview.filters.explain import explain
 from satview.filters.handlers import Handlers
 from satview.filters.passes import Effect
-from satview.filters.text import check_rules, process_names, read_rule_text, rules_text, save_rules
+from satview.filters.text import Rule, check_rules, process_names, read_rule_text, rules_text, save_rules
 from satview.gui import dialogs
 from satview.gui.filters import questions
 from satview.gui.filters.kept_dialog import KeptDialog
@@ -107,11 +107,13 @@ class RulesTab(QWidget):
         filters = self._opened.filters
         self.built()  # what the kernel would refuse is told here, not later from the background
         filters.evaluator.forget()
-        text = self.editor.toPlainText()
+        text, before = self.editor.toPlainText(), filters.state
         if self.editing in {item.name for item in filters.state.stack.passes}:
             filters.change_pass(self.editing, rules=text)
         else:
             self.editing = filters.add_pass(rules=text, effect=Effect.HIDE)
+        if filters.state is before:  # the same rules, but the handlers that they call may be others now
+            filters.work_out_anew()
         self._say(f"Applied as filter {self.editing}.", "dim")
 
     def open(self) -> None:
@@ -197,16 +199,12 @@ class RulesTab(QWidget):
         Raises:
             UsageError: They have faults, or call code that may not run.
         """
-        self._allow_handlers()
+        rules = self._allowed_rules()
         trace, evaluator = self._opened.trace, self._opened.filters.evaluator
-        rules, faults = check_rules(self.editor.toPlainText(), trace.release, process_names(trace))
-        if faults:
-            self.editor.go_to(faults[0])
-            raise UsageError(str(faults[0]))
         return build(rules, trace.release, Handlers(evaluator.allowed.__contains__, trace.release, evaluator.folder))
 
-    def _allow_handlers(self) -> None:
-        """Ask for every file of handlers that was not yet allowed."""
+    def _allowed_rules(self) -> tuple[Rule, ...]:
+        """Return the rules without a fault, after asking for every file of handlers that was not yet allowed."""
         trace, evaluator = self._opened.trace, self._opened.filters.evaluator
         rules, faults = check_rules(self.editor.toPlainText(), trace.release, process_names(trace))
         if faults:
@@ -218,6 +216,7 @@ class RulesTab(QWidget):
                 if not questions.allow_code(self, file):
                     raise UsageError(f"{file.name} is code and was not allowed to run")
                 evaluator.allowed.add(file)
+        return rules
 
     @Slot()
     def _on_renewed(self) -> None:
@@ -245,7 +244,7 @@ class RulesTab(QWidget):
             button.clicked.connect(partial(self._try, run))
         return button
 
-    def _try(self, run: Callable[[], None], _checked: bool = False) -> None:
+    def _try(self, run: Callable[[], None]) -> None:
         try:
             run()
         except UsageError as error:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from PySide6.QtCore import QEvent, QObject, Qt, Slot
 from PySide6.QtWidgets import QFrame, QHeaderView, QTableView
 
+from satview.gui.row_table import set_up_rows
+
 
 class FrozenColumn(QTableView):
     """A second view of the same model and selection that lies over the left edge of a table once it is scrolled."""
@@ -13,28 +15,17 @@ class FrozenColumn(QTableView):
         """Lie over a table that has its model and its looks."""
         super().__init__(table)
         self._table = table
-        self.setModel(table.model())
+        set_up_rows(self, table.model(), table.accessibleName(), table.verticalHeader().defaultSectionSize())
         self.setSelectionModel(table.selectionModel())
         self.setItemDelegate(table.itemDelegate())
-        self.setAccessibleName(table.accessibleName())
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.setShowGrid(False)
-        self.setAlternatingRowColors(True)
-        self.setWordWrap(False)
-        self.setSelectionBehavior(table.selectionBehavior())
         self.setVerticalScrollMode(table.verticalScrollMode())
         for scroll in (self.setHorizontalScrollBarPolicy, self.setVerticalScrollBarPolicy):
             scroll(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        rows = self.verticalHeader()
-        rows.setVisible(False)
-        rows.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
-        rows.setDefaultSectionSize(table.verticalHeader().defaultSectionSize())
-        self.horizontalHeader().setHighlightSections(False)
         self.horizontalHeader().sectionClicked.connect(self._on_head)
         self.horizontalHeader().setSectionsClickable(True)
         self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
-        self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         table.verticalScrollBar().valueChanged.connect(self.verticalScrollBar().setValue)
         self.verticalScrollBar().valueChanged.connect(table.verticalScrollBar().setValue)
         table.horizontalScrollBar().valueChanged.connect(self._place)

@@ -12,7 +12,6 @@ from PySide6.QtWidgets import (
     QButtonGroup,
     QCheckBox,
     QHBoxLayout,
-    QHeaderView,
     QLabel,
     QPushButton,
     QSizePolicy,
@@ -27,11 +26,13 @@ from PySide6.QtWidgets import (
 from satview.analysis.sheets import Kind, Subject
 from satview.analysis.statistics_sheets import TITLES
 from satview.gui import dialogs
+from satview.gui.row_table import add_copy_and_export, set_up_rows
 from satview.gui.statistics.frozen_column import FrozenColumn
 from satview.gui.statistics.model import SheetModel
 from satview.gui.statistics.places import Places
 from satview.gui.statistics.share_bar import ShareBar
 from satview.gui.theme import Theme
+from satview.session.csv_file import harmless
 from satview.session.jobs import LatestJob
 from satview.session.navigation import Navigation
 from satview.session.open_trace import OpenTrace
@@ -41,6 +42,7 @@ from satview.session.statistics_work import SheetCsvWork
 
 _MEASURED_ROWS: Final = 60
 _WIDEST_PX: Final = 320
+_BAR_PX: Final = 2  # room for the bar of a share under the text
 _EXTENT_TIPS: Final = {
     Extent.TRACE: "All of the trace",
     Extent.VIEW: "What the lanes show now",
@@ -106,8 +108,9 @@ class StatisticsPanel(QWidget):
         """Return the selected rows, or all if none or one is selected, as tab-separated text with column names."""
         chosen = sorted(index.row() for index in self.table.selectionModel().selectedRows())
         rows = chosen if len(chosen) > 1 else range(self.model.rowCount())
-        lines = ["\t".join(column.text(int(self.model.order[row])) for column in self.model.columns) for row in rows]
-        return "\n".join(["\t".join(column.title for column in self.model.columns), *lines])
+        order, columns = self.model.order, self.model.columns
+        lines = ["\t".join(harmless(column.text(int(order[row]))) for column in columns) for row in rows]
+        return "\n".join(["\t".join(column.title for column in columns), *lines])
 
     @Slot()
     def copy(self) -> None:
@@ -134,15 +137,10 @@ class StatisticsPanel(QWidget):
         for key, title in TITLES.items():
             self.tabs.setTabData(self.tabs.addTab(title), key)
         self.tabs.currentChanged.connect(self._on_tab)
-        self._copy = QPushButton("Copy", self)
-        self._export = QPushButton("Export CSV\N{HORIZONTAL ELLIPSIS}", self)
         head = QHBoxLayout()
         head.setContentsMargins(2, 0, 8, 0)
         head.addWidget(self.tabs, 1)
-        for button, run in ((self._copy, self.copy), (self._export, self.ask_export)):
-            button.setProperty("flat", "true")
-            button.clicked.connect(run)
-            head.addWidget(button)
+        self._copy, self._export = add_copy_and_export(head, self, self.copy, self.ask_export)
         return head
 
     def _choices(self) -> QHBoxLayout:
@@ -173,24 +171,12 @@ class StatisticsPanel(QWidget):
 
     def _set_up_table(self, height_px: int) -> None:
         table = self.table
-        table.setModel(self.model)
+        set_up_rows(table, self.model, "Statistics", height_px + _BAR_PX)
         table.setItemDelegate(self._bars)
-        table.setAccessibleName("Statistics")
-        table.verticalHeader().setVisible(False)
-        table.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
-        table.verticalHeader().setMinimumSectionSize(height_px)
-        table.verticalHeader().setDefaultSectionSize(height_px + 2)  # room for the bar
-        table.horizontalHeader().setHighlightSections(False)
         table.horizontalHeader().setSectionsMovable(True)
         table.setSortingEnabled(True)
         table.horizontalHeader().setSortIndicatorShown(False)  # the model writes it into the title
         table.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        table.setShowGrid(False)
-        table.setAlternatingRowColors(True)
-        table.setWordWrap(False)
-        table.setTabKeyNavigation(False)
-        table.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         table.selectionModel().currentRowChanged.connect(self._select)
         self._names = FrozenColumn(table)
         for view in (table, self._names):
