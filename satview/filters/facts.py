@@ -138,23 +138,27 @@ class TraceFacts:
         return (self._trace.events.code[rows] & _CALL_NUMBER).astype(np.int64) << 32 | rows
 
     def _interrupt_pairs(self) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-        """Rows of interrupt (and handler) entries and their exits: the next event of that CPU at the same depth."""
+        """Rows of interrupt entries and their exits, and of handlers: the CPU's next such event at the same depth.
+
+        Each kind by itself: an exit that is missing does not make others pair wrongly.
+        """
         events = self._trace.events
         rows = self._rows_of_class(WireClass.INT)
-        rows = rows[np.argsort(events.cpu[rows], kind="stable")]
         event = events.code[rows] & EVENT_MASK
-        is_enter, is_leave = np.isin(event, (1, 3, 5, 6)), np.isin(event, (2, 4))
-        rows, event, is_enter = rows[is_enter | is_leave], event[is_enter | is_leave], is_enter[is_enter | is_leave]
+        is_known = (event >= 1) & (event <= 6)
+        rows, event = rows[is_known], event[is_known]
+        kind = events.cpu[rows] * np.uint8(2) + np.isin(event, (3, 4, 6))
+        order = np.argsort(kind, kind="stable")
+        rows, event, kind = rows[order], event[order], kind[order]
+        is_enter = (event != 2) & (event != 4)
         after = np.cumsum(np.where(is_enter, 1, -1))
         depth = np.where(is_enter, after, after + 1)
         depth -= depth.min(initial=0)
-        # CPU and depth in one number
-        level = events.cpu[rows].astype(np.int64) * (int(depth.max(initial=0)) + 1) + depth
+        # CPU, kind and depth in one number
+        level = kind.astype(np.int64) * (int(depth.max(initial=0)) + 1) + depth
         order = np.argsort(_narrow(level, int(level.max(initial=0)) + 1), kind="stable")
-        rows, event, is_enter, level = rows[order], event[order], is_enter[order], level[order]
-        is_handler = np.isin(event, (3, 4, 6))
-        pair = is_enter[:-1] & ~is_enter[1:] & (level[:-1] == level[1:])
-        at = np.flatnonzero(pair & (is_handler[:-1] == is_handler[1:]))
+        rows, is_enter, level = rows[order], is_enter[order], level[order]
+        at = np.flatnonzero(is_enter[:-1] & ~is_enter[1:] & (level[:-1] == level[1:]))
         return rows[at], rows[at + 1]
 
     @cached_property

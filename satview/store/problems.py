@@ -239,6 +239,12 @@ class Problems:
         self._kept[slug] = self._kept.get(slug, 0) + 1
         self.rows.append(Problem(kind, detail, offset, count, time_cycles, line, file))
 
+    def add_rest(self, slug: str, rows: int, count: int) -> None:
+        """Count problems of a kind without spelling them out, where `limit` of them were added: more rows, in total."""
+        if rows:
+            self._counts[slug] = self._counts.get(slug, 0) + count
+            self.suppressed[slug] = self.suppressed.get(slug, 0) + rows
+
     def counts(self) -> dict[str, int]:
         """Return slug to total count, in the order in which the kinds first appeared."""
         return dict(self._counts)

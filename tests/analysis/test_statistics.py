@@ -309,6 +309,15 @@ def test_counts_are_those_of_a_loop(tmp_path, steps, random):
     assert (Statistics(trace, None, np.ones_like(mask)).calls.count == plain.calls.count).all()
 
 
+def test_threads_that_never_change_their_state_are_unknown_all_the_time(tmp_path):
+    """THREAD events of a number that no state has, as damage leaves them, come before those of a thread with states."""
+    builder = TraceBuilder().time_event(0).event(wire.code(wire.WireClass.PR_TH, 59), 100, (3, 1))
+    trace = builder.state("RUNNING", 200, 5, 1).state("READY", 700, 5, 1).event(wire.code(6, 1), 999).open(tmp_path)
+    found = Statistics(trace)
+    assert times(found, 3) == {"?": 1000}
+    assert times(found, 5) == {"?": 200, "RUNNING": 500, "READY": 300}
+
+
 def test_a_trace_of_nothing(tmp_path):
     found = Statistics(TraceBuilder().time_event(0).open(tmp_path))
     assert found.events.count.sum() == 1

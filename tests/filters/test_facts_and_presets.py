@@ -11,6 +11,7 @@ from satview.filters.fastwide import logged_form
 from satview.filters.kept import what_would_be_kept
 from satview.filters.rules import RuleSet
 from satview.filters.switches import C
+from satview.timeline.calls import partner
 from tests.filters.made import (
     MSG_RECEIVEV,
     MSG_SENDV,
@@ -73,6 +74,24 @@ def test_kernel_calls_pair_by_thread_and_interrupts_by_depth():
     lengths = TraceFacts(trace).duration_ns(np.arange(DUMP + 1, len(trace.events)))
     us = [-1 if n < 0 else n // 1000 for n in lengths.tolist()]
     assert us == [-1, 60, 10, 6, 3, 3, 6, 10, -1, -1, -1, 60, -1]
+
+
+def test_a_handler_without_exit_leaves_interrupts_their_pairs():
+    trace = made(
+        [
+            (30, 0, INT_ENTER, (5, 0)),
+            (31, 0, HANDLER_ENTER, (7, 5, 0, 0)),
+            (40, 0, INT_EXIT, (5, 0)),
+            (50, 0, INT_ENTER, (5, 0)),
+            (52, 0, HANDLER_ENTER, (7, 5, 0, 0)),
+            (53, 0, HANDLER_EXIT, (5, 0, 0, 0)),
+            (55, 0, INT_EXIT, (5, 0)),
+        ]
+    )
+    rows = np.arange(DUMP + 1, len(trace.events))
+    assert (TraceFacts(trace).duration_ns(rows) // 1000).tolist() == [10, -1, 10, 5, 1, 1, 5]
+    pairs = [partner(trace, int(row)) for row in rows]
+    assert pairs == [DUMP + 1 + n if n >= 0 else None for n in (2, -1, 0, 6, 5, 4, 3)]
 
 
 def test_state_lengths_end_with_the_next_state_or_the_trace():

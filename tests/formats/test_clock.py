@@ -23,10 +23,11 @@ class Walk:
     timed: set[int] = field(default_factory=set)
     times: list[int] = field(default_factory=list)
     steps: list[tuple[int, int, int]] = field(default_factory=list)
+    reseeded: list[tuple[int, int, int]] = field(default_factory=list)
     ignored: list[int] = field(default_factory=list)
 
     def take(self, cpu, stamp, value):
-        row = len(self.times)
+        row, is_placed = len(self.times), cpu in self.references
         reference = self.references.setdefault(cpu, self.times[-1] if row else stamp)
         if value is None or value == UNUSABLE:
             if value == UNUSABLE:
@@ -37,6 +38,8 @@ class Walk:
         self.times.append(place(value, stamp))
         if cpu in self.timed and value <= reference - TURN:
             self.steps.append((row, cpu, reference - value))
+        if cpu not in self.timed and self.timed and is_placed and abs(value - reference) >= TURN:
+            self.reseeded.append((row, cpu, value - reference))
         self.references[cpu] = value
         self.timed.add(cpu)
 
@@ -55,11 +58,9 @@ def events(draw):
     return found
 
 
-@settings(max_examples=400, deadline=None)
-@given(events(), st.sampled_from([1, 3, 8, 100]))
-def test_clock_follows_the_rules(given_events, chunk):
-    walk, clock = Walk(), ClockRebuilder()
-    times: list[int] = []
+def rebuilt(given_events, chunk):
+    """Return the clock, and the times it gives (CPU, stamp, value of a TIME or None) in chunks."""
+    clock, times = ClockRebuilder(), []
     for begin in range(0, len(given_events), chunk):
         part = given_events[begin : begin + chunk]
         out = np.zeros(len(part), np.int64)
@@ -74,13 +75,47 @@ def test_clock_follows_the_rules(given_events, chunk):
             out,
         )
         times += out.tolist()
+    return clock, times
+
+
+@settings(max_examples=400, deadline=None)
+@given(events(), st.sampled_from([1, 3, 8, 100]))
+def test_clock_follows_the_rules(given_events, chunk):
+    clock, times = rebuilt(given_events, chunk)
+    walk = Walk()
     for event in given_events:
         walk.take(*event)
     assert times == walk.times
     assert {cpu: clock.references[cpu] for cpu in walk.references} == walk.references
     assert sorted(clock.steps) == walk.steps
+    assert sorted(clock.reseeded) == walk.reseeded
     assert sorted(clock.ignored) == walk.ignored
     assert clock.timed == walk.timed
+
+
+def test_two_small_steps_back_are_not_one_of_a_turn():
+    """CPU 0 steps back by less than a turn twice in one chunk, into the turn below."""
+    values = [8 * TURN + 2000, 7 * TURN + 3000, 6 * TURN + 4000, 6 * TURN + 1000]
+    clock, times = rebuilt([(0, value % TURN, value) for value in values], 2)
+    assert times == values
+    assert clock.steps == []
+
+
+@pytest.mark.parametrize("chunk", [1, 100])
+def test_a_time_before_the_counters_zero_is_a_time(chunk):
+    """The stamp of a damaged TIME event lies one cycle before its payload of zero; CPU 1 begins there."""
+    clock, times = rebuilt([(0, TURN - 1, 0), (1, TURN - 1, None), (1, 5, None)], chunk)
+    assert times == [-1, -1, 5]
+    assert clock.references[1] == 5
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 100])
+def test_only_events_placed_elsewhere_contradict_the_first_time_of_a_cpu(chunk):
+    """CPU 2 was placed by its stamps when CPU 0 told the time; CPU 1 and 0 begin with a TIME."""
+    found = [(2, 500, None), (0, 600, 7 * TURN + 600), (2, 700, 7 * TURN + 700), (1, 800, 9 * TURN + 800)]
+    clock, times = rebuilt(found, chunk)
+    assert times == [500, 7 * TURN + 600, 7 * TURN + 700, 9 * TURN + 800]
+    assert clock.reseeded == [(2, 2, 7 * TURN + 200)]
 
 
 def test_segments_begin_anew_at_every_time_event():

@@ -1,5 +1,6 @@
 """The vectorised decoder against the rules one slot at a time, on traces of every kind of disorder."""
 
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -8,9 +9,11 @@ from hypothesis import strategies as st
 from satview.events import wire
 from satview.formats.kev import decode as decode_module
 from satview.formats.kev.assemble import trace_from_slots
+from satview.formats.kev.owners import ThreadNumbers
 from satview.store.problems import Problems
 from satview.store.trace import Header
 from tests.helpers import naive
+from tests.helpers.growth import cpu_s
 
 HEADER = Header((("SYS_RELEASE", "7.1.0"), ("CYCLES_PER_SEC", "1000000000")))
 
@@ -107,6 +110,28 @@ def test_buffers_in_a_row_take_the_time_of_what_follows_them():
     assert opened(slots).events.time_cycles.tolist() == [base + t for t in (0, 400, 500, 500, 500, 500, 900, 900)]
 
 
+@pytest.mark.parametrize("chunk", [5, 6, 7, 8])
+def test_buffers_in_a_row_stay_with_what_follows_them(chunk):
+    """CPU 1 is a turn ahead, so its buffers show by their times whether they took those of CPU 0."""
+    turn = 0x100000000
+    slots = [(wire.CONTROL_TIME, 0, 1, 0), (wire.CONTROL_TIME | 1 << 24, 0, 2, 0), (wire.code(6, 1), 10, 0, 0)]
+    slots += [(wire.CONTROL_BUFFER | 1 << 24, 500, number, 0) for number in (1, 2)]
+    slots += [(0, 0, 0, 0), (wire.code(6, 2), 500, 0, 0), (wire.code(6, 3), 600, 0, 0), (wire.code(6, 4), 700, 0, 0)]
+    original = decode_module.CHUNK_SLOTS
+    decode_module.CHUNK_SLOTS = chunk
+    try:
+        trace = opened(slots)
+    finally:
+        decode_module.CHUNK_SLOTS = original
+    assert (trace.events.time_cycles - turn).tolist() == [0, 10, 500, 500, 500, 600, 700, turn]
+
+
+def test_a_tail_is_no_time_event():
+    orphan = (wire.CONTROL_TIME | 3 << 30, 77, 9, 9)
+    trace = opened([(wire.code(6, 1), 100, 0, 0), orphan, (wire.CONTROL_TIME, 200, 5, 200)])
+    assert trace.events.time_cycles.tolist() == [(5 << 32) + 100, (5 << 32) + 200]
+
+
 def test_time_order_is_stable():
     base = 0x100000000
     slots = [(wire.CONTROL_TIME, 0, 1, 0)] + [
@@ -131,6 +156,20 @@ def test_an_equal_stamp_a_full_turn_later_is_another_event():
     )
     assert again.payloads.words(6).tolist() == [5, 6, 7, 8]
     assert again.truncated.tolist() == [1]
+
+
+def test_events_of_many_keys_are_given_up_each_for_itself():
+    """CPU 1 has come round when its tails arrive, CPU 2 has stood still."""
+    head, tail = wire.code(2, 11) | 1 << 30, wire.code(2, 11) | 3 << 30
+    slots = [(wire.CONTROL_TIME | cpu << 24, 0, 1, 0) for cpu in (1, 2)]
+    slots += [(head | cpu << 24, 100 + i, cpu, i) for i in range(3) for cpu in (1, 2)]
+    slots += [(wire.code(6, 1) | 1 << 24, 200 + i * 0x55555555 & 0xFFFFFFFF, 0, 0) for i in range(1, 5)]
+    slots += [(tail | cpu << 24, 100 + i, cpu + 2, i) for i in range(3) for cpu in (1, 2)]
+    trace = opened(slots)
+    assert trace.problems.counts() == {"orphan-slots": 3, "unfinished-events": 3}
+    heads = np.flatnonzero(trace.events.code == wire.code(2, 11)).tolist()
+    found = [trace.payloads.words(row).tolist() for row in heads]
+    assert sorted(found) == [[1, 0], [1, 1], [1, 2], [2, 0, 4, 0], [2, 1, 4, 1], [2, 2, 4, 2]]
 
 
 def test_thread_and_owner():
@@ -182,6 +221,95 @@ def test_owner_on_many_cpus_equals_a_walk(cpus):
         )
     )
     assert found == wanted
+
+
+@pytest.mark.parametrize("release", ["7.1.0", "8.0.0"])
+@pytest.mark.parametrize("cpus", [4, 64])
+def test_nobody_is_known_to_run_from_a_jump_to_the_next_running_event(release, cpus):
+    """Up to 7.x a gap between buffers concerns all CPUs, in 8.0 its own."""
+    rng = np.random.default_rng(cpus)
+    running, slots = wire.code(4, 1), []
+    for i in range(4000):
+        cpu = int(rng.integers(cpus))
+        kind = [running, wire.code(2, 11), wire.CONTROL_DROPPED][int(rng.choice(3, p=[0.3, 0.65, 0.05]))]
+        slots.append((kind | cpu << 24, i, int(rng.integers(1, 300)), 1))
+    header = Header((("SYS_RELEASE", release), ("CYCLES_PER_SEC", "1000000000")))
+    original = decode_module.CHUNK_SLOTS
+    decode_module.CHUNK_SLOTS = 700
+    try:
+        trace = trace_from_slots("made", "kev", header, b"", np.array(slots, np.uint32), "little", Problems())
+    finally:
+        decode_module.CHUNK_SLOTS = original
+    now, wanted = {}, []
+    for head, _, pid, _ in slots:
+        cpu = head >> 24
+        if head & 0x7FFF == running:
+            now[cpu] = pid
+        elif head & 0x7FFF == wire.CONTROL_DROPPED:
+            now = {} if release == "7.1.0" else {**now, cpu: -1}
+        wanted.append(now.get(cpu, -1))
+    assert trace.threads.pid[trace.events.thread].tolist() == wanted
+
+
+def test_ids_chosen_to_collide_are_told_apart():
+    """All keys fall into the first places of the table, as a file made on purpose may have it."""
+    inverse = pow(0x9E3779B97F4A7C15, -1, 1 << 64)
+    keys = np.arange(1, 3001, dtype=np.uint64) * np.uint64(inverse)
+    numbers = ThreadNumbers()
+    found = [numbers.numbers(part).tolist() for part in (keys[:10], keys[:2000], keys[::-1])]
+    assert found == [list(range(1, 11)), list(range(1, 2001)), [*range(2001, 3001), *range(2000, 0, -1)]]
+
+
+def plain(count):
+    """Return slots a microsecond apart."""
+    slots = np.ones((count, 4), np.uint32)
+    slots[:, 0], slots[:, 1] = wire.code(6, 1), np.arange(count) * 1000
+    return slots
+
+
+def many_buffers(count):
+    slots = plain(count)
+    slots[::2, 0], slots[::2, 2] = wire.CONTROL_BUFFER, np.arange(0, 2 * count, 4)
+    slots[1::4, 0] = wire.code(4, 1)
+    return slots
+
+
+def all_dropped(count):
+    slots = plain(count)
+    slots[:, 0] = wire.CONTROL_DROPPED
+    return slots
+
+
+def all_processes(count):
+    slots = plain(count)
+    slots[:, 0], slots[:, 3] = wire.PROC_CREATE, np.arange(count)
+    return slots
+
+
+def colliding_ids(count):
+    slots = plain(count)
+    keys = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(pow(0x9E3779B97F4A7C15, -1, 1 << 64))
+    slots[:, 0], slots[:, 2], slots[:, 3] = wire.code(4, 5), keys & np.uint64(0xFFFFFFFF), keys >> np.uint64(32)
+    return slots
+
+
+def old_keys(count):
+    """Half are heads, then the clock goes round, then come the tails."""
+    slots, half = plain(count), count // 2
+    slots[half : 2 * half, 1] = slots[:half, 1]
+    slots[:half, 0], slots[half:, 0] = wire.code(2, 11) | 1 << 30, wire.code(2, 11) | 3 << 30
+    slots[half : half + 6, 0] = wire.code(6, 1)
+    slots[half : half + 6, 1] = np.arange(1, 7) * 0x55555555 & 0xFFFFFFFF
+    return slots
+
+
+@pytest.mark.parametrize(
+    ("shape", "limit_us"),
+    [(many_buffers, 10), (all_dropped, 10), (all_processes, 10), (colliding_ids, 30), (old_keys, 10)],
+)
+def test_no_file_takes_long_for_its_size(shape, limit_us):
+    count = 50_000
+    assert cpu_s(opened, shape(count)) * 1e6 / count < limit_us, "per slot; plain files take a hundredth"
 
 
 def test_more_than_65535_threads():

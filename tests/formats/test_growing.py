@@ -18,6 +18,7 @@ from satview.formats.kev import decode as decode_module
 from satview.formats.kev.assemble import trace_from_slots
 from satview.formats.kev.decode import Decoder
 from satview.formats.kev.growing import GrowingFile
+from satview.formats.kev.header import header_bytes
 from satview.formats.kev.reader import open_kev
 from satview.store.problems import Problems
 from tests.formats.test_decode import HEADER, opened, slot_lists
@@ -116,6 +117,18 @@ def test_file_that_grows_equals_the_whole_file_at_every_step(capture, tmp_path):
             same_table(grown.processes, whole.processes)
             assert grown.problems.counts() == whole.problems.counts()
             assert grown.payloads.raw(len(grown.events) - 1) == whole.payloads.raw(len(grown.events) - 1)
+
+
+def test_byte_order_that_only_the_slots_tell_is_found_when_they_come(tmp_path):
+    path = tmp_path / "big.kev"
+    start = header_bytes([("CYCLES_PER_SEC", "1000"), ("SYS_RELEASE", "6.4.1"), ("SYSPAGE_LEN", "0")])
+    slots = np.array([(wire.code(6, 1), at, at, 0) for at in range(40)], ">u4").tobytes()
+    file, first = GrowingFile(path), None
+    for count in (0, 1, 40):
+        path.write_bytes(start + slots[: 16 * count])
+        grown, first = file.read(), first or file.read()
+        same_trace(grown, open_kev(path))
+    assert (grown.byte_order, len(grown.events), len(first.events)) == ("big", 40, 0)
 
 
 def test_only_the_last_chunk_is_decoded_again(capture, tmp_path, monkeypatch):

@@ -75,6 +75,23 @@ def test_times_and_threads_go_on_from_block_to_block():
     assert [(int(pid[b.thread[0]]), int(tid[b.thread[0]])) for b in batches] == [(-1, -1), (20, 3), (20, 3)]
 
 
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 6])
+def test_buffers_in_a_row_wait_for_the_event_whose_time_they_take(size):
+    """CPU 1 is a turn ahead, so its buffers show by their times whether they took that of CPU 0."""
+    slots = [(wire.CONTROL_TIME, 0, 1, 0), (wire.CONTROL_TIME | 1 << 24, 0, 2, 0)]
+    slots += [(wire.CONTROL_BUFFER | 1 << 24, 500, number, 0) for number in (1, 2)] + [(CALL, 500, 0, 0)]
+    slots = np.array(slots, np.uint32)
+    batches = EventStream((slots[at:at + size] for at in range(0, len(slots), size)), Problems())
+    times = np.concatenate([batch.time_cycles for batch in batches])
+    assert (times - (1 << 32)).tolist() == [0, 1 << 32, 500, 500, 500]
+
+
+def test_buffers_in_a_row_without_end_do_not_pile_up():
+    slots = np.full((3000, 4), wire.CONTROL_BUFFER, np.uint32)
+    batches = EventStream((slots[at:at + 100] for at in range(0, len(slots), 100)), Problems())
+    assert [len(batch) for batch in batches] == [1100, 1100, 800]
+
+
 def test_a_gap_between_buffers_is_reported():
     writer = SlotWriter()
     for sequence in (4, 5, 9):

@@ -57,6 +57,16 @@ def test_many_problems_of_a_kind_make_a_short_list():
     assert problems.cost_data
 
 
+def test_problems_beyond_the_limit_can_be_counted_at_once():
+    problems = Problems(limit=1)
+    problems.add("lost-buffers", "lost", 0, count=2)
+    problems.add_rest("lost-buffers", 3, 7)
+    problems.add_rest("buffer-order", 0, 0)
+    assert problems.counts() == {"lost-buffers": 9}
+    assert problems.suppressed == {"lost-buffers": 3}
+    assert len(problems) == 1
+
+
 def test_doubts_cost_no_data():
     problems = Problems()
     problems.add("clock-unknown", "no TIME")

@@ -200,11 +200,11 @@ def _report_pass(decoded: Decoded, region: EventRegion, names: Catalogue, proble
         ("clock-step", clock.steps, "CPU {} went back by {} cycles"),
         ("clock-seed", clock.reseeded, "the first TIME of CPU {} is {} cycles from where it was placed"),
     ):
-        for row, cpu, cycles in entries[:_MANY]:
+        for row, cpu, cycles in sorted(entries)[:_MANY]:
             problems.add(slug, text.format(cpu, cycles), region.byte(int(decoded.slot[row])), 1, int(decoded.time[row]))
         if len(entries) > _MANY:
             problems.add(slug, "and more of the same", None, len(entries) - _MANY)
-    for row in clock.ignored[:_MANY]:
+    for row in sorted(clock.ignored)[:_MANY]:
         problems.add(
             "clock-step",
             "a TIME event holds an impossible value and was ignored",
@@ -212,12 +212,14 @@ def _report_pass(decoded: Decoded, region: EventRegion, names: Catalogue, proble
             1,
             int(decoded.time[row]),
         )
+    if len(clock.ignored) > _MANY:
+        problems.add("clock-step", "and more of the same", None, len(clock.ignored) - _MANY)
 
 
 def _repair(decoded: Decoded, region: EventRegion, problems: Problems) -> tuple[Fragments, NDArray[np.int64]]:
     """Give runs of tails back to their events; list orphans and events without end."""
     loose = decoded.loose
-    matched = combine.match(loose, decoded.slot, decoded.time, decoded.cpu)
+    matched = combine.match(loose, decoded.time, decoded.cpu)
     orphans = np.flatnonzero(matched.owner < 0)
     for i in orphans[:_MANY].tolist():
         n = int(loose.count[i])
@@ -312,8 +314,9 @@ def _buffers(
     has_whole_buffers: bool,
 ) -> BufferTable:
     words = np.stack((payloads.column(control, 0), payloads.column(control, 1)), axis=1)
-    report_control_events(control, words, events, region, problems)
-    is_buffer = events.code[control] == wire.CONTROL_BUFFER
+    code, slot, time = events.code[control], events.slot[control], events.time_cycles[control]
+    report_control_events(code, words, slot, time, region, problems)
+    is_buffer = code == wire.CONTROL_BUFFER
     buffers = buffer_table(control[is_buffer], words[is_buffer], events, release)
     if has_whole_buffers:
         report_buffers(buffers, region, release, problems)

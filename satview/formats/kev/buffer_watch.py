@@ -8,7 +8,13 @@ from numpy.typing import NDArray
 from satview.events import wire
 from satview.events.spec import Release
 from satview.formats.kev.batch import Batch
-from satview.formats.kev.buffers import EventRegion, missing_before, predecessors, report_buffers
+from satview.formats.kev.buffers import (
+    EventRegion,
+    missing_before,
+    predecessors,
+    report_buffers,
+    report_control_events,
+)
 from satview.store.problems import Problems
 from satview.store.tables import BufferTable
 
@@ -32,14 +38,14 @@ class BufferWatch:
         """Note the CONTROL events of a batch."""
         code = batch.code
         rows = np.flatnonzero(code >> wire.CLASS_SHIFT == wire.WireClass.CONTROL)
-        for row in rows[(code[rows] == wire.CONTROL_DROPPED) | (code[rows] == wire.CONTROL_BUFFER_END)].tolist():
-            self._report_mark(batch, row)
-        rows = rows[code[rows] == wire.CONTROL_BUFFER]
-        if len(rows):
-            first = batch.start[rows]
-            self._rows.append(np.column_stack((
-                batch.first_slot + batch.last_slot[rows], batch.cpu[rows], batch.words[first], batch.words[first + 1],
-                batch.time_cycles[rows])).astype(np.int64))
+        if not len(rows):
+            return
+        first = batch.start[rows]
+        words = np.column_stack((batch.words[first], batch.words[first + 1]))
+        slot, time = batch.first_slot + batch.last_slot[rows], batch.time_cycles[rows]
+        report_control_events(code[rows], words, slot, time, EventRegion(self._offset, 0), self._problems)
+        found = np.column_stack((slot, batch.cpu[rows], words, time)).astype(np.int64)
+        self._rows.append(found[code[rows] == wire.CONTROL_BUFFER])
 
     def finish(self, slot_count: int) -> None:
         """Report gaps and lengths, once all slots have been seen."""
@@ -50,12 +56,3 @@ class BufferWatch:
         table = BufferTable(slot, cpus, numbers, slots.astype(np.uint32), time,
                             missing_before(numbers, predecessors(cpus, time, self._release)))
         report_buffers(table, EventRegion(self._offset, slot_count), self._release, self._problems)
-
-    def _report_mark(self, batch: Batch, row: int) -> None:
-        words = batch.words[batch.start[row]:batch.start[row] + 2]
-        place = self._offset + (batch.first_slot + int(batch.last_slot[row])) * wire.SLOT_BYTES
-        text = f"words 0x{words[0]:08x} 0x{words[1]:08x}"
-        if batch.code[row] == wire.CONTROL_DROPPED:
-            self._problems.add("lost-events", f"the kernel reports dropped events, {text}", place)
-        elif np.any(words != wire.BUFFER_END_COOKIE):
-            self._problems.add("buffer-end", f"the end mark of a buffer reads {text}", place)

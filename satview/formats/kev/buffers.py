@@ -85,8 +85,15 @@ def report_buffers(buffers: BufferTable, region: EventRegion, release: Release, 
         step = np.diff(buffers.sequence[group].astype(np.int64), prepend=int(buffers.sequence[group[0]]) - 1)
         if release == Release.QNX_8 and buffers.sequence[group[-1]] == 1:
             step[-1] = 1  # what is handed over at STOP counts from 1 again
-        for i in np.flatnonzero((step != 1) | (buffers.lost_before[group] > 0)).tolist():
+        lost = buffers.lost_before[group] > 0
+        lossy, moved = np.flatnonzero(lost), np.flatnonzero((step != 1) & ~lost)
+        spelled_out = np.sort(np.concatenate((lossy[: problems.limit], moved[: problems.limit])))
+        for i in spelled_out.tolist():
             _report_step(buffers, int(group[i]), int(group[max(i - 1, 0)]), int(before[group[i]]), region, problems)
+        rest = lossy[problems.limit :]
+        problems.add_rest("lost-buffers", len(rest), int(buffers.lost_before[group[rest]].sum(dtype=np.int64)))
+        rest = moved[problems.limit :]
+        problems.add_rest("buffer-order", len(rest), len(rest))
     _report_lengths(buffers, region, problems)
 
 
@@ -110,7 +117,8 @@ def _report_lengths(buffers: BufferTable, region: EventRegion, problems: Problem
     wrong = (announced != 0) & (found != announced)
     if len(wrong):
         wrong[-1] = announced[-1] > found[-1]  # slots after the last buffer may be a buffer that was never announced
-    for i in np.flatnonzero(wrong).tolist():
+    rows = np.flatnonzero(wrong)
+    for i in rows[: problems.limit].tolist():
         problems.add(
             "buffer-length",
             f"buffer {buffers.sequence[i]} announces {announced[i]} slots, the file holds {found[i]}",
@@ -118,33 +126,37 @@ def _report_lengths(buffers: BufferTable, region: EventRegion, problems: Problem
             1,
             int(buffers.time_cycles[i]),
         )
+    problems.add_rest("buffer-length", len(rows[problems.limit :]), len(rows[problems.limit :]))
 
 
 def report_control_events(
-    rows: NDArray[np.int64], words: NDArray[np.uint32], events: EventTable, region: EventRegion, problems: Problems
+    code: NDArray[np.uint16],
+    words: NDArray[np.uint32],
+    slot: NDArray[np.integer],
+    time_cycles: NDArray[np.int64],
+    region: EventRegion,
+    problems: Problems,
 ) -> None:
     """List damaged BUFFER_END marks and DROPPED events.
 
     Args:
-        rows: Rows of all CONTROL events.
-        words: (len(rows), 2), their payload words.
-        events: In time order.
+        code: (n,), of the CONTROL events.
+        words: (n, 2), their first two payload words.
+        slot: (n,), where they stand.
+        time_cycles: (n,).
         region: For byte offsets.
         problems: Receives the findings.
     """
-    code = events.code[rows]
     broken = (code == wire.CONTROL_BUFFER_END) & np.any(words != wire.BUFFER_END_COOKIE, axis=1)
-    dropped = code == wire.CONTROL_DROPPED
-    for i in np.flatnonzero(broken | dropped).tolist():
-        row = int(rows[i])
-        place = region.byte(int(events.slot[row]))
-        text = f"words 0x{words[i, 0]:08x} 0x{words[i, 1]:08x}"
-        slug, detail = (
-            ("lost-events", f"the kernel reports dropped events, {text}")
-            if dropped[i]
-            else ("buffer-end", f"the end mark of a buffer reads {text}")
-        )
-        problems.add(slug, detail, place, 1, int(events.time_cycles[row]))
+    for slug, found, text in (
+        ("lost-events", code == wire.CONTROL_DROPPED, "the kernel reports dropped events, words"),
+        ("buffer-end", broken, "the end mark of a buffer reads words"),
+    ):
+        rows = np.flatnonzero(found)
+        for i in rows[: problems.limit].tolist():
+            detail = f"{text} 0x{words[i, 0]:08x} 0x{words[i, 1]:08x}"
+            problems.add(slug, detail, region.byte(int(slot[i])), 1, int(time_cycles[i]))
+        problems.add_rest(slug, len(rows[problems.limit :]), len(rows[problems.limit :]))
 
 
 def report_ring_tail(events: EventTable, cycles_per_s: int, region: EventRegion, problems: Problems) -> None:

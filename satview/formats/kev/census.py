@@ -29,12 +29,8 @@ class _Process:
     has_history: bool = False
 
 
-def _signed(word: int) -> int:
-    return word - (1 << 32) if word >= 1 << 31 else word
-
-
-def _text(raw: bytes) -> str:
-    return raw.split(b"\0", 1)[0].decode("utf-8", "replace")
+def _name(payloads: SlotPayloads, row: int) -> str:
+    return payloads.raw(row)[8:].split(b"\0", 1)[0].decode("utf-8", "replace")
 
 
 def take_census(
@@ -57,16 +53,15 @@ def take_census(
     tids = keys.view(np.uint32).reshape(-1, 2)[:, 1].astype(np.int32)
     pids[0], tids[0] = -1, -1
     processes: dict[int, _Process] = {}
-    thread_names: dict[tuple[int, int], str] = {}
-    for row in process_rows.tolist():
-        words = payloads.column(np.array([row]), 0), payloads.column(np.array([row]), 1)
-        first, second = _signed(int(words[0][0])), _signed(int(words[1][0]))
-        code, time = int(events.code[row]), int(events.time_cycles[row])
+    thread_names: dict[tuple[int, int], int] = {}  # (pid, tid) to the row of the last event that names it
+    firsts, seconds = (payloads.column(process_rows, word).astype(np.int32).tolist() for word in (0, 1))
+    codes, times = events.code[process_rows].tolist(), events.time_cycles[process_rows].tolist()
+    for row, first, second, code, time in zip(process_rows.tolist(), firsts, seconds, codes, times, strict=True):
         if code == wire.PROC_THREAD_NAME:
-            thread_names[first, second] = _text(payloads.raw(row)[8:])
+            thread_names[first, second] = row
             continue
         process = processes.setdefault(second, _Process())
-        if code in _NAMED and (name := _text(payloads.raw(row)[8:])):
+        if code in _NAMED and (name := _name(payloads, row)):
             process.name = name
         if code in _CREATED:
             process.parent_pid = first
@@ -92,9 +87,9 @@ def take_census(
     names = [""] * len(pids)
     if thread_names:
         rows = {key: row for row, key in enumerate(zip(pids.tolist(), tids.tolist(), strict=True))}
-        for key, name in thread_names.items():
+        for key, named_at in thread_names.items():
             if key in rows:
-                names[rows[key]] = name
+                names[rows[key]] = _name(payloads, named_at)
     return ThreadTable(pids, tids, process_of, tuple(names)), process_table
 
 

@@ -19,7 +19,7 @@ from satview.formats.kev.turns import SLACK, TURN, place_segments
 
 LATEST: Final = 1 << 62  # beyond this a TIME event is damage: no counter has run that long
 MAX_CPUS: Final = 64
-_UNSET: Final = -1
+_UNSET: Final = -1 << 62  # no time, while small negative ones are: stamps from before a counter's zero
 _TAIL: Final = 8192  # the latest time of a CPU is nearly always among the last events of a chunk
 
 
@@ -36,18 +36,21 @@ class ClockRebuilder:
     """State of the clock between chunks.
 
     Attributes:
-        references: Per CPU the reference; -1 = no slot of that CPU yet.
+        references: Per CPU the reference; -2^62 = no slot of that CPU yet.
         last: Last time placed on any CPU; seeds CPUs that had no TIME yet.
-        has_time: Whether any TIME event was met.
+        has_time: Whether any usable TIME event was met.
+        first_time: Row of the first one.
         timed: CPUs that had a TIME event of their own.
         steps: (row in file order, cpu, cycles): TIME events that went back by a full turn or more.
-        reseeded: (row, cpu, cycles): first TIME of a CPU that contradicts its seed by a full turn or more.
+        reseeded: (row, cpu, cycles): first TIME of a CPU that contradicts by a full turn or more where its events
+            were placed.
         ignored: Rows of TIME events with an impossible upper half.
     """
 
     references: list[int] = field(default_factory=lambda: [_UNSET] * MAX_CPUS)
     last: int = _UNSET
     has_time: bool = False
+    first_time: int = -1
     timed: set[int] = field(default_factory=set)
     steps: list[tuple[int, int, int]] = field(default_factory=list)
     reseeded: list[tuple[int, int, int]] = field(default_factory=list)
@@ -83,6 +86,9 @@ class ClockRebuilder:
             return
         if self.last == _UNSET:
             self.last = int(stamps[0])
+        usable = time_rows[time_values >= 0]
+        if len(usable) and not self.has_time:
+            self.has_time, self.first_time = True, first_row + int(usable[0])
         if not self._place_all_in_one_turn(stamps, cpus, time_rows, time_values, same_as_next, first_row, out):
             self._place_by_cpu(stamps, cpus, time_rows, time_values, same_as_next, first_row, out)
         if len(same_as_next):  # several in a row all take the time of the event behind them
@@ -116,7 +122,7 @@ class ClockRebuilder:
             reference = self.references[cpus[row]]
             if reference != _UNSET and abs(value - reference) >= TURN:  # only a CPU's first event here can be that far
                 self._note_steps(int(cpus[row]), np.array([first_row + row]), np.array([value - reference]))
-                self.references[cpus[row]] = value
+            self.references[cpus[row]] = value
         out[:] = stamps
         out += base
         self._move_references(base, stamps, cpus, time_rows, values, same_as_next)
@@ -149,7 +155,6 @@ class ClockRebuilder:
             # The reference is what the counter said, not the slightly later stamp of the slot itself.
             cpu = int(cpus[row])
             since[cpu], self.references[cpu] = row + 1, value
-            self.has_time = True
             self.timed.add(cpu)
         is_present = np.zeros(MAX_CPUS, np.bool_)
         is_present[cpus] = True
@@ -184,10 +189,12 @@ class ClockRebuilder:
         # In the order of their first events, so that a CPU without a clock is seeded from one already placed.
         for _, cpu in sorted(starts):
             rows = order[edges[cpu] : edges[cpu + 1]]
-            if self.references[cpu] == _UNSET:
-                self.references[cpu] = self._seed(int(rows[0]), cpus, out, starts, same_as_next)
             time_at = np.flatnonzero(is_time[rows])
             values = time_values[np.searchsorted(time_rows, rows[time_at])]
+            if self.references[cpu] == _UNSET:
+                begins_with_time = is_time[rows[0]] and values[0] >= 0  # so no event is placed by the seed
+                seed = values[0] if begins_with_time else self._seed(rows[0], cpus, out, starts, same_as_next)
+                self.references[cpu] = int(seed)
             self._place_cpu(cpu, stamps, rows, time_at, values, first_row, out)
 
     def _place_cpu(
@@ -213,17 +220,16 @@ class ClockRebuilder:
     def _note_steps(self, cpu: int, rows: NDArray[np.intp], changes: NDArray[np.int64]) -> None:
         """Note the TIME events of a CPU that moved its reference by a full turn or more where they should not."""
         is_first = cpu not in self.timed
-        if is_first and self.has_time and abs(int(changes[0])) >= TURN:
+        if is_first and int(rows[0]) != self.first_time and abs(int(changes[0])) >= TURN:
             self.reseeded.append((int(rows[0]), cpu, int(changes[0])))
         back = np.flatnonzero(changes[is_first:] <= -TURN) + is_first
         for row, change in zip(rows[back].tolist(), changes[back].tolist(), strict=True):
             self.steps.append((row, cpu, -change))
         self.timed.add(cpu)
-        self.has_time = True
 
     def _seed(
         self,
-        row: int,
+        row: np.intp,
         cpus: NDArray[np.uint8],
         out: NDArray[np.int64],
         starts: list[tuple[int, int]],

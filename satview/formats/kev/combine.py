@@ -11,6 +11,7 @@ apart; where one stands, the older event has lost its end, and neighbours belong
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 from typing import Final
 
@@ -94,7 +95,6 @@ class Matched:
 
 def match(
     loose: Loose,
-    event_slots: NDArray[np.unsignedinteger],
     event_times: NDArray[np.int64],
     event_cpus: NDArray[np.uint8],
 ) -> Matched:
@@ -125,7 +125,7 @@ def match(
     owner_sorted = np.where(is_head, loose.event[order], -1)
     owner_sorted[has_owner] = loose.event[order][head_rows[head_start[has_owner] + index[has_owner]]]
     owner[order] = owner_sorted
-    _expire(owner, loose, order, segment, event_slots, event_times, event_cpus)
+    _expire(owner, loose, order, segment, event_times, event_cpus)
     finished = owner[(loose.event < 0) & (owner >= 0) & loose.closes]
     heads_all = loose.event[loose.event >= 0]
     return Matched(owner, heads_all[~contains(np.sort(finished), heads_all)])
@@ -158,7 +158,6 @@ def _expire(
     loose: Loose,
     order: NDArray[np.intp],
     segment: NDArray[np.intp],
-    event_slots: NDArray[np.unsignedinteger],
     event_times: NDArray[np.int64],
     event_cpus: NDArray[np.uint8],
 ) -> None:
@@ -171,44 +170,50 @@ def _expire(
         return
     segment_of = np.empty_like(segment)
     segment_of[order] = segment
-    for number in np.unique(segment_of[tails[aged]]):
-        _match_one_by_one(owner, loose, np.sort(order[segment == number]), event_slots, event_times, event_cpus)
+    concerned = np.zeros(int(segment[-1]) + 1, np.bool_)
+    concerned[segment_of[tails[aged]]] = True
+    rows = order[concerned[segment]]  # by key, within a key in file order
+    owner[rows] = _owners_one_by_one(loose, rows, segment_of[rows], event_times, event_cpus)
 
 
-def _match_one_by_one(
-    owner: NDArray[np.int64],
+def _owners_one_by_one(
     loose: Loose,
     rows: NDArray[np.intp],
-    event_slots: NDArray[np.unsignedinteger],
+    segments: NDArray[np.intp],
     event_times: NDArray[np.int64],
     event_cpus: NDArray[np.uint8],
-) -> None:
-    queue: list[int] = []
-    cpu = int(loose.header[rows[0]]) >> 24 & 0x3F
-    for row in rows.tolist():
-        if loose.event[row] >= 0:
-            queue.append(int(loose.event[row]))
+) -> list[int]:
+    events, now = loose.event[rows], _cpu_times(loose, rows, event_times, event_cpus)
+    now[events >= 0] = event_times[events[events >= 0]]
+    owners: list[int] = []
+    queue: deque[tuple[int, int]] = deque()  # open events of the key, oldest first, and when they began
+    last = -1
+    columns = (segments, events, now, loose.closes[rows])
+    for segment, event, time, closes in zip(*(column.tolist() for column in columns), strict=True):
+        if segment != last:
+            queue.clear()
+            last = segment
+        if event >= 0:
+            queue.append((event, time))
+            owners.append(event)
             continue
-        now = _cpu_time_before(int(loose.slot[row]), cpu, event_slots, event_times, event_cpus)
-        while queue and now - int(event_times[queue[0]]) > TURN:
-            queue.pop(0)
-        owner[row] = queue[0] if queue else -1
-        if queue and loose.closes[row]:
-            queue.pop(0)
+        while queue and time - queue[0][1] > TURN:
+            queue.popleft()
+        owners.append(queue[0][0] if queue else -1)
+        if queue and closes:
+            queue.popleft()
+    return owners
 
 
-def _cpu_time_before(
-    slot: int,
-    cpu: int,
-    event_slots: NDArray[np.unsignedinteger],
-    event_times: NDArray[np.int64],
-    event_cpus: NDArray[np.uint8],
-) -> int:
-    last = int(np.searchsorted(event_slots, np.array(slot, event_slots.dtype)))
-    while last > 0:
-        begin = max(0, last - 4096)
-        mine = np.flatnonzero(event_cpus[begin:last] == cpu)
-        if len(mine):
-            return int(event_times[begin + int(mine[-1])])
-        last = begin
-    return -(1 << 62)
+def _cpu_times(
+    loose: Loose, rows: NDArray[np.intp], event_times: NDArray[np.int64], event_cpus: NDArray[np.uint8]
+) -> NDArray[np.int64]:
+    """Return for loose rows when the last event before them on their CPU began; long ago if there is none."""
+    times = np.full(len(rows), -(1 << 62))
+    cpus = loose.header[rows] >> np.uint32(24) & np.uint32(0x3F)
+    for cpu in np.unique(cpus).tolist():
+        mine = np.flatnonzero(event_cpus == cpu)
+        here = np.flatnonzero(cpus == cpu)
+        last = np.searchsorted(mine, loose.before[rows[here]], side="right") - 1
+        times[here[last >= 0]] = event_times[mine[last[last >= 0]]]
+    return times

@@ -185,7 +185,8 @@ class Decoder:
     def _start_clock(self) -> None:
         """Find the first TIME of the file near its start: events before it are placed backwards from it."""
         head = np.asarray(self._slots[:CHUNK_SLOTS])
-        times = np.flatnonzero(head[:, 0] & np.uint32(wire.CODE_MASK) == wire.CONTROL_TIME)
+        code, kind = head[:, 0] & np.uint32(wire.CODE_MASK), head[:, 0] >> _KIND_SHIFT
+        times = np.flatnonzero((code == wire.CONTROL_TIME) & (kind <= wire.Struct.COMBINE_BEGIN))
         self._held, self._held_from = 0, 0
         for at in times[:1].tolist():
             value = int(head[at, 2]) << 32 | int(head[at, 3])
@@ -202,7 +203,7 @@ class Decoder:
         part = self._load(start, end)
         headers, stamps = part[:, 0].copy(), part[:, 1].copy()
         is_event, loose = combine.link(headers, stamps)
-        length = self._usable(is_event, loose, headers, stamps) if end < len(self._slots) else len(headers)
+        length = self._usable(is_event, loose, headers) if end < len(self._slots) else len(headers)
         if length != len(headers):
             headers, stamps, is_event = headers[:length], stamps[:length], is_event[:length]
             loose = loose[: np.searchsorted(loose, length)]
@@ -216,19 +217,19 @@ class Decoder:
         return length
 
     @staticmethod
-    def _usable(
-        is_event: NDArray[np.bool_], loose: NDArray[np.intp], headers: NDArray[np.uint32], stamps: NDArray[np.uint32]
-    ) -> int:
+    def _usable(is_event: NDArray[np.bool_], loose: NDArray[np.intp], headers: NDArray[np.uint32]) -> int:
         """Return where to end the chunk: where its last group begins, for that may go on in the next chunk."""
         n = len(headers)
-        last = np.flatnonzero(is_event[-_LONGEST_TAIL:])[-2:] + max(0, n - _LONGEST_TAIL)
+        last = np.flatnonzero(is_event[-_LONGEST_TAIL:]) + max(0, n - _LONGEST_TAIL)
         if not len(last):
             return n
         cut = max(int(last[-1]), int(loose[-1]) if len(loose) else 0)
-        before = int(last[0])
-        # A BUFFER takes the time of the slot after it, so the two stay together.
-        if headers[before] & wire.CODE_MASK == wire.CONTROL_BUFFER and before < cut and stamps[before] == stamps[cut]:
-            cut = before
+        before = last[: np.searchsorted(last, cut)]
+        # A BUFFER takes the time of the event after it, so the two stay together; and so do zero slots in a row.
+        if len(before) and int(headers[before[-1]]) & wire.CODE_MASK in (0, wire.CONTROL_BUFFER):
+            ends = np.flatnonzero((headers[before] != 0) & (headers[before] & wire.CODE_MASK != wire.CONTROL_BUFFER))
+            if len(ends) and ends[-1] + 1 < len(before):
+                cut = int(before[ends[-1] + 1])
         return cut or n
 
     def _set_aside(
@@ -388,7 +389,7 @@ class Decoder:
             self._running.move_on(cpu, subjects[running], threads[running])
             self.thread[rows] = threads
         else:
-            owners = self._running.owners_between(cpu, subjects[running], threads[running], jumps)
+            owners = self._running.owners(cpu, subjects[running], threads[running], jumps)
             owners[subjects] = threads
             self.thread[rows] = owners
         states = subjects[is_state]

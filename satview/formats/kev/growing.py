@@ -20,7 +20,7 @@ from satview.events.wire import SLOT_BYTES
 from satview.formats.kev.assemble import trace_from_slots
 from satview.formats.kev.decode import Decoder
 from satview.formats.kev.header import BEGIN, MAX_HEADER_BYTES, parse_header
-from satview.formats.kev.reader import byte_order_of, report_header
+from satview.formats.kev.reader import SAMPLE_SLOTS, byte_order_of, report_header
 from satview.store.problems import Problems
 from satview.store.trace import Header, Trace
 
@@ -93,7 +93,6 @@ class GrowingFile:
         self._page = b""
         self._offset = 0
         self._order = "little"
-        self._sample = b""
         self._count = 0
         self._decoder: Decoder | None = None
         self._slots: NDArray[np.uint32] = np.empty((0, 4), np.uint32)
@@ -148,10 +147,8 @@ class GrowingFile:
             )  # fmt: skip
         file.seek(0)
         start = file.read(offset)
-        self._sample = file.read(_SAMPLE_SLOTS * SLOT_BYTES)
         self._header, self._start, self._page, self._offset = header, start, start[header.length :], offset
-        self._order = byte_order_of(header, self._page, self._sample, Problems())
-        self._slots = np.empty((_FIRST_SLOTS, 4), "<u4" if self._order == "little" else ">u4")
+        self._slots = np.empty((_FIRST_SLOTS, 4), "<u4")
 
     def _append(self, file: BinaryIO, size: int) -> None:
         count = (size - self._offset) // SLOT_BYTES
@@ -173,10 +170,14 @@ class GrowingFile:
 
     def _trace(self, progress: Callable[[float], None] | None, cancelled: Callable[[], bool] | None) -> Trace:
         assert self._header is not None
+        problems = Problems()
+        sample = self._slots[: min(self._count, SAMPLE_SLOTS)].tobytes()
+        order = byte_order_of(self._header, self._page, sample, problems)
+        if order != self._order:  # where only the slots tell it, the first few may have told nothing
+            self._order, self._decoder = order, None
+            self._slots = self._slots.view("<u4" if order == "little" else ">u4")
         slots = self._slots[: self._count]
         slots.setflags(write=False)
-        problems = Problems()
-        byte_order_of(self._header, self._page, self._sample, problems)  # for what it has to say
         report_header(self._header, problems)
         return trace_from_slots(
             self.path, "kev", self._header, self._page, slots, self._order, problems, offset=self._offset,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
 from typing import Final
 
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from satview.formats.kev.clock import MAX_CPUS
 
 _MULTIPLIER: Final = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: spreads neighbouring ids
+_MOST_PROBES: Final = 256
 _TOLD: Final = 0x7FF  # bits of a buffer's number that every source tells
 _TABLE_CPUS: Final = 10  # above this, sorting by CPU is cheaper than a table per CPU
 
@@ -19,7 +21,8 @@ class ThreadNumbers:
     """Gives every (pid, tid) a row number, from 1; 0 is nobody.
 
     An open-addressed hash table in two arrays, probed for a whole chunk at a time: almost every key is found at the
-    first probe, and only the others are looked at again.
+    first probe, and only the others are looked at again. A file may hold ids chosen to collide; where probes do not
+    end, the table is filled anew with a multiplier that nobody can know.
     """
 
     def __init__(self) -> None:
@@ -28,6 +31,7 @@ class ThreadNumbers:
         self._rows = np.zeros(1 << self._bits, np.uint32)
         self._known = np.zeros(64, np.uint64)  # key per row, row 0 unused
         self._count = 1
+        self._multiplier = _MULTIPLIER
 
     def __len__(self) -> int:
         return self._count
@@ -46,7 +50,7 @@ class ThreadNumbers:
         return rows
 
     def _slots_of(self, keys: NDArray[np.uint64]) -> NDArray[np.intp]:
-        return ((keys * _MULTIPLIER) >> np.uint64(64 - self._bits)).astype(np.intp)
+        return ((keys * self._multiplier) >> np.uint64(64 - self._bits)).astype(np.intp)
 
     def _look_up(self, keys: NDArray[np.uint64]) -> tuple[NDArray[np.uint32], NDArray[np.intp]]:
         at = self._slots_of(keys)
@@ -54,7 +58,12 @@ class ThreadNumbers:
         open_ = np.flatnonzero((self._keys[at] != keys) | (rows == 0))
         missing = []
         at = at[open_]
+        probes = 0
         while len(open_):
+            probes += 1
+            if probes > _MOST_PROBES:
+                self._fill_otherwise(self._count)
+                return self._look_up(keys)
             empty = self._rows[at] == 0
             missing.append(open_[empty])
             rows[open_[empty]] = 0
@@ -72,24 +81,39 @@ class ThreadNumbers:
         grown = end * 8 > len(self._keys)
         while end * 8 > 1 << self._bits:
             self._bits += 1
-        if grown:
-            self._keys = np.zeros(1 << self._bits, np.uint64)
-            self._rows = np.zeros(1 << self._bits, np.uint32)
-            self._insert(self._known[1:end], 1)
-        else:
-            self._insert(keys, self._count)
+        if not (self._fill(end) if grown else self._insert(keys, self._count)):
+            self._fill_otherwise(end)
         self._count = end
 
-    def _insert(self, keys: NDArray[np.uint64], first_row: int) -> None:
-        """Insert distinct keys: all at once where they do not collide, the rest a place further on."""
+    def _fill(self, end: int) -> bool:
+        """Make the table anew for the rows before `end`; return whether all found a place."""
+        self._keys = np.zeros(1 << self._bits, np.uint64)
+        self._rows = np.zeros(1 << self._bits, np.uint32)
+        return self._insert(self._known[1:end], 1)
+
+    def _fill_otherwise(self, end: int) -> None:
+        """Make the table anew with other multipliers until no key is far from its place."""
+        self._multiplier = np.uint64(secrets.randbits(64) | 1)
+        while not self._fill(end):
+            self._multiplier = np.uint64(secrets.randbits(64) | 1)
+
+    def _insert(self, keys: NDArray[np.uint64], first_row: int) -> bool:
+        """Insert distinct keys: all at once where they do not collide, the rest a place further on.
+
+        Returns:
+            False if some found no place near by; the table is of no use then.
+        """
         rows = np.arange(first_row, first_row + len(keys), dtype=np.uint32)
         at = self._slots_of(keys)
-        while len(rows):
+        for _ in range(_MOST_PROBES):
             free = np.flatnonzero(self._rows[at] == 0)
             self._keys[at[free]], self._rows[at[free]] = keys[free], rows[free]
             # Two keys may have claimed one place: the later one has it.
             left = self._rows[at] != rows
             keys, rows, at = keys[left], rows[left], (at[left] + 1) & ((1 << self._bits) - 1)
+            if not len(rows):
+                return True
+        return not len(rows)
 
 
 class Jumps:
@@ -137,23 +161,6 @@ class RunningThreads:
     def __init__(self) -> None:
         self.now = np.zeros(MAX_CPUS, np.uint32)
 
-    def owners_between(
-        self,
-        cpus: NDArray[np.uint8],
-        running_rows: NDArray[np.intp],
-        running_threads: NDArray[np.uint32],
-        jumps: Sequence[tuple[int, int]],
-    ) -> NDArray[np.uint32]:
-        """Return what `owners` does, with nobody known from each jump to the next RUNNING event."""
-        parts, begin = [], 0
-        for end, cpu in [*jumps, (len(cpus), MAX_CPUS)]:
-            first, last = np.searchsorted(running_rows, (begin, end))
-            parts.append(self.owners(cpus[begin:end], running_rows[first:last] - begin, running_threads[first:last]))
-            if end < len(cpus):
-                self.now[slice(None) if cpu < 0 else cpu] = 0
-            begin = end
-        return np.concatenate(parts)
-
     def move_on(
         self, cpus: NDArray[np.uint8], running_rows: NDArray[np.intp], running_threads: NDArray[np.uint32]
     ) -> None:
@@ -161,7 +168,11 @@ class RunningThreads:
         self.now[cpus[running_rows]] = running_threads  # of several for one CPU the last one stays
 
     def owners(
-        self, cpus: NDArray[np.uint8], running_rows: NDArray[np.intp], running_threads: NDArray[np.uint32]
+        self,
+        cpus: NDArray[np.uint8],
+        running_rows: NDArray[np.intp],
+        running_threads: NDArray[np.uint32],
+        jumps: Sequence[tuple[int, int]] = (),
     ) -> NDArray[np.uint32]:
         """Return the thread running on each event's CPU when the event happened, shape (n,).
 
@@ -169,42 +180,70 @@ class RunningThreads:
             cpus: (n,), CPU of every event of the chunk.
             running_rows: Positions of the RUNNING events, ascending.
             running_threads: The threads that start to run there.
+            jumps: Positions of other events, ascending, and -1 or the CPU of the event: from there to the next
+                RUNNING event nobody is known to run, on any CPU or on that one.
         """
-        n, changes = len(cpus), len(running_rows)
-        highest = int(cpus.max()) + 1 if n else 1
-        if not changes:
+        n = len(cpus)
+        rows, threads, resets = running_rows, running_threads, np.empty(0, np.intp)
+        if jumps:
+            rows, threads, resets = _with_jumps(rows, threads, jumps)
+        if not len(rows):
             return self.now[cpus]
+        highest = int(cpus.max()) + 1
         if highest > _TABLE_CPUS:
-            owners = self._owners_sorted(cpus, running_rows, running_threads)
+            owners = self._owners_sorted(cpus, rows, threads, resets)
         else:
+            changes = len(rows)
             table = np.zeros((highest, changes + 1), np.int32)
             segments = np.arange(1, changes + 1, dtype=np.int32)
-            table[cpus[running_rows], segments] = segments
+            table[cpus[rows], segments] = segments
+            table[:, resets] = resets
             np.maximum.accumulate(table, axis=1, out=table)
             # Column 0 of the threads stands for "as before this chunk", which differs by CPU.
-            threads = np.concatenate((np.zeros(1, np.uint32), running_threads))[table]
-            threads = np.where(table == 0, self.now[:highest, None], threads)
+            by_segment = np.concatenate((np.zeros(1, np.uint32), threads))[table]
+            by_segment = np.where(table == 0, self.now[:highest, None], by_segment)
             flags = np.zeros(n, np.int8)
-            flags[running_rows] = 1
+            flags[rows] = 1
             index = np.cumsum(flags, dtype=np.intp)
             index += np.multiply(cpus, changes + 1, dtype=np.intp)
-            owners = np.take(threads.ravel(), index, mode="clip")
-        self.move_on(cpus, running_rows, running_threads)
+            owners = np.take(by_segment.ravel(), index, mode="clip")
+        if len(resets):
+            self.now[:] = 0
+            rows, threads = rows[resets[-1] :], threads[resets[-1] :]
+        self.move_on(cpus, rows, threads)
         return owners
 
     def _owners_sorted(
-        self, cpus: NDArray[np.uint8], running_rows: NDArray[np.intp], running_threads: NDArray[np.uint32]
+        self,
+        cpus: NDArray[np.uint8],
+        rows: NDArray[np.intp],
+        threads: NDArray[np.uint32],
+        resets: NDArray[np.intp],
     ) -> NDArray[np.uint32]:
         order = np.argsort(cpus, kind="stable")
         change_at = np.zeros(len(cpus), np.uint32)
-        change_at[running_rows] = np.arange(1, len(running_rows) + 1, dtype=np.uint32)
+        change_at[rows] = np.arange(1, len(rows) + 1, dtype=np.uint32)
         changes = change_at[order].astype(np.int64)
         by_cpu = cpus[order].astype(np.int64)
-        lifted = np.maximum.accumulate(changes + by_cpu * (len(running_rows) + 1) * 2)
+        lifted = np.maximum.accumulate(changes + by_cpu * (len(rows) + 1) * 2)
         # Lifting by CPU makes the running maximum begin anew with every CPU.
-        last = lifted - by_cpu * (len(running_rows) + 1) * 2
+        last = lifted - by_cpu * (len(rows) + 1) * 2
         last[last < 0] = 0
-        threads = np.concatenate((np.zeros(1, np.uint32), running_threads))[last]
+        by_change = np.concatenate((np.zeros(1, np.uint32), threads))[last]
         owners = np.empty(len(cpus), np.uint32)
-        owners[order] = np.where(last == 0, self.now[by_cpu], threads)
+        owners[order] = np.where(last == 0, self.now[by_cpu], by_change)
+        if len(resets):
+            reset_at = np.zeros(len(cpus), np.int64)
+            reset_at[rows[resets - 1]] = resets
+            owners[order[last < np.maximum.accumulate(reset_at)[order]]] = 0
         return owners
+
+
+def _with_jumps(
+    rows: NDArray[np.intp], threads: NDArray[np.uint32], jumps: Sequence[tuple[int, int]]
+) -> tuple[NDArray[np.intp], NDArray[np.uint32], NDArray[np.intp]]:
+    """Return rows and threads of RUNNING events and jumps together, and which of them, from 1, concern every CPU."""
+    jump_rows, jump_cpus = np.array(jumps, np.intp).T
+    at = np.searchsorted(rows, jump_rows)
+    places = at + np.arange(1, len(at) + 1)
+    return np.insert(rows, at, jump_rows), np.insert(threads, at, 0), places[jump_cpus < 0]

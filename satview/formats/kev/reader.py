@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from satview.formats.kev.syspage import fits
 from satview.store.problems import Problems
 from satview.store.trace import Header, Trace
 
-_SAMPLE_SLOTS = 4096
+SAMPLE_SLOTS: Final = 4096
 
 
 def score(first_bytes: bytes, path: Path) -> int:
@@ -59,7 +60,7 @@ def open_kev(
             )
         file.seek(header.length)
         page = file.read(page_length)
-        sample = file.read(_SAMPLE_SLOTS * SLOT_BYTES)
+        sample = file.read(SAMPLE_SLOTS * SLOT_BYTES)
     problems = Problems()
     byte_order = byte_order_of(header, page, sample, problems)
     report_header(header, problems)

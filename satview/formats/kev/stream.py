@@ -29,6 +29,7 @@ _KEY_MASK: Final = np.uint32(0x3FFFFFFF)   # CPU, class and event: all but the s
 _FIRST_TAIL: Final = np.uint32(0x80000000)   # set in middle and last slots
 _END: Final = int(Struct.COMBINE_END)
 _KIND_SHIFT: Final = np.uint32(wire.STRUCT_SHIFT)
+_MOST_WAITING: Final = 1024           # more BUFFER slots in a row are rubbish, and must not pile up
 _FIRST_BYTES: Final = 1 << 14          # one kernel buffer
 _SPELLED_OUT: Final = 100             # problems of one kind in one chunk; the others are counted
 
@@ -109,10 +110,15 @@ class EventStream:
 
     @staticmethod
     def _usable(slots: NDArray[np.uint32]) -> int:
-        """Return how many slots to take now: a BUFFER slot waits for its successor, whose time it takes."""
-        n = len(slots)
-        is_buffer = n and slots[n - 1, 0] & wire.CODE_MASK == wire.CONTROL_BUFFER
-        return n - 1 if is_buffer else n
+        """Return how many slots to take now: BUFFER slots at the end wait for the event whose time they take."""
+        headers = slots[:, 0]
+        waits = (headers == 0) | (headers & np.uint32(wire.CODE_MASK) == wire.CONTROL_BUFFER)
+        if not len(slots) or not waits[-1]:
+            return len(slots)
+        others = np.flatnonzero(~waits)
+        if len(others):
+            return int(others[-1]) + 1
+        return 0 if len(slots) < _MOST_WAITING else len(slots)
 
     def _batch(self, slots: NDArray[np.uint32]) -> Batch:
         headers, stamps = np.ascontiguousarray(slots[:, 0]), np.ascontiguousarray(slots[:, 1])
@@ -173,8 +179,7 @@ class EventStream:
         running = code[subjects] == wire.THREAD_RUNNING
         marks = np.flatnonzero((code == wire.CONTROL_BUFFER) | (code == wire.CONTROL_DROPPED))
         jumps = self._jumps.find(marks, cpu[marks], slots[at[marks], 2], code[marks] == wire.CONTROL_DROPPED)
-        threads = np.asarray(
-            self._running.owners_between(cpu, subjects[running], numbers[running], jumps), dtype=np.uint32)
+        threads = self._running.owners(cpu, subjects[running], numbers[running], jumps)
         threads[subjects] = numbers
         return time, threads
 
