@@ -45,3 +45,12 @@ class TraceFormatError(SatviewError):
 
 class SourceChangedError(TraceFormatError):
     """The file was cut short or written over while its trace was in use."""
+
+
+def told(error: BaseException) -> str:
+    """Return kind and first line of an exception of a user's program, which may even fail to say what it is about."""
+    try:
+        text = next(iter(str(error).splitlines()), "")[:200]
+    except Exception:  # noqa: BLE001
+        text = ""
+    return f"{type(error).__name__}{': ' + text if text else ''}"

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from satview.base.errors import SatviewError, UsageError
+from satview.base.errors import SatviewError, UsageError, told
 from satview.base.watchdog import Stuck, Watchdog
 from satview.capture.files import CaptureError
 from satview.capture.sim.errors import place_of
@@ -63,10 +63,12 @@ def blaming(path: Path, progress: Callable[[], int] = lambda: 0) -> Iterator[Non
     except SyntaxError as error:
         where = f", line {error.lineno}" if error.lineno else ""
         raise UsageError(f"{Path(error.filename or path).name}{where}: {error.msg}") from error
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         if isinstance(error, OSError) and not _line_in(error, path):
             raise UsageError(f"{path.name}: {error.strerror or error}") from error
-        raise UsageError(f"{_place(error, path)}: {type(error).__name__}: {error}") from error
+        raise UsageError(f"{_place(error, path)}: {told(error)}") from error
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from satview.base.watchdog import Stuck
+from satview.base.errors import told
 from satview.capture.buffers import Buffer
 from satview.capture.classes import unsupported
 from satview.capture.dump import dump_state
@@ -162,9 +162,10 @@ class TraceControl:
             self._in_handler = True
             try:
                 return int(function(event_data))
-            except (Exception, SystemExit, Stuck) as error:  # noqa: BLE001  -- an event that nobody judged passes
-                self.machine.fault(f"of process {pid}", f"event handler raised {type(error).__name__}: {error}",
-                                   place_of(error))
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # noqa: BLE001  -- an event that nobody judged passes
+                self.machine.fault(f"of process {pid}", f"event handler raised {told(error)}", place_of(error))
                 return 1
             finally:
                 self._in_handler = False

@@ -29,7 +29,7 @@ from pathlib import Path
 from types import CodeType
 from typing import Any, Final
 
-from satview.base.errors import UsageError
+from satview.base.errors import UsageError, told
 from satview.base.watchdog import Stuck, Watchdog
 from satview.events.catalogue import catalogue
 from satview.events.spec import Release
@@ -41,8 +41,6 @@ PATIENCE_S: Final = 5.0  # with the code of a file, and with one call of a handl
 _APS_BANKRUPTCY: Final = 5
 FEATURE_PID: Final = 1  # bit 0 of feature_mask: pid is valid
 FEATURE_TID: Final = 2
-# What code of a user's file may raise: a handler that calls sys.exit() does not end satview, but Ctrl+C does.
-_RAISED: Final = (Exception, SystemExit, Stuck)
 
 
 class HandlerEvent:
@@ -120,7 +118,9 @@ class HandlerFile:
         try:
             with self.watchdog:
                 exec(self._code, self.namespace)  # noqa: S102  -- the point of the file; the user said yes to it
-        except _RAISED as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # a file that calls sys.exit() does not end satview, but Ctrl+C does
             raise UsageError(f"{self.path.name}: {describe(error, self.path)}") from error
 
 
@@ -151,7 +151,9 @@ class FunctionRule:
             with self.file.watchdog:
                 answer = self.file.namespace[self._name](HandlerEvent(facts, self._release))
                 return answer if isinstance(answer, int) else bool(answer)
-        except _RAISED as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001  -- as above
             self.problem = f"{self.place} was switched off: {describe(error, self.file.path)}"
             if self._report is not None:
                 self._report(self.problem)
@@ -164,11 +166,7 @@ def describe(error: BaseException, path: Path) -> str:
     place = f"line {lines[-1]}: " if lines else ""
     if isinstance(error, Stuck):
         return f"{place}it ran for more than {PATIENCE_S:g} seconds"
-    try:
-        text = next(iter(str(error).splitlines()), "")[:200]
-    except Exception:  # noqa: BLE001  -- an exception of a user's file may fail to say what it is about
-        text = ""
-    return f"{place}{type(error).__name__}{': ' + text if text else ''}"
+    return f"{place}{told(error)}"
 
 
 class Handlers:

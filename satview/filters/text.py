@@ -382,6 +382,10 @@ def without_comment(line: str) -> str:
     return line
 
 
+def _not_read(limit: str, line: int) -> Diagnostic:
+    return Diagnostic(f"more than {limit}; the rest was not read", 0, 1, line)
+
+
 def check_rules(
     text: str, release: Release, processes: Processes | None = None
 ) -> tuple[tuple[Rule, ...], tuple[Diagnostic, ...]]:
@@ -396,18 +400,21 @@ def check_rules(
         bare = without_comment(line)
         if not bare.strip():
             continue
-        reached = {f"{LINE_LIMIT} rules": len(rules) >= LINE_LIMIT, f"{FAULT_LIMIT} faults": len(faults) >= FAULT_LIMIT,
-                   f"{PATTERN_LIMIT} patterns": pattern_count > PATTERN_LIMIT}
-        if any(reached.values()):
-            limit = next(limit for limit, is_reached in reached.items() if is_reached)
-            faults.append(Diagnostic(f"more than {limit}; the rest was not read", 0, 1, number))
+        if len(rules) >= LINE_LIMIT or len(faults) >= FAULT_LIMIT:
+            limit = f"{LINE_LIMIT} rules" if len(rules) >= LINE_LIMIT else f"{FAULT_LIMIT} faults"
+            faults.append(_not_read(limit, number))
             break
         parsed = _Line(bare, number, release, processes)
         try:
-            rules.append(parsed.rule())
+            rule = parsed.rule()
         except RuleError as error:
             faults += error.diagnostics
+            continue
         pattern_count += parsed.pattern_count
+        if pattern_count > PATTERN_LIMIT:
+            faults.append(_not_read(f"{PATTERN_LIMIT} patterns", number))
+            break
+        rules.append(rule)
     return tuple(rules), tuple(faults)
 
 

@@ -178,6 +178,7 @@ def test_a_faulty_program_is_named_with_its_line(program: str, expected: str, tm
     ("yield MsgSend('x')", "bad arguments"), ("yield Compute('long')", "which is no time"),
     ("yield Compute(-5)", "Compute(-5), which is no time"), ("yield Compute(float('nan'))", "which is no time"),
     ("raise SystemExit(3)", "faulty.py:4: raised SystemExit: 3"),
+    ("raise type('Odd', (BaseException,), {'__str__': lambda self: 1 / 0})()", "faulty.py:4: raised Odd"),
     ("raise GeneratorExit", "faulty.py:4: raised GeneratorExit"),
     ("(lambda f: f(f))(lambda f: f(f))", "raised RecursionError"),
     ("yield MutexLock(None)", "bad arguments"), ("yield Sleep(None)", "bad arguments"),
@@ -236,6 +237,7 @@ def test_time_passes_in_any_loop(step: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(("text", "expected"), [
     ("CPUS = 'x'", "CPUS is 'x'"), ("CPUS = 65", "CPUS is 65"), ("DURATION_MS = float('nan')", "DURATION_MS is nan"),
     ("LEAD_IN_MS = -1", "LEAD_IN_MS is -1"), ("import sys; sys.exit(3)", "line 2: SystemExit: 3"),
+    ("raise GeneratorExit('at import')", "line 2: GeneratorExit: at import"),
     ("import no_such_module", "line 2: ModuleNotFoundError"), ("open('nowhere')", "line 2: FileNotFoundError"),
     ("while True: pass", "line 2: ran for 0.3 s without getting anywhere"),
     ("def setup(kernel):\n    while True: pass", "line 3: ran for 0.3 s"),

@@ -126,4 +126,4 @@ def test_how_many_there_may_be():
         Expression(" or ".join(["name ~ /a/"] * 41), Release.QNX_7)
     lines = "\n".join(["WHERE " + " or ".join(f"name ~ /{i}/" for i in range(40))] * 90)
     rules, faults = check_rules(lines, Release.QNX_7)
-    assert (len(rules), faults[0].line, faults[0].message) == (6, 7, "more than 200 patterns; the rest was not read")
+    assert (len(rules), faults[0].line, faults[0].message) == (5, 6, "more than 200 patterns; the rest was not read")

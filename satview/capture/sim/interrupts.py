@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from satview.base.watchdog import Stuck
+from satview.base.errors import told
 from satview.capture.sim import pulses
 from satview.capture.sim.call_base import Sigevent, code_address
 from satview.capture.sim.errors import Errno, place_of
@@ -101,8 +101,10 @@ class Interrupts:
         what, place = "", ""
         try:
             gap_ns = source.gap_ns()
-        except (Exception, SystemExit, Stuck) as error:  # noqa: BLE001  -- the workload's fault, not the simulation's
-            what, place = f"raised {type(error).__name__}: {error}", place_of(error)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001  -- the workload's fault, not the simulation's
+            what, place = f"raised {told(error)}", place_of(error)
         else:
             if gap_ns is None:
                 return None

@@ -11,6 +11,7 @@ import random
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from satview.base.errors import told
 from satview.base.watchdog import Stuck
 from satview.capture.sim import processes, signals, timers
 from satview.capture.sim.calls import Call, Compute
@@ -181,8 +182,10 @@ class Machine(EventLoop):
         except Stuck as stuck:
             self.fault(thread, "ran for long without a kernel call or Compute; was ended", place_of(stuck))
             return None
-        except (Exception, SystemExit, GeneratorExit) as fault:  # noqa: BLE001  -- ends that thread, not the simulation
-            self.fault(thread, f"raised {type(fault).__name__}: {fault}", place_of(fault))
+        except KeyboardInterrupt:
+            raise
+        except BaseException as fault:  # noqa: BLE001  -- ends that thread, not the simulation
+            self.fault(thread, f"raised {told(fault)}", place_of(fault))
             return None
         if isinstance(item, (Call, Compute)):
             return item
@@ -203,8 +206,10 @@ class Machine(EventLoop):
         """Call a function that a program handed to the kernel; what it raises is that program's fault."""
         try:
             return function()
-        except (Exception, SystemExit, Stuck) as error:  # noqa: BLE001
-            self.fault(thread, f"{what} raised {type(error).__name__}: {error}", place_of(error))
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001
+            self.fault(thread, f"{what} raised {told(error)}", place_of(error))
             return None
 
     def fault(self, culprit: Thread | str, what: str, place: str) -> None:
