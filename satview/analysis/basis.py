@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from satview.events.states import INTERRUPT
 from satview.filters.facts import TraceFacts
 from satview.store.idle import idle_threads
-from satview.store.losses import EVERY_CPU, losses, lost_marks
+from satview.store.losses import EVERY_CPU, losses
 from satview.store.stretches import Cycles, Stretches
 from satview.store.trace import Trace
 from satview.timeline.per_cpu import cpu_spans, interrupt_spans, run_slices
@@ -61,8 +61,7 @@ class Basis:
     @cached_property
     def lost(self) -> Stretches:
         """Stretches in which events are missing."""
-        marks = lost_marks(self.trace)
-        return Stretches.of(marks[:, 0], marks[:, 1])
+        return Stretches.of_rows(losses(self.trace))
 
     @cached_property
     def runs(self) -> Runs:

@@ -122,7 +122,7 @@ def _goes_on(scope: Scope) -> NDArray[np.bool_]:
     runs, lost = scope.basis.runs, losses(scope.trace)
     out = np.zeros(len(runs.cpu), np.bool_)
     for cpu in range(scope.trace.cpu_count if len(lost) else 0):
-        missing = Stretches.of(*losses_of(lost, cpu).T)
+        missing = Stretches.of_rows(losses_of(lost, cpu))
         at = np.flatnonzero((runs.cpu == cpu) & (runs.thread > 0))
         before, after = at[:-1], at[1:]
         out[after] = (runs.thread[before] == runs.thread[after]) & missing.meet(runs.end[before], runs.start[after])

@@ -140,23 +140,25 @@ class _Layout:
         """The same for 8.0, where one CPU loses what others do not, and may do so up to the end of the new file."""
         if not len(rows):
             return
-        time, first = self._records.time, int(self._records.time[0])
-        last = int(time[opening_count:].max())
-        for start, end, cpu in losses(trace).tolist():
-            if start >= last or end <= first:
-                continue
-            own = np.flatnonzero(self._ring[opening_count:] == cpu)
-            buffer = np.flatnonzero((trace.buffers.cpu == cpu) & (trace.buffers.time_cycles == end))
-            if len(buffer):
-                # Nobody counted those that are missing at first: one or more.
-                number = max(int(trace.buffers.lost_before[buffer[0]]), 1)
-                at = int(np.searchsorted(trace.events.slot[rows[own]], trace.buffers.slot[buffer[0]]))
-            else:
-                number, at = 1, int(np.searchsorted(time[opening_count + own], end))
-            if at < len(own):
-                lost[opening_count + own[at]] += number
-            else:
-                self._lost_behind[cpu] = self._lost_behind.get(cpu, 0) + number
+        time, buffers = self._records.time, trace.buffers
+        told = losses(trace)
+        told = told[(told[:, 0] < time[opening_count:].max()) & (told[:, 1] > time[0])]
+        for cpu in np.unique(told[:, 2]).tolist():
+            ends = told[told[:, 2] == cpu, 1]
+            own = opening_count + np.flatnonzero(self._ring[opening_count:] == cpu)
+            at, number = np.searchsorted(time[own], ends), np.ones(len(ends), np.int64)
+            mine = np.flatnonzero(buffers.cpu == cpu)
+            mine = mine[np.argsort(buffers.time_cycles[mine], kind="stable")]
+            place = np.searchsorted(buffers.time_cycles[mine], ends)
+            by_buffer = np.flatnonzero(np.append(buffers.time_cycles[mine], _NEVER)[place] == ends)
+            following = mine[place[by_buffer]]
+            # Nobody counted the buffers that are missing at first: one or more.
+            number[by_buffer] = np.maximum(buffers.lost_before[following], 1)
+            at[by_buffer] = np.searchsorted(trace.events.slot[rows[own - opening_count]], buffers.slot[following])
+            inside = at < len(own)
+            np.add.at(lost, own[at[inside]], number[inside])
+            if not inside.all():
+                self._lost_behind[cpu] = int(number[~inside].sum())
 
     def _numbers(self, lost: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the sequence number of each buffer: they count on, per CPU in 8.0, and skip what was lost."""

@@ -87,7 +87,7 @@ class TraceFacts:
         if self._trace.pairs is not None:  # the format tells them itself
             return self._trace.pairs
         partners = np.full(len(self._trace.events), _NO_EVENT, np.uint32)
-        lost = _stretches(losses(self._trace))
+        lost = Stretches.of_rows(losses(self._trace))
         for enters, leaves in (self._kernel_call_pairs(), self._interrupt_pairs()):
             sure = self._is_whole(enters, leaves, lost)
             partners[enters[sure]], partners[leaves[sure]] = leaves[sure], enters[sure]
@@ -177,7 +177,7 @@ class TraceFacts:
                 # While a thread runs, only its own CPU can end that.
                 is_elsewhere = (value == RUNNING) & (cpu != EVERY_CPU) & (events.cpu[rows] != cpu)
                 concerned = np.flatnonzero(is_known & ~is_elsewhere)
-                stretches = _stretches(lost[lost[:, 2] == cpu])
+                stretches = Stretches.of_rows(lost[lost[:, 2] == cpu])
                 is_known[concerned] = self._is_whole(rows[concerned], following[concerned], stretches)
             ends[rows[is_known]] = following[is_known]
         return ends
@@ -191,10 +191,6 @@ class TraceFacts:
         values = self._trace.payloads.column(rows, _PRIORITY_WORD).astype(np.int64)
         order = np.argsort(keys)
         return keys[order], values[order]
-
-
-def _stretches(lost: NDArray[np.int64]) -> Stretches:
-    return Stretches.of(lost[:, 0], lost[:, 1])
 
 
 def _narrow(numbers: NDArray[np.integer], count: int) -> NDArray[np.integer]:

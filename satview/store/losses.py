@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from satview.events import wire
 from satview.events.spec import Release
+from satview.store.stretches import Stretches
 from satview.store.trace import Trace
 
 EVERY_CPU: Final = -1
@@ -77,13 +78,8 @@ def losses_of(lost: NDArray[np.int64], cpu: int) -> NDArray[np.int64]:
 
 def merged(stretches: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return stretches, shape (k, 2), ascending and with overlapping ones joined."""
-    if len(stretches) < 2:
-        return stretches
-    stretches = stretches[np.argsort(stretches[:, 0], kind="stable")]
-    latest = np.maximum.accumulate(stretches[:, 1])
-    begins = np.concatenate(([True], stretches[1:, 0] > latest[:-1]))
-    first = np.flatnonzero(begins)
-    return np.stack((stretches[first, 0], np.maximum.reduceat(stretches[:, 1], first)), axis=1)
+    found = Stretches.of_rows(stretches)
+    return np.stack((found.start, found.end), axis=1)
 
 
 def lost_marks(trace: Trace) -> NDArray[np.int64]:

@@ -32,6 +32,11 @@ class Stretches:
         return cls(start[begins], latest[np.append(begins[1:], True)[: len(start)]])
 
     @classmethod
+    def of_rows(cls, rows: Cycles) -> Stretches:
+        """Return the same of rows (start, end, ...), whatever else stands in them."""
+        return cls.of(rows[:, 0], rows[:, 1])
+
+    @classmethod
     def none(cls) -> Stretches:
         """Return no stretch at all."""
         return cls(np.empty(0, np.int64), np.empty(0, np.int64))

@@ -11,6 +11,7 @@ from satview.events.spec import Release
 from satview.events.wire import (
     CONTROL_BUFFER,
     CONTROL_BUFFER_END,
+    CONTROL_DROPPED,
     CONTROL_TIME,
     PROC_CREATE_NAME,
     THREAD_CREATE,
@@ -20,9 +21,12 @@ from satview.events.wire import (
 from satview.export.subset import write_subset
 from satview.export.subset_opening import opening_state
 from satview.filters.expression import Expression
+from satview.formats.kev.assemble import trace_from_slots
 from satview.formats.kev.reader import open_kev
 from satview.formats.kev.writer import write_kev
 from satview.formats.registry import open_trace
+from satview.store.problems import Problems
+from satview.store.trace import Header
 from tests.filters.made import (
     MSG_SENDV,
     MSG_SENDV_EXIT,
@@ -35,6 +39,7 @@ from tests.filters.made import (
     make_trace,
     random_trace,
 )
+from tests.helpers.growth import cpu_s
 from tests.helpers.shared import shared_path
 
 CONTROL = WireClass.CONTROL
@@ -291,6 +296,18 @@ def test_an_opening_claims_nothing_that_events_were_lost_of(tmp_path, release):
     early = TimeWindow(START_CYCLES + 3, trace.window.end)
     write_subset(trace, tmp_path / "early.kev", np.asarray(trace.events.code == MSG_SENDV), early)
     assert open_kev(tmp_path / "early.kev").buffers.lost_before.sum() == 1
+
+
+def test_very_many_losses_of_cpus_take_no_longer_each(tmp_path):
+    count = 20_000
+    slots = np.ones((count, 4), np.uint32)
+    slots[:, 0], slots[:, 1] = MSG_SENDV, np.arange(count) * 1000
+    slots[::2, 0] = CONTROL_DROPPED
+    slots[::500, 0], slots[::500, 2] = CONTROL_BUFFER, np.arange(1, count // 500 + 1)
+    header = Header((("SYS_RELEASE", "8.0.0"), ("CYCLES_PER_SEC", "1000000000")))
+    trace = trace_from_slots("made", "kev", header, b"", slots, "little", Problems())
+    everything = np.ones(len(trace.events), np.bool_)
+    assert cpu_s(write_subset, trace, tmp_path / "part.kev", everything) * 1e6 / count < 20, "us per slot"
 
 
 def test_thread_traces_are_refused(tmp_path):

@@ -118,14 +118,9 @@ class ClockRebuilder:
             base = _common_turn([*self._references_that_matter(cpus, time_rows), *values], low, high)
         if base is None or any(value // TURN * TURN != base for value in values):
             return False
-        for row, value in zip(time_rows.tolist(), values, strict=True):
-            reference = self.references[cpus[row]]
-            if reference != _UNSET and abs(value - reference) >= TURN:  # only a CPU's first event here can be that far
-                self._note_steps(int(cpus[row]), np.array([first_row + row]), np.array([value - reference]))
-            self.references[cpus[row]] = value
         out[:] = stamps
         out += base
-        self._move_references(base, stamps, cpus, time_rows, values, same_as_next)
+        self._move_references(base, stamps, cpus, time_rows, values, same_as_next, first_row)
         return True
 
     def _references_that_matter(self, cpus: NDArray[np.uint8], time_rows: NDArray[np.intp]) -> list[int]:
@@ -146,14 +141,17 @@ class ClockRebuilder:
         time_rows: NDArray[np.intp],
         values: list[int],
         same_as_next: NDArray[np.intp],
+        first_row: int,
     ) -> None:
         """Set every CPU's reference to the latest time placed on it since its last TIME."""
         takes_part = np.ones(len(stamps), np.bool_)
         takes_part[same_as_next] = False
         since = [0] * MAX_CPUS
-        for row, value in zip(time_rows.tolist(), values, strict=True):
+        for row, cpu, value in zip(time_rows.tolist(), cpus[time_rows].tolist(), values, strict=True):
+            reference = self.references[cpu]
+            if reference != _UNSET and abs(value - reference) >= TURN:  # only a CPU's first event here can be that far
+                self._note_steps(cpu, np.array([first_row + row]), np.array([value - reference]))
             # The reference is what the counter said, not the slightly later stamp of the slot itself.
-            cpu = int(cpus[row])
             since[cpu], self.references[cpu] = row + 1, value
             self.timed.add(cpu)
         is_present = np.zeros(MAX_CPUS, np.bool_)
