@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from satview.capture import nto
-from satview.capture.classes import Class
+from satview.filters.external import ExternalClass as Class
 from satview.capture.files import KevFile
 from satview.capture.kernel import Kernel
 from satview.capture.sim.target import target

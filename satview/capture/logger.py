@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.capture.buffers import Buffer
-from satview.capture.classes import Class
 from satview.capture.files import CaptureError
 from satview.capture.kernel import Kernel
 from satview.capture.logger_options import NO_RING0, RULE, SET_UP_PRIORITY, LoggerOptions, LoggerReport
@@ -41,6 +40,7 @@ from satview.capture.sim.threads import Policy, Program
 from satview.capture.trace_event import mode
 from satview.events import wire
 from satview.events.spec import Release
+from satview.filters.external import ExternalClass as Class
 
 _FULL, _END = 1, 2                     # pulse codes
 SIGHUP, SIGINT, SIGABRT, SIGTERM = 1, 2, 6, 15
@@ -152,7 +152,7 @@ class Logger:
         self.say(1, f"{options.kernel_buffers} kernel buffers allocated{at}")
 
     def _filters(self) -> list[RULE]:
-        options, known = self.options, self.kernel.emitter.settings.known
+        options, known = self.options, self.kernel.emitter.rules.known
         clear: list[RULE] = [(name, (cls,)) for cls in (Class.KERCALL, Class.THREAD, Class.VTHREAD, Class.COMM)
                              if cls in known for name in ("CLRCLASSPID", "CLRCLASSTID")]
         width: RULE = ("SETALLCLASSESWIDE" if options.is_wide else "SETALLCLASSESFAST", ())

@@ -126,7 +126,10 @@ def run(capture: Capture, path: Path | str, progress: Callable[[float], None] | 
     workload.setup(kernel)
     options = capture.options
     if capture.rules_text.strip():
-        options = replace(options, rules=calls_of_text(capture.rules_text, kernel, capture.load_function))
+        calls, rules = calls_of_text(capture.rules_text, kernel, capture.load_function, options.is_wide)
+        options = replace(options, rules=calls)
+        for note in rules.notes:
+            (say or _say_nothing)(0, note)
     was_cancelled = False
 
     def ask() -> bool:
@@ -139,7 +142,7 @@ def run(capture: Capture, path: Path | str, progress: Callable[[float], None] | 
     with KevFile(path, machine.target, started, capture.attributes, capture.limit_bytes, stream) as file, \
             control.advancing(machine, path.name, capture.patience_s, lambda: file.is_waiting):
         machine.run(started, ask)
-        logger = Logger(kernel, options, file, say or (lambda _level, _text: None),
+        logger = Logger(kernel, options, file, say or _say_nothing,
                         lambda: machine.at(machine.now, lambda _: _start_control(kernel, capture.control)))
         share = (lambda now: progress(min(1.0, (now - begin) / max(1, end - begin)))) if progress is not None else None
         _advance(machine, end, capture.pace, ask, share)
@@ -157,6 +160,10 @@ def run(capture: Capture, path: Path | str, progress: Callable[[float], None] | 
     return CaptureResult(path, logger.report.slots, logger.report.buffers, lost, dropped, duration_ns,
                          found + logger.report.errors, was_cancelled, logger.report,
                          machine.truth)
+
+
+def _say_nothing(_level: int, _text: str) -> None:
+    """Take console messages that nobody wants."""
 
 
 def _times(capture: Capture, workload: Workload, machine: Machine) -> tuple[int, int]:

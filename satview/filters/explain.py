@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from satview.events.modes import RULE_MODES, Mode
 from satview.events.spec import Release
-from satview.filters.building import SWITCHING, carry_out, everything_on
+from satview.filters.building import SWITCHING, carry_out, opening_rules
 from satview.filters.diagnostics import Diagnostic
 from satview.filters.event_facts import EventFacts
-from satview.filters.external import KER_CLASSES, RULE_ARGUMENTS, Mode
+from satview.filters.external import KER_CLASSES
 from satview.filters.rules import RuleSet
 from satview.filters.switches import PID_CLASSES, C
 from satview.filters.text import Rule
@@ -21,8 +22,8 @@ def explain(rules: Sequence[Rule], release: Release) -> tuple[Diagnostic, ...]:
     """Return hints on rules that are allowed but do not do what one might think; each with its line."""
     notes: list[Diagnostic] = []
     state = RuleSet(release)
-    if not any(rule.mode in SWITCHING for rule in rules):
-        everything_on(state)
+    for rule in opening_rules(rules, release):
+        carry_out(rule, state)
     accepted: list[Rule] = []
     last_pid: dict[object, Rule] = {}
     last_handler: dict[object, Rule] = {}
@@ -134,7 +135,7 @@ def _who(rule: Rule) -> str:
 
 def _undone(rules: Sequence[Rule], release: Release) -> Iterator[Diagnostic]:
     """Yield a note for every rule without which the final state would be the same, though it changed something."""
-    plain = [rule for rule in rules if rule.mode in RULE_ARGUMENTS and not (rule.condition or rule.function)]
+    plain = [rule for rule in rules if rule.mode in RULE_MODES and not (rule.condition or rule.function)]
     if len(plain) > _EXPLAIN_LIMIT:
         return
     final = _state_after(plain, release)

@@ -6,11 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from satview.base.errors import UsageError
+from satview.events.modes import Mode
 from satview.events.spec import Release
 from satview.filters.building import build
 from satview.filters.diagnostics import RuleError
 from satview.filters.explain import explain
-from satview.filters.external import ExternalClass, Mode
+from satview.filters.external import ExternalClass
 from satview.filters.rules import RuleSet
 from satview.filters.text import (
     FILE_LIMIT,

@@ -19,9 +19,10 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QPlainTextEdit, QTextEdit, QWidget
 
+from satview.events.modes import RULE_MODES, Mode
 from satview.filters.complete import Completion, completions
 from satview.filters.diagnostics import Diagnostic
-from satview.filters.external import RULE_ARGUMENTS, Mode, classes_of
+from satview.filters.external import classes_of
 from satview.filters.text import check_rules, names_of_class, process_names
 from satview.gui.filters.proposals import Proposals
 from satview.gui.theme import Theme, colour
@@ -219,11 +220,11 @@ def rule_completions(line: str, position: int, trace: Trace) -> Iterator[Complet
 
 def _words(known: list[str], trace: Trace) -> Iterator[tuple[str, str]]:
     if not known:
-        yield from ((mode.name, " ".join(arguments)) for mode, arguments in RULE_ARGUMENTS.items())
+        yield from ((mode.name, " ".join(mode.rule_arguments)) for mode in RULE_MODES)
         yield "WHERE", "condition on every event"
         return
-    mode = next((mode for mode in RULE_ARGUMENTS if mode.name == known[0]), None)
-    arguments = RULE_ARGUMENTS[mode] if isinstance(mode, Mode) else ()
+    mode = next((mode for mode in RULE_MODES if mode.name == known[0]), None)
+    arguments = mode.rule_arguments if isinstance(mode, Mode) else ()
     if len(known) > len(arguments):
         return
     wanted = arguments[len(known) - 1]
