@@ -448,18 +448,18 @@ class TestRules:
         assert dialog.rules.text == "ADDALLCLASSES\nDELCLASS COMM"
         dialog.close()
 
-    def test_what_would_be_kept(self, panel, window, qtbot):
-        from satview.gui.filters.kept_dialog import KeptDialog
+    def test_what_would_be_captured(self, panel, window, qtbot):
+        from satview.gui.filters.would_capture_dialog import WouldCaptureDialog
 
         panel.rules.editor.setPlainText("ADDCLASS USER")
-        panel.rules.show_kept()
-        dialog = window.findChild(KeptDialog)
+        panel.rules.show_would_capture()
+        dialog = window.findChild(WouldCaptureDialog)
         qtbot.waitUntil(lambda: "USREVENT" in dialog.browser.toPlainText())
         assert "state changes would be missing" in dialog.browser.toPlainText()
         dialog.close()
 
-    def test_esc_stops_working_out_what_would_be_kept(self, panel, window, opened, qtbot):
-        from satview.gui.filters.kept_dialog import KeptDialog
+    def test_esc_stops_working_out_what_would_be_captured(self, panel, window, opened, qtbot):
+        from satview.gui.filters.would_capture_dialog import WouldCaptureDialog
 
         panel.rules.editor.setPlainText("ADDCLASS USER")
         stopped = threading.Event()
@@ -469,8 +469,8 @@ class TestRules:
                 stopped.set()
 
         opened.filters.evaluator.alone = long_work
-        panel.rules.show_kept()
-        dialog = window.findChild(KeptDialog)
+        panel.rules.show_would_capture()
+        dialog = window.findChild(WouldCaptureDialog)
         dialog.activateWindow()
         qtbot.waitUntil(lambda: QApplication.activeWindow() is dialog)
         qtbot.keyClick(dialog, Key.Key_Escape)
