@@ -18,6 +18,7 @@ from satview.capture.run import DAY_S, NS_PER_S, Capture, CaptureResult
 from satview.capture.run import run as run_capture
 from satview.capture.workloads import registry
 from satview.events.spec import Release
+from satview.filters.diagnostics import RuleError
 from satview.filters.handlers import Handlers
 from satview.filters.text import read_rule_text
 
@@ -115,6 +116,11 @@ def run(args: argparse.Namespace) -> int:
         return 0
     try:
         return _capture(args)
+    except RuleError as error:
+        for fault in error.diagnostics:
+            print(f"{Path(args.rules or 'rules').name}:{fault.line}:{fault.column}: {fault.message}", file=sys.stderr)
+        print("satview tracelogger: nothing was captured: the rules have faults", file=sys.stderr)
+        return 2
     except UsageError as error:
         print(f"satview tracelogger: {error}", file=sys.stderr)
         return 2
