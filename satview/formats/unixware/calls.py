@@ -14,6 +14,7 @@ from satview.events.unixware import (
     OTHER,
     WHICH_SHIFT,
     Turn,
+    cpu_time_codes,
     plain,
     record_code,
     waiting_states,
@@ -34,7 +35,7 @@ class Calls:
         code: uint16, (n,), without turns (`events.unixware.plain`).
         thread: (n,), row of the thread table.
         arguments: a1 to a5, (n,) each.
-        by_thread: Rows, thread after thread, each in time order.
+        by_thread: Rows, thread after thread, each in time order; without those that only tell processor time.
         partner: uint32, (n,), row of the other record of the call; `NOBODY` for single and unfinished ones.
     """
 
@@ -59,8 +60,12 @@ def pair_records(
     time_ns: NDArray[np.int64], code: NDArray[np.uint16], thread: NDArray[np.unsignedinteger],
     arguments: tuple[NDArray[np.signedinteger], ...],
 ) -> Calls:
-    """Pair first records with second ones: the next record of the thread must be the second of the same interface."""
+    """Pair first records with second ones: the next record of the thread must be the second of the same interface.
+
+    Records of processor time do not count: a thread may write them about another, at any time.
+    """
     by_thread = np.argsort(thread, kind="stable")
+    by_thread = by_thread[~np.isin(code[by_thread], cpu_time_codes())]
     first, second = by_thread[:-1], by_thread[1:]
     key = plain(code)
     step = np.uint16(1 << WHICH_SHIFT)
@@ -177,6 +182,7 @@ _RULES: Final[dict[str, Callable[..., Bools]]] = {
     "barrier_wait": _unless_last,
     "thr_join": _joined,
     "thr_suspend": _itself,
+    **dict.fromkeys(("sleep", "read", "write", "connect", "accept", "poll", "wait_process", "sync"), _always),
 }
 
 
