@@ -141,5 +141,5 @@ class Kernel:
         for process in self.machine.processes.values():
             process.partition = self.machine.partitions[0]
             for thread in process.threads.values():
-                thread.partition = process.partition
+                thread.partition = thread.own_partition = process.partition
         return made
