@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from satview.base.errors import UsageError
+from satview.capture import nto
 from satview.capture.buffers import Buffer
 from satview.capture.emit import Emitter
 from satview.capture.sim import pulses
@@ -44,6 +45,7 @@ class Kernel:
 
     def __init__(self, target: Target, seed: int = 1) -> None:
         self.target = target
+        nto.set_release(target.release)
         self.emitter = Emitter(target)
         table = handlers()
         table[TraceEvent] = self._trace_event_call

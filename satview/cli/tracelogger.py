@@ -142,7 +142,8 @@ def _capture(args: argparse.Namespace) -> int:
     with _signals() as caught, redirect_stdout(sys.stderr) if to_stdout else nullcontext():    # programs may print
         capture = Capture(
             args.workload, args.seed, args.cpus, Release(args.release), int(args.duration * NS_PER_S), _options(args),
-            control=control.load(args.control) if args.control else None, attributes=_attributes(args),
+            control=control.load(args.control, Release(args.release)) if args.control else None,
+            attributes=_attributes(args),
             limit_bytes=limit, pace=args.pace, skew_ns=args.skew, keeps_truth=False,
             **_rules(args, switched_off.append))
         say(1, f"creating {path.name}" + (f", at most {limit} bytes" if limit else ""))
