@@ -15,6 +15,7 @@ from satview.capture.dump import dump_state
 from satview.capture.emit import Emitter
 from satview.capture.settings import ON, EventData, Hook
 from satview.capture.sim.errors import Errno, QnxError, place_of
+from satview.capture.sim.privilege import MISSING
 from satview.events import constants, rows, wire
 from satview.events.spec import Release
 from satview.events.wire import WireClass
@@ -39,7 +40,7 @@ class TraceControl:
     """Carries out TraceEvent() for one kernel.
 
     Attributes:
-        hook: Handler of the synthetic interrupt, called with every full buffer (InterruptHookTrace).
+        hook: Called with every full buffer, besides what programs hooked with InterruptHookTrace().
         is_root: Whether the caller may allocate buffers and attach handlers.
         buffer_address: Physical address that ALLOCBUFFER gives the buffers.
     """
@@ -52,6 +53,7 @@ class TraceControl:
         self.buffer_address = _BUFFER_ADDRESS
         self._caller = (0, 0)     # CPU and pid
         self._in_handler = False
+        self._has_io = True
         # What the kernel keeps while there are no buffers.
         self._is_ring = False
         self._skips = False
@@ -65,8 +67,9 @@ class TraceControl:
         """Raise the synthetic interrupt; without a handler a full buffer just waits."""
         if self.hook is not None:
             self.hook(buffer)
+        self.machine.interrupts.trace_hooks.call(buffer)
 
-    def call(self, value: int, args: Sequence[Any], cpu: int = 0, pid: int = 1) -> int:
+    def call(self, value: int, args: Sequence[Any], cpu: int = 0, pid: int = 1, has_io: bool = True) -> int:
         """Carry out one call.
 
         Args:
@@ -74,6 +77,7 @@ class TraceControl:
             args: What follows the mode.
             cpu: CPU of the caller.
             pid: Process of the caller; its handlers go with it.
+            has_io: Whether the caller has I/O privilege, which handlers need.
 
         Returns:
             0, or a count for the query modes.
@@ -92,7 +96,7 @@ class TraceControl:
         if self._in_handler and known.number not in _FROM_HANDLERS:
             raise QnxError(Errno.EPERM, f"{known.name} is not allowed in a handler")
         self._check_numbers(known, args)
-        self._caller = (cpu, pid)
+        self._caller, self._has_io = (cpu, pid), has_io
         return action(*args) or 0
 
     @staticmethod
@@ -149,8 +153,8 @@ class TraceControl:
     def _check_handler(self, function: Any, data: Any) -> Hook:
         if not self.machine.target.has_handlers:
             raise unsupported("this release has no event handlers")
-        if not self.is_root:
-            raise QnxError(Errno.EPERM, "attaching a handler needs I/O privilege")
+        if not self.is_root or not self._has_io:
+            raise QnxError(Errno.EPERM, f"attaching a handler: {MISSING}")
         if not callable(function) or not isinstance(data, EventData) or not isinstance(data.data_array, list):
             raise QnxError(Errno.EFAULT, "a handler is a callable and an EventData with a list")
 

@@ -31,6 +31,7 @@ from satview.capture.sim.calls import (
     Sleep,
     Spawn,
     ThreadCreate,
+    ThreadCtl,
     ThreadJoin,
     ThreadRunmask,
     TimerTimeout,
@@ -303,6 +304,7 @@ def test_an_event_masks_its_interrupt_until_it_is_unmasked(release: Release) -> 
     begin = kernel.machine.now
 
     def program() -> Program:
+        yield ThreadCtl()
         ident = yield InterruptAttachEvent(5)
         while True:
             yield InterruptWait()

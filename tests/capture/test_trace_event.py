@@ -12,7 +12,7 @@ import pytest
 from satview.capture.classes import Class
 from satview.capture.kernel import Kernel
 from satview.capture.settings import ON, WIDE, EventData
-from satview.capture.sim.calls import ClockTime, Compute, Sleep, TraceEvent
+from satview.capture.sim.calls import ClockTime, Compute, Sleep, ThreadCtl, TraceEvent
 from satview.capture.sim.errors import QnxError
 from satview.capture.sim.target import target
 from satview.capture.sim.threads import Program
@@ -371,6 +371,7 @@ def test_answer_2_at_the_entry_lets_the_exit_pass_unasked() -> None:
 
 def test_handlers_go_with_their_process() -> None:
     def program() -> Program:
+        yield ThreadCtl()
         yield TraceEvent(mode("ADDCLASSEVHANDLER"), Class.THREAD, lambda _data: 0, EventData())
         yield Sleep(3_000_000)
 

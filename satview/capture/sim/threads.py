@@ -116,7 +116,7 @@ class Thread:
     """
 
     __slots__ = ("base_priority", "blocked_signals", "call", "charged_until", "cpu", "error", "exit_error",
-                 "exit_value", "exit_values", "finish", "generator", "held", "held_signals", "is_cancelled",
+                 "exit_value", "exit_values", "finish", "generator", "has_io", "held", "held_signals", "is_cancelled",
                  "is_critical", "is_critical_itself", "is_detached", "joiner", "last_cpu", "lender", "name",
                  "own_partition", "partition", "pending_signals", "policy",
                  "priority", "process", "received_from", "remaining", "run_since", "runmask", "serving",
@@ -136,6 +136,7 @@ class Thread:
         self.partition = self.own_partition = process.partition
         self.is_critical = self.is_critical_itself = False
         self.lender: Any = None
+        self.has_io = False            # I/O privilege
         self.state = "READY"
         self.cpu = -1                  # CPU it runs on, -1 = none
         self.last_cpu = -1
