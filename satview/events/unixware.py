@@ -48,7 +48,7 @@ def categories() -> dict[str, int]:
 
 
 def cpu_time_codes() -> tuple[int, ...]:
-    """Return the codes of records that tell the processor time of a thread, and nothing about its state."""
+    """Return the codes of records that tell the processor time of a thread: in passing, and as the last of it."""
     return record_code("cpu_time"), record_code("cpu_time", 0, Turn.ENDS)
 
 
@@ -143,7 +143,7 @@ def state_values() -> NDArray[np.uint8]:
     for key, state in _TURNED_STATE.items():
         interface, which = key.split()
         table[record_code(interface, int(which), Turn.OTHER)] = states.STATE_BY_NAME[state].value
-    table[list(cpu_time_codes())] = states.NOT_A_STATE
+    table[cpu_time_codes()[0]] = states.NOT_A_STATE
     table[wire.THREAD_CREATE] = states.READY
     table[wire.THREAD_DESTROY] = states.ABSENT
     return table

@@ -459,4 +459,4 @@ def test_the_sample_set_is_whole():
     assert len(trace.problems) == 0
     assert trace.threads.names[1:] == ("MainThread", "producer", "watcher", "worker 1", "worker 2")
     shown = {label for lane in lanes(trace).values() for _, label in lane}
-    assert {"RUNNING", "JOIN", "CONDVAR", "SEM", "MUTEX", "BARRIER"} <= shown
+    assert {"RUNNING", "JOIN", "CONDVAR", "SEM", "MUTEX", "BARRIER", "NANOSLEEP"} <= shown

@@ -11,9 +11,10 @@ import pytest
 
 from satview.analysis.statistics import Statistics
 from satview.base.time import TimeWindow
-from satview.events.states import STATE_BY_NAME
+from satview.events.states import RUNNING, STATE_BY_NAME
 from satview.formats.registry import open_trace
 from satview.threadtrace.install import tracing
+from satview.timeline.lane_tree import LaneKind, Timeline
 from tests.benchmarks import threadtrace_heavy
 
 
@@ -98,6 +99,29 @@ def test_processor_time_of_a_range(traces):
     before, after = TimeWindow(trace.window.start, start), TimeWindow(end, trace.window.end)
     parts = [cpu_ms(Statistics(trace, window), "worker") for window in (before, after)]
     assert all(95 <= part < 160 for part in parts), parts
+
+
+def test_a_thread_that_only_computes_runs_until_its_last_measurement(tmp_path):
+    """One that waits instead, waits to the end, whatever was measured meanwhile."""
+    records = ["1:0:1:1:1:1:4:0:0:0:0:0:0\n", "1:0:2:1:2:1:4:0:0:0:0:0:0\n", "1:0:3:1:3:1:4:0:0:0:0:0:0\n",
+               "1:100:2:1:2:2:2:1:16:0:0:0:0\n", "1:200:3:1:3:1:2:0:0:0:0:0:0\n"]
+    times = [f"1:{time}:{tid}:1:{tid}:10:1:0:{cpu}:0:0:0:0\n"
+             for tid in (1, 2) for time, cpu in ((0, 5), (400, 305), (900, 705))]
+    times += ["1:0:3:1:3:10:1:0:0:0:0:0:0\n", "1:200:3:1:3:10:1:0:150:0:0:0:0\n"]
+    (tmp_path / "tr.0000001.001").write_text("".join(records), encoding="ascii")
+    (tmp_path / "tr.0000001.001.time").write_text("".join(times), encoding="ascii")
+    trace = open_trace(tmp_path)
+    assert trace.problems.counts() == {}
+    timeline = Timeline(trace)
+    lanes = {info.title: timeline.lane(info.index) for info in timeline.infos if info.kind == LaneKind.THREAD}
+    shown = [[(timeline.label(lane.at(at)), at - 10**9) for at in lane.spans.start_cycles.tolist()]
+             for lane in lanes.values()]
+    assert [[step for step in lane if step[0]] for lane in shown] == [
+        [("RUNNING", 0)], [("RUNNING", 0), ("MUTEX", 100)], [("RUNNING", 0)]]
+    found = Statistics(trace)
+    assert found.threads.cpu_cycles[1:].tolist() == [700, 700, 150]
+    running = found.states.of_state(RUNNING, found.states.total_cycles, 4)
+    assert running[1:].tolist() == [900, 100, 200]
 
 
 def test_files_of_thread_trace_hold_nothing_new(traces, tmp_path):
