@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from satview.events import states
 from satview.events.catalogue import Catalogue, catalogue
+from satview.events.layout import arguments_of
 from satview.events.spec import Release
 from satview.events.wire import CODE_COUNT
 from satview.filters.external import ExternalClass, external_of
@@ -177,11 +178,8 @@ def argument_names(release: Release) -> dict[str, tuple[int, ...]]:
     book: Catalogue = catalogue(release)
     found: dict[str, list[int]] = {}
     for code in book.codes():
-        if book.class_name(code) == "USREVENT":
-            continue
-        spec = book.spec(code)
-        for name in dict.fromkeys(item.name for fields in (spec.fast, spec.wide) if fields for item in fields):
-            found.setdefault(name, []).append(code)
+        for part in arguments_of(release, code):
+            found.setdefault(part.name, []).append(code)
     for name in [name for name in found if name.endswith("[0]") or f"{name}[1]" in found]:
         # Releases write the first word of a message `msg` or `msg[0]`; both are understood everywhere.
         other = name.removesuffix("[0]") if name.endswith("[0]") else f"{name}[0]"
