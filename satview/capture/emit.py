@@ -101,7 +101,8 @@ class Emitter(SystemEvents):
 
     def thread_life(self, cpu: int, time: int, thread: Thread, event: str) -> None:
         """Emit CREATE or DESTROY; in 6.x they have two words in either mode."""
-        self._thread(cpu, time, thread, self._states[event], has_wide=self.target.release != Release.QNX_6)
+        code = self._states[event]
+        self._thread(cpu, time, thread, code, has_wide=len(self._payloads.plan(code, True)) > 2)
 
     def _thread(self, cpu: int, time: int, thread: Thread, code: int, has_wide: bool = True) -> None:
         flags = self.flags(code)

@@ -188,6 +188,8 @@ def _laid_out(form: str, fields: Sequence[Field], count: int, release: Release) 
     parts: list[Part] = []
     at = texts = 0
     for field in fields:
+        if field.show in _OPEN and at >= count:
+            break  # MMAP of no file ends before its name
         if field.show is Show.STRING:
             parts.append(Part(field.name, at, 0, field.show, field.is_sure, texts))
             texts += 1
@@ -293,6 +295,5 @@ def printed_layout(release: Release, code: int, count: int, variant: int = BY_CO
         layout = found
     if layout is None:
         return None
-    # It prints the first text of a list, and no empty rest.
-    shown = tuple(part for part in layout.parts if part.word < count and not part.text_index)
-    return replace(layout, parts=shown)
+    # It prints the first text of a list only.
+    return replace(layout, parts=tuple(part for part in layout.parts if not part.text_index))

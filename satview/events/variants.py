@@ -109,7 +109,7 @@ def variants(
         release: Of the trace.
         code: (n,), event codes.
         count: (n,), payload words, padding included.
-        word: Gives payload words; asked only for the few events that may have variants.
+        word: Gives payload words; asked only for words that are there, of the few events that may have variants.
 
     Returns:
         uint8 (n,).
@@ -119,7 +119,7 @@ def variants(
     exits = np.flatnonzero((kinds == _EXIT) & (count >= 2))
     if len(exits):
         exits = exits[word(exits, 0) == MINUS_ONE]
-        found[exits] = _failures(release, code[exits], count[exits], lambda n: word(exits, n))
+        found[exits] = _failures(release, code[exits], count[exits], lambda at, n: word(exits[at], n))
     for at in np.flatnonzero((kinds == _COUNTED) & (count > 2)).tolist():  # TraceEvent() calls are rare
         most = len(catalogue(release).spec(int(code[at])).wide or ())
         found[at] = _counted(int(word(np.array([at]), 0)[0]) >> 28, int(count[at]), most)
@@ -127,17 +127,18 @@ def variants(
 
 
 def _failures(
-    release: Release, code: NDArray[np.integer], count: NDArray[np.integer], word: Callable[[int], NDArray[np.uint32]]
+    release: Release, code: NDArray[np.integer], count: NDArray[np.integer], word: WordColumn
 ) -> NDArray[np.uint8]:
     is_64bit, is_first_64bit = (table.take(code) for table in _wide_exits(release))
-    is_short, second = count == 2, word(1)
+    is_short, second = count == 2, word(np.arange(len(code)), 1)
     is_failed = is_short & (~is_64bit | (second <= LAST_ERRNO))
     is_long = is_first_64bit & (second == MINUS_ONE) & ~is_failed
-    third = word(2) if is_long.any() else second
-    is_known = (count == 4) & (third >= 1) & (third <= LAST_ERRNO)
-    long_kind = np.where(is_known, FAILED_64, FAILED_UNKNOWN)
-    rest = np.where(is_short, DOUBTFUL, BY_COUNT)
-    return np.where(is_failed, FAILED, np.where(is_long, long_kind, rest)).astype(np.uint8)
+    found = np.select([is_failed, is_long, is_short], [FAILED, FAILED_UNKNOWN, DOUBTFUL], BY_COUNT)
+    four = np.flatnonzero(is_long & (count == 4))
+    if len(four):
+        third = word(four, 2)
+        found[four[(third >= 1) & (third <= LAST_ERRNO)]] = FAILED_64
+    return found.astype(np.uint8)
 
 
 def is_user(code: int) -> bool:
