@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.events.layout import Part, place_of, text_at, text_place
+from satview.events.catalogue import catalogue
+from satview.events.layout import Part, arguments_of, place_of, text_at, text_place
 from satview.events.spec import Release
-from satview.events.variants import ERRNO_WORD, FAILURES, is_exit, user_text, variants
-from satview.events.wire import CODE_COUNT, WireClass
+from satview.events.variants import ERRNO_WORD, FAILURES, USER_CLASSES, is_exit, user_text, variants
+from satview.events.wire import CLASS_SHIFT, CODE_COUNT
 from satview.events.words import join64
 from satview.filters.facts import Facts
 from satview.filters.mask import Bools, Rows
@@ -24,8 +26,8 @@ Known = NDArray[np.bool_] | bool
 Values = tuple[NDArray[np.integer] | int, Known]  # numbers, and which of them are known
 _TEXT_WORDS: Final = 1024  # of a text, at most
 _TEXT_BLOCK: Final = 1 << 20  # words gathered at a time
-_COUNT_SHIFT: Final = 16
-_VARIANT_SHIFT: Final = 32  # above code and count
+_MOST_WORDS: Final = (1 << 15) - 1
+_TABLE_LIMIT: Final = 1 << 17  # kinds of payloads that are counted in a table; more are sorted
 
 EXITS: Final = np.array([is_exit(code) for code in range(CODE_COUNT)])
 NUMBERS: Final = np.array([number_of(code) for code in range(CODE_COUNT)], np.uint16)
@@ -57,6 +59,32 @@ def codes_with(name: str, release: Release) -> Bools:
     table = np.zeros(CODE_COUNT, np.bool_)
     table[list(argument_names(release).get(name, ()))] = True
     return table
+
+
+def codes_with_text(release: Release) -> Bools:
+    """Return which codes may have a text in their payload, bool (32768,)."""
+    codes = catalogue(release).codes()
+    table = np.isin(np.arange(CODE_COUNT) >> CLASS_SHIFT, USER_CLASSES)
+    table[[code for code in codes if any(part.is_text for part in arguments_of(release, code))]] = True
+    return table
+
+
+@lru_cache(maxsize=128)
+def _ranks(name: str | None, release: Release) -> tuple[NDArray[np.intp], NDArray[np.uint16]]:
+    """Return the codes that have an argument (None: a text), and their numbers from 1 on, (32768,), 0 for others."""
+    table = codes_with_text(release) if name is None else codes_with(name, release)
+    return np.flatnonzero(table), np.where(table, np.cumsum(table), 0).astype(np.uint16)
+
+
+def _distinct(keys: NDArray[np.intp], shape: tuple[int, ...]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the different keys, ascending, and of every key which one it is."""
+    size = int(np.prod(shape))
+    if size > _TABLE_LIMIT:
+        return np.unique(keys, return_inverse=True)
+    kinds = np.flatnonzero(np.bincount(keys, minlength=size))
+    numbers = np.empty(size, np.intp)
+    numbers[kinds] = np.arange(len(kinds))
+    return kinds, numbers.take(keys)
 
 
 class RowColumns:
@@ -128,10 +156,11 @@ class RowColumns:
         answer[at] = np.isin(self._variants(at), FAILURES)
         return answer
 
-    def _variants(self, at: NDArray[np.intp]) -> NDArray[np.uint8]:
-        """Return the variants of the layouts of the events at some positions."""
+    def _variants(self, at: NDArray[np.intp], counts: NDArray[np.int64] | None = None) -> NDArray[np.uint8]:
+        """Return the variants of the layouts of the events at some positions, whose word counts may be known."""
         payloads, rows = self.trace.payloads, self.index[at]
-        return variants(self.trace.release, self.code[at], payloads.word_counts(rows),
+        counts = payloads.word_counts(rows) if counts is None else counts
+        return variants(self.trace.release, self.code[at], counts,
                         lambda chosen, word: payloads.column(rows[chosen], word))
 
     def argument(self, name: str) -> Values:
@@ -151,27 +180,29 @@ class RowColumns:
         return join64(first.astype(np.int64), second.astype(np.int64), self.trace.byte_order)
 
     def _places(self, name: str | None) -> list[tuple[NDArray[np.intp], Part | None]]:
-        """Return positions grouped by where an argument (None: the event's text) stands in the payload."""
+        """Return positions, ascending, grouped by where an argument (None: the event's text) is in the payload."""
         release = self.trace.release
-        groups: dict[Part | None, list[NDArray[np.intp]]] = {}
-        at = np.arange(len(self.code)) if name is None else np.flatnonzero(codes_with(name, release).take(self.code))
-        counts = np.minimum(self.trace.payloads.word_counts(self.index[at]), (1 << _COUNT_SHIFT) - 1)
-        keys = self.code[at].astype(np.int64) << _COUNT_SHIFT | counts
-        if name is not None:
-            keys |= self._variants(at).astype(np.int64) << _VARIANT_SHIFT
-        # Sorting by key puts equal layouts side by side; there are few of them.
-        order = np.argsort(keys, kind="stable")
-        keys = keys[order]
-        if not len(keys):
+        codes, rank_of_code = _ranks(name, release)
+        rank = rank_of_code.take(self.code)
+        at = np.flatnonzero(rank)
+        if not len(at):
             return []
-        starts = np.flatnonzero(np.append(True, np.diff(keys) != 0))
-        for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(keys)], strict=True):
-            key = int(keys[start])
-            code, count = key >> _COUNT_SHIFT & CODE_COUNT - 1, key & (1 << _COUNT_SHIFT) - 1
-            variant = key >> _VARIANT_SHIFT
+        counts = np.minimum(self.trace.payloads.word_counts(self.index[at]), _MOST_WORDS)
+        found = np.zeros(len(at), np.uint8) if name is None else self._variants(at, counts)
+        # There are few different layouts: a number for each, no sorting.
+        shape = (len(codes), int(counts.max()) + 1, int(found.max()) + 1)
+        kinds, kind = _distinct(np.ravel_multi_index((rank[at] - 1, counts, found), shape), shape)
+        places: dict[Part | None, int] = {}
+        number_of_kind = np.empty(len(kinds), np.intp)
+        for number, (i, count, variant) in enumerate(zip(*(part.tolist() for part in np.unravel_index(kinds, shape)),
+                                                         strict=True)):
+            code = int(codes[i])
             place = text_place(release, code, count) if name is None else place_of(release, code, count, name, variant)
-            groups.setdefault(place, []).append(at[order[start:end]])
-        return [(np.sort(np.concatenate(parts)), place) for place, parts in groups.items()]
+            number_of_kind[number] = places.setdefault(place, len(places))
+        if len(places) == 1:
+            return [(at, next(iter(places)))]
+        numbers = number_of_kind.take(kind)
+        return [(at[numbers == number], place) for place, number in places.items()]
 
     def texts(self, name: str | None, test: Callable[[str], bool]) -> Bools:
         """Return for which events a text argument (None: the event's text) passes a test.
@@ -182,7 +213,7 @@ class RowColumns:
         for at, place in self._places(name):
             if place is None or place.words:
                 continue
-            is_user = np.isin(self.code[at] >> 10, (WireClass.USER, WireClass.QUIP))
+            is_user = np.isin(self.code[at] >> CLASS_SHIFT, USER_CLASSES)
             counts = self.trace.payloads.word_counts(self.index[at])
             for kind in np.unique(counts * 2 + is_user).tolist():
                 chosen = at[counts * 2 + is_user == kind]

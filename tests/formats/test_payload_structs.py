@@ -5,6 +5,7 @@ Over every event, form, release and byte order, both ways: what one of them writ
 
 from dataclasses import dataclass
 from functools import cache
+from itertools import product
 
 import numpy as np
 import pytest
@@ -308,6 +309,23 @@ def test_any_words_mean_the_same_everywhere(release, order, events):
             values, known = columns.argument(name)
             assert (values[row], known[row]) == (value, True)
             assert _Event(facts[row], release).argument(name) == value
+
+
+@pytest.mark.parametrize("release", QNX)
+def test_failures_are_the_same_for_one_event_and_for_columns(release):
+    """Every exit and TraceEvent() call, with all combinations of words at which the rules turn."""
+    codes = [code for code in range(wire.code(2, 0), wire.code(3, 0)) if variants.is_exit(code)] + [wire.code(2, 1)]
+    telling = (0xFFFFFFFF, 0, 1, 1023, 1024, 0x30000001, 0x40000001)
+    short = [(*pair, 0, 0) for pair in product(telling, repeat=2)]
+    rows = [(2, row) for row in short] + [(4, (*three, 7)) for three in product(telling, repeat=3)]
+    code, row = (part.ravel() for part in np.meshgrid(codes, np.arange(len(rows)), indexing="ij"))
+    count = np.array([size for size, _ in rows])[row]
+    words = np.array([words for _, words in rows], np.uint32)[row]
+    found = variants.variants(release, code, count, lambda at, n: words[at, n])
+    one_by_one = [variants.variant_of(release, kind, rows[at][1][: rows[at][0]])
+                  for kind, at in zip(code.tolist(), row.tolist(), strict=True)]
+    assert found.tolist() == one_by_one
+    assert {variants.BY_COUNT, variants.FAILED, 3, 4} <= set(one_by_one)
 
 
 def test_a_payload_cut_short_shows_what_is_there():

@@ -6,9 +6,8 @@ Source: kernel event trace format, section 8.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from struct import unpack
 from typing import Any
-
-import numpy as np
 
 from satview.events import variants
 from satview.events.catalogue import Catalogue
@@ -32,13 +31,14 @@ def decode_payload(spec: EventSpec, raw: bytes, byte_order: str, catalogue: Cata
     Returns:
         The decoded payload; never raises, whatever the bytes. What fits no known list is shown as raw words.
     """
-    words = tuple(np.frombuffer(raw, dtype=f"{'<' if byte_order == 'little' else '>'}u4", count=len(raw) // 4).tolist())
-    whole = raw[: 4 * len(words)]
+    count = len(raw) // 4
+    whole = raw[: 4 * count]
+    words = unpack(f"{'<' if byte_order == 'little' else '>'}{count}I", whole)
     if variants.is_user(spec.code):
         variant = variants.BY_COUNT if variants.user_text(whole) is None else variants.TEXT
     else:
         variant = variants.variant_of(catalogue.release, spec.code, words)
-    layout, names, struct = prepared(catalogue.release, spec.code, len(words), variant, byte_order)
+    layout, names, struct = prepared(catalogue.release, spec.code, count, variant, byte_order)
     values = struct.parse(whole)
     payload = _Decoder(spec, layout, whole, words, catalogue)
     arguments = payload.failed() if variant in variants.FAILURES else payload.arguments(names, values)
