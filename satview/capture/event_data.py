@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
-from types import GeneratorType
 from typing import Any, Protocol
 
 from satview.events.spec import Release
 from satview.filters.event_facts import EventFacts, feature_of
-
-_LOW = 0xFFFFFFFF
 
 
 @dataclass(slots=True)
@@ -68,7 +65,7 @@ class KernelHandler:
         """Fill in the program's data and ask its function; 0 suppresses the event."""
         data, count = self.data, facts.el_num
         data.header = facts.header
-        data.data_array[:count] = [word & _LOW for word in facts.words[:count]]
+        data.data_array[:count] = facts.words[:count]
         data.el_num = count
         data.feature_mask, feature = feature_of(facts, self.release)
         if data.feature_mask:
@@ -76,22 +73,21 @@ class KernelHandler:
         return self.host.ask_handler(self)
 
 
-def finish(answer: Any, call: Callable[[Any], int]) -> int:
-    """Return a handler's answer; one that is a generator function yields calls, which `call` carries out.
+def finish(running: Generator[Any, int, Any], call: Callable[[Any], int]) -> int:
+    """Run a handler that is a generator function to its end and return its answer.
 
-    Raises:
-        Whatever the handler raises, or does not catch of what `call` raises.
+    Args:
+        running: What the function returned.
+        call: Carries out what it yields; what it raises is raised at the `yield`.
     """
-    if not isinstance(answer, GeneratorType):
-        return int(answer)
     try:
-        item = next(answer)
+        item = next(running)
         while True:
             try:
                 value = call(item)
             except OSError as error:
-                item = answer.throw(error)
+                item = running.throw(error)
             else:
-                item = answer.send(value)
+                item = running.send(value)
     except StopIteration as end:
         return int(end.value or 0)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from satview.capture.sim.threads import Thread
 
 ON, WIDE, TESTED = 1, 2, 4
+_LOW = 0xFFFFFFFF
 _FOUND = 8
 
 
@@ -122,8 +123,12 @@ class Gate:
     def facts(self, cpu: int, code: int, time: int, words: Sequence[int], thread: Thread | None,
               tested: tuple[int, int] | None) -> EventFacts:
         """Return what the kernel knows of an event at this moment; arguments as for `admit`."""
-        count = max(2, len(words))
-        padded = (*(word & 0xFFFFFFFF for word in words), *(0,) * (count + count % 2 - len(words)))
+        count = len(words)
+        if count == 2:
+            padded: tuple[int, ...] = (words[0] & _LOW, words[1] & _LOW)
+        else:
+            count = max(2, count)
+            padded = (*[word & _LOW for word in words], *(0,) * (count + count % 2 - len(words)))
         thread = thread or self.running[cpu]
         is_little = not self.target.big_endian
         if thread is None:

@@ -6,6 +6,7 @@ Source: capture side, sections 1, 3, 4.3 and 6.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import GeneratorType
 from typing import TYPE_CHECKING, Any
 
 from satview.base.errors import told
@@ -158,7 +159,10 @@ class TraceControl:
             return 1
         self._in_handler, before = True, self._caller
         try:
-            return finish(handler.function(handler.data), lambda call: self._call_of_handler(call, handler.pid))
+            answer = handler.function(handler.data)
+            if isinstance(answer, GeneratorType):
+                return finish(answer, lambda call: self._call_of_handler(call, handler.pid))
+            return int(answer)
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001  -- an event that nobody judged passes

@@ -13,22 +13,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
 
 from satview.events.modes import Mode
 from satview.events.spec import Release
-from satview.filters.building import BuiltRules, carry_out, opening_rules
-from satview.filters.diagnostics import Diagnostic
+from satview.events.wire import CODE_COUNT
+from satview.filters.building import BuiltRules, build, carry_out, opening_rules
+from satview.filters.diagnostics import Diagnostic, RuleError
 from satview.filters.event_facts import EventFacts
 from satview.filters.expression import Expression
 from satview.filters.external import ExternalClass, has_event_masks
+from satview.filters.passes import Pass
 from satview.filters.reach import Limit, Logged, always_holds, can_hold, limits
 from satview.filters.rules import HANDLER_CLASSES, DynamicRule, RuleSet
 from satview.filters.switches import COMM_REPLY, C
 from satview.filters.syntax import Field, Node, children
-from satview.filters.text import Rule
+from satview.filters.text import Rule, check_rules
 from satview.filters.vocabulary import FIELDS, Domain
 
 THREAD_CLASSES: Final = frozenset({C.KERCALLENTER, C.KERCALLEXIT, C.THREAD, C.VTHREAD, C.COMM})
@@ -99,6 +102,54 @@ def for_capture(built: BuiltRules, has_handlers: bool = True) -> CaptureRules:
             if state.add_class_ev_handler(external, handler):
                 faults.append(_fault(built, f"all {state.handler_limit} places for handlers are taken"))
     return CaptureRules(tuple(rules), handlers, state, tuple(faults), tuple(notes))
+
+
+def check_capture(
+    rules: Sequence[Rule], release: Release, is_wide: bool = False
+) -> tuple[tuple[Diagnostic, ...], tuple[str, ...]]:
+    """Return what a capture with these rules would refuse, each with line and column, and its notes.
+
+    Nothing is run: functions of CALL rules are taken as given.
+
+    Args:
+        rules: Rules without faults of their own.
+        release: Of the target.
+        is_wide: Whether everything is wide before the rules, as with `tracelogger -w`.
+    """
+    try:
+        built = build(rules, release, lambda _name: _any_answer, is_wide)
+    except RuleError as error:
+        return error.diagnostics, ()
+    captured = for_capture(built)
+    return captured.faults, captured.notes
+
+
+def check_condition(condition: Expression) -> tuple[Diagnostic, ...]:
+    """Return what of a condition no event handler can know, or knows of wide events only; columns are of its text."""
+    release = condition.release
+    found: dict[tuple[int, int], Diagnostic] = {}
+    for wide in (True, False):
+        logged = Logged(release, np.ones(CODE_COUNT, np.bool_), lambda _code, wide=wide: wide)  # type: ignore[misc]
+        for limit in limits(condition.tree, logged):
+            start, end = limit.node.start, limit.node.end
+            found.setdefault((start, end), Diagnostic(f"{limit.reason}; {limit.remedy}", start, end))
+    return tuple(found.values())
+
+
+@lru_cache(maxsize=256)
+def pass_limits(item: Pass, release: Release) -> tuple[str, ...]:
+    """Return what of a filter of a view no capture can ask, one sentence each without a full stop."""
+    found: list[Diagnostic] = []
+    if item.rules.strip():
+        found += check_capture(check_rules(item.rules, release)[0], release)[0]
+    if item.expression.strip():
+        found += check_condition(Expression(item.expression, release))
+    return tuple(fault.message for fault in found)
+
+
+def _any_answer(_facts: EventFacts, /) -> int:
+    """Stand for a function that is not run."""
+    return 1
 
 
 # ---- faults ------------------------------------------------------------------------------------------------------

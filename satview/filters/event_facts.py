@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Final, Literal
 
 from satview.events.spec import Release
@@ -84,6 +85,7 @@ FEATURE_TID: Final = 2
 _APS_BANKRUPTCY: Final = 5
 
 
+@cache
 def has_feature(code: int) -> bool:
     """Tell whether an event handler is told a pid and a tid for events of a code (capture side, section 3.4)."""
     wire_class, event = class_of(code), event_of(code)

@@ -8,6 +8,7 @@ from typing import Final
 from satview.events.modes import RULE_MODES, Mode
 from satview.events.spec import Release
 from satview.filters.building import SWITCHING, carry_out, opening_rules
+from satview.filters.capturing import check_capture
 from satview.filters.diagnostics import Diagnostic
 from satview.filters.event_facts import EventFacts
 from satview.filters.external import KER_CLASSES
@@ -37,12 +38,15 @@ def explain(rules: Sequence[Rule], release: Release) -> tuple[Diagnostic, ...]:
             continue
         accepted.append(rule)
         is_same = state.state() == before and not stand_in
-        found = [*_oddities(rule, release, is_same, last_pid), *_replaced(rule, release, last_handler)]
+        found = [*_oddities(rule, release, is_same, last_pid), *_replaced(rule, last_handler)]
         if keeps_pids:
             found.append("clears only the pids of events without a tid; CLRCLASSTID clears the others")
         notes += [_note(rule, message, release) for message in found]
     notes += _undone(rules, release)
     notes += _never_asked(accepted, state)
+    faults, whole = check_capture([rule for rule in rules if rule.mode is None or rule in accepted], release)
+    line = next((rule.line for rule in rules if rule.mode is None), 1)
+    notes += [*faults, *(Diagnostic(note, 0, 1, line) for note in whole)]
     return tuple(sorted(notes, key=lambda note: note.line))
 
 
@@ -60,8 +64,8 @@ def _has_tids(state: RuleSet, rule: Rule) -> bool:
     return key is not None and bool(state.threads_of[key].tid.any())
 
 
-def _replaced(rule: Rule, release: Release, last_handler: dict[object, Rule]) -> Iterator[str]:
-    """Say whether a dynamic rule takes the place of another one, and whether a kernel can carry it out."""
+def _replaced(rule: Rule, last_handler: dict[object, Rule]) -> Iterator[str]:
+    """Say whether a dynamic rule takes the place of another one."""
     assert rule.mode is not None
     if "HANDLER" not in rule.mode.name:
         return
@@ -69,8 +73,6 @@ def _replaced(rule: Rule, release: Release, last_handler: dict[object, Rule]) ->
     earlier = last_handler.pop(place, None)
     if rule.condition or rule.function:
         last_handler[place] = rule
-        if release is Release.QNX_8:
-            yield "a kernel of 8.0 has no event handlers: only views can do this"
         if earlier is not None:
             yield (
                 f"this replaces the dynamic rule of line {earlier.line}: a class or event has one; "

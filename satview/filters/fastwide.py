@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from satview.events.catalogue import catalogue
-from satview.events.layout import Layout, canonical, is_open, layout_of, logged_list, word_count
+from satview.events.layout import Layout, canonical, layout_of, logged_list
 from satview.events.spec import EventSpec, Field, Release
 from satview.events.variants import FAILURES, variant_of
-from satview.events.wire import KER_64BIT, WireClass, class_of
+from satview.events.wire import WireClass, class_of
 from satview.store.trace import Trace
 
 
@@ -98,22 +97,3 @@ def _converted(form: str, wanted: tuple[Field, ...], known: dict[str, tuple[int,
 def logged_form(trace: Trace, event: int, *, wide: bool) -> LoggedForm:
     """Return one event of a trace as it would have been logged with its switch on fast or on wide."""
     return as_logged(trace.spec(event), trace.payloads.words(event).tolist(), trace.release, wide=wide)
-
-
-def slots_of(spec: EventSpec, count: int, release: Release, *, wide: bool) -> tuple[int, bool]:
-    """Return the slots an event of `count` words would take in a form, and whether that is exact.
-
-    Texts and structures are as long as they are: for a wide form that ends in one, or whose list is not known, the
-    number is a lower bound.
-    """
-    actual = max(1, count // 2)
-    wanted = logged_list(release, spec.code, is_wide=wide)[1]
-    if wanted is None or not has_two_forms(spec.code, release):
-        return actual, wanted is not None
-    if layout_of(release, spec.code, count).form == ("wide" if wide else "fast"):
-        return actual, True
-    is_longer = is_open(wanted)
-    if wide and class_of(spec.code) == WireClass.KER_CALL and not spec.code & KER_64BIT:
-        # Without the flag it may be the fast form of a 64-bit process, whose wide form is longer.
-        is_longer |= catalogue(release).spec(spec.code | KER_64BIT).wide is not None
-    return max(1, (word_count(wanted) + 1) // 2), not is_longer

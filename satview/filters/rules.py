@@ -51,6 +51,9 @@ class DynamicRule(Protocol):
         """Return 0 to suppress the event; anything else lets it pass."""
 
 
+_Plan = tuple[ExternalEvent, int, int, DynamicRule | None, DynamicRule | None]
+
+
 class RuleSet(Switches):
     """Exactly the state that TraceEvent() controls: the switches, and a limited number of dynamic rules.
 
@@ -74,6 +77,8 @@ class RuleSet(Switches):
         self.class_handlers: dict[ExternalClass, DynamicRule] = {}
         self.event_handlers: dict[tuple[ExternalClass, int], DynamicRule] = {}
         self._exit_passes: set[tuple[int, int]] = set()
+        self._plans: dict[int, _Plan] = {}
+        self._planned_version = -1
 
     def copy(self) -> RuleSet:
         """Return an independent rule set in the same state; handlers are shared."""
@@ -229,8 +234,26 @@ class RuleSet(Switches):
 
     def passes_tests(self, facts: EventFacts) -> bool:
         """Tell whether an event that is switched on passes: pid and tid, then the class's and the event's handler."""
-        address = self.address(facts.code)
-        return self._thread_passes(address, facts) and self.ask_handlers(address, facts)
+        plan = self._plans.get(facts.code)
+        if plan is None or self._planned_version != self.version:
+            plan = self._plan(facts.code)
+        address, pid, tid, of_class, of_event = plan
+        if pid:
+            actual_pid, actual_tid = tested_thread(facts, self.release)
+            if pid != actual_pid or (tid and actual_tid not in (tid, NOT_TESTED)):
+                return False
+        if address.vector_word >= 0:
+            return self.ask(address, facts, *self.handlers_of(address, facts.words))
+        return self.ask(address, facts, of_class, of_event)
+
+    def _plan(self, event_code: int) -> _Plan:
+        """Return what is asked about the events of a code, remembered until something changes."""
+        if self._planned_version != self.version:
+            self._planned_version, self._plans = self.version, {}
+        address = self.address(event_code)
+        handlers = self.handlers_of(address, ()) if address.vector_word < 0 else (None, None)
+        plan = self._plans[event_code] = (address, *self.thread_test(address), *handlers)
+        return plan
 
     def is_tested(self, event_code: int) -> bool:
         """Tell whether a pid, a tid or a handler is asked about an event before it is logged."""
@@ -244,13 +267,6 @@ class RuleSet(Switches):
             return True
         return bool(self.thread_test(address)[0])
 
-    def _thread_passes(self, address: ExternalEvent, facts: EventFacts) -> bool:
-        pid, tid = self.thread_test(address)
-        if not pid:
-            return True
-        actual_pid, actual_tid = tested_thread(facts, self.release)
-        return pid == actual_pid and (not tid or actual_tid in (tid, NOT_TESTED))
-
     def handlers_of(
         self, address: ExternalEvent, words: tuple[int, ...]
     ) -> tuple[DynamicRule | None, DynamicRule | None]:
@@ -262,12 +278,6 @@ class RuleSet(Switches):
             number = words[address.vector_word] if address.vector_word < len(words) else 0
         return self.class_handlers.get(external), self.event_handlers.get((external, number))
 
-    def ask_handlers(self, address: ExternalEvent, facts: EventFacts) -> bool:
-        """Ask the class's dynamic rule, then the event's; both must let the event pass."""
-        if not self.class_handlers and not self.event_handlers:
-            return True
-        return self.ask(address, facts, *self.handlers_of(address, facts.words))
-
     def ask(
         self, address: ExternalEvent, facts: EventFacts, of_class: DynamicRule | None, of_event: DynamicRule | None
     ) -> bool:
@@ -276,9 +286,8 @@ class RuleSet(Switches):
         A class rule of KERCALLENTER that answers 2, while the call has no rule of its own, lets the exit of that
         call pass unasked.
         """
-        owner = (facts.pid, facts.tid)
-        if address.external in _CALL_PARTS and owner in self._exit_passes:
-            self._exit_passes.discard(owner)  # by an entry too: the exit of the call before was off
+        if self._exit_passes and address.external in _CALL_PARTS and (facts.pid, facts.tid) in self._exit_passes:
+            self._exit_passes.discard((facts.pid, facts.tid))  # by an entry too: the exit of the call before was off
             if address.external is C.KERCALLEXIT:
                 return True
         if of_class is not None:
@@ -286,7 +295,7 @@ class RuleSet(Switches):
             if not answer:
                 return False
             if address.external is C.KERCALLENTER and of_event is None and answer == PASS_EXIT_TOO:
-                self._exit_passes.add(owner)
+                self._exit_passes.add((facts.pid, facts.tid))
         return of_event is None or bool(of_event(facts))
 
     def forget_calls(self) -> None:
