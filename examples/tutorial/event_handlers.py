@@ -11,7 +11,7 @@ import sys
 
 from satview.__main__ import main as satview
 from satview.capture import nto
-from satview.capture.settings import EventData
+from satview.capture.event_data import EventData
 from satview.capture.sim.calls import Sleep, ThreadCtl, TraceEvent
 from satview.capture.sim.threads import Program
 from satview.capture.tutorial import run_tutorial

@@ -10,6 +10,7 @@ from functools import cache
 from typing import Final
 
 from satview.events import constants, naming, wire
+from satview.events.modes import Mode
 from satview.events.spec import Release
 
 _PROCESS: Final = ("PROCCREATE", "PROCDESTROY", "PROCCREATE_NAME", "PROCDESTROY_NAME", "PROCTHREAD_NAME")
@@ -47,7 +48,7 @@ def header_names(release: Release) -> dict[str, int]:
     found |= {f"{PREFIX}POWER_{name}": bit for table in _FLAG_TABLES
               for bit, name in constants.flag_names(table).items()}
     found[f"{PREFIX}POWER_CPUMASK"] = _POWER_MASK
-    found |= {mode.name: mode.value for mode in constants.trace_modes()}
+    found |= {mode.symbol: mode.word for mode in Mode}
     return found | _NEUTRINO
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from satview.__main__ import main
 from satview.capture import nto
+from satview.capture.event_data import EventData
 from satview.capture.kernel import Kernel
-from satview.capture.settings import EventData
 from satview.capture.sim.calls import (
     InterruptAttach,
     InterruptAttachEvent,
@@ -80,7 +80,7 @@ def test_8_0_has_no_handlers_to_ask_it_for() -> None:
 
 def test_the_option_waives_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "control.py").write_text(
-        "from satview.capture import nto\nfrom satview.capture.settings import EventData\n"
+        "from satview.capture import nto\nfrom satview.capture.event_data import EventData\n"
         "from satview.capture.sim.calls import TraceEvent\n\n"
         "def main():\n"
         "    yield TraceEvent(nto._NTO_TRACE_ADDCLASSEVHANDLER, nto._NTO_TRACE_THREAD, lambda data: 1, EventData())\n")
