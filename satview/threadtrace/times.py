@@ -62,11 +62,12 @@ def _size(value: Any) -> int:
 class _TracedFunction:
     """A traced function; an object, since a Python function in the body of a class would become a method."""
 
-    def __init__(self, original: Callable[..., Any], interface: int, first: Callable[[Any], int]) -> None:
+    def __init__(self, owner: Any, name: str, interface: int, first: Callable[[Any], int]) -> None:
+        original = getattr(owner, name)
         self.__wrapped__ = original
-        self.__name__ = self.__qualname__ = getattr(original, "__name__", "")
+        self.__name__ = self.__qualname__ = name
         self.__doc__ = original.__doc__
-        self.__module__ = getattr(original, "__module__", "")
+        self.__module__ = owner.__name__     # where pickle finds it
         self._interface, self._first = interface, first
 
     def __call__(self, *args: Any, **named: Any) -> Any:
@@ -86,7 +87,7 @@ class _TracedOpen:
         self.__wrapped__ = original
         self.__name__ = self.__qualname__ = "open"
         self.__doc__ = original.__doc__
-        self.__module__ = "_io"
+        self.__module__ = "io"      # where pickle finds it
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         file = self.__wrapped__(*args, **named)
@@ -159,11 +160,11 @@ def _descriptor(given: Any) -> int:
 
 def patches() -> list[tuple[Any, str, Any]]:
     """Return owner, name and replacement of everything that sleeps or waits for the system."""
-    found: list[tuple[Any, str, Any]] = [(time, "sleep", _TracedFunction(time.sleep, codes.SLEEP, _sleep_ns))]
+    found: list[tuple[Any, str, Any]] = [(time, "sleep", _TracedFunction(time, "sleep", codes.SLEEP, _sleep_ns))]
     for name, interface in _SYSTEM_CALLS.items():
         if hasattr(os, name):
-            found.append((os, name, _TracedFunction(getattr(os, name), interface, _descriptor)))
-    found.append((select, "select", _TracedFunction(select.select, codes.POLL, _descriptor)))
+            found.append((os, name, _TracedFunction(os, name, interface, _descriptor)))
+    found.append((select, "select", _TracedFunction(select, "select", codes.POLL, _descriptor)))
     found += [(socket.socket, name, _socket_method(name, interface)) for name, interface in _SOCKET_CALLS.items()
               if hasattr(socket.socket, name)]
     for kind in vars(selectors).values():

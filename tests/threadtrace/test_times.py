@@ -2,6 +2,7 @@
 
 import io
 import os
+import pickle
 import shutil
 import socket
 import threading
@@ -146,6 +147,7 @@ def test_behaviour_of_what_is_traced(tmp_path):
             open = open
 
         Clock().sleep(0)
+        assert [pickle.loads(pickle.dumps(traced)) is traced for traced in (time.sleep, open, os.read)] == [True] * 3
         path = tmp_path / "text"
         with Clock().open(path, "w", encoding="utf-8") as file:
             file.write("grey")
