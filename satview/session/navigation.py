@@ -9,10 +9,10 @@ from PySide6.QtCore import QObject
 
 from satview.base.errors import UsageError
 from satview.base.time import TimeWindow
+from satview.links.trace_links import partner
 from satview.session.open_trace import OpenTrace
 from satview.session.step import ON
 from satview.session.time_text import parse_place
-from satview.timeline.calls import partner
 
 
 class Navigation(QObject):
