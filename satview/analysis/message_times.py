@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from satview.analysis.by_key import sum_by
 from satview.analysis.call_times import Durations
-from satview.analysis.event_counts import IS_RECEIVE, IS_SEND
+from satview.analysis.event_counts import IS_SEND
 from satview.analysis.scope import Rows, Scope
 from satview.events.states import STATE_BY_NAME
 from satview.filters.columns import RowColumns, codes_with
@@ -123,9 +123,9 @@ def _sizes(scope: Scope, sends: Rows) -> NDArray[np.int64]:
     has_size = codes_with(_SIZE, trace.release)
     if not len(sends) or not trace.code_counts[has_size].any():
         return sizes
-    every = replace(scope, passes=None)  # receipts tell sizes whether they show or not
-    received = _receipts(scope, sends, every.chosen(IS_RECEIVE))
-    exits = every.chosen(has_size)
+    _, received = scope.lengths(sends, LinkKind.MESSAGE)
+    received[received >= scope.rows.stop] = -1
+    exits = replace(scope, passes=None).chosen(has_size)  # they tell sizes whether they show or not
     exits = exits[trace.payloads.word_counts(exits) > 2]
     key = events.thread[exits].astype(np.int64) << 32 | exits
     order = np.argsort(key)
@@ -140,16 +140,3 @@ def _sizes(scope: Scope, sends: Rows) -> NDArray[np.int64]:
     value, known = RowColumns(trace, scope.basis.facts, exit_rows[by_row]).argument(_SIZE)
     sizes[found[by_row]] = np.where(known, value, -1)
     return sizes
-
-
-def _receipts(scope: Scope, sends: Rows, receives: Rows) -> NDArray[np.int64]:
-    """Return the REC_MESSAGE of each SND_MESSAGE, -1 for none: its next one with its rcvid and pid."""
-    payloads = scope.trace.payloads
-    rows = np.concatenate((sends, receives))
-    key = payloads.column(rows, 0).astype(np.int64) << 32 | payloads.column(rows, _PID_WORD)
-    order = np.lexsort((rows, key))
-    is_send = order < len(sends)
-    pair = np.flatnonzero(is_send[:-1] & ~is_send[1:] & (key[order[1:]] == key[order[:-1]]))
-    out = np.full(len(sends), -1, np.int64)
-    out[order[pair]] = rows[order[pair + 1]]
-    return out

@@ -27,6 +27,8 @@ class LinkKind(StrEnum):
     """The entry of an interrupt handler and its exit."""
     DISPATCH = "dispatch"
     """The entry of an interrupt and the entry of its first handler."""
+    MESSAGE = "message"
+    """A message that is sent and its receipt."""
     STATE = "state"
     """The state that a thread enters and the thread's next change of state, or its creation or end."""
 

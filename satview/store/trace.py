@@ -208,6 +208,10 @@ class Trace:
         found: _Made = self._kept[name]
         return found
 
+    def is_kept(self, name: str) -> bool:
+        """Tell whether `kept` has made what it keeps under a name, so that it costs no time any more."""
+        return name in self._kept
+
     @property
     def window(self) -> TimeWindow:
         """The whole trace, from its first event to just after its last."""

@@ -21,7 +21,8 @@ from satview.filters.passes import Pass, PassEvaluator, PassStack
 from satview.filters.rules import RuleSet
 from satview.filters.switches import C
 from satview.formats.kev.reader import open_kev
-from satview.links.trace_links import _partners
+from satview.links.calls import calls
+from satview.links.interrupts import interrupts
 from satview.store.trace import Trace
 from tests.benchmarks.load import median_ns
 from tests.benchmarks.made_traces import make_file
@@ -109,7 +110,7 @@ def run(args: list[str]) -> None:
         took = report(text, lambda expression=expression: expression.mask(trace, None, facts))
         if text == EXPRESSIONS[0]:
             print(f"{'':<64} {took / plain_ns:.2f} x numpy by hand")
-    report("links: kernel calls, interrupts and handlers", lambda: _partners(trace))
+    report("links: kernel calls, interrupts and handlers", lambda: (calls(trace), interrupts(trace)))
     report("duration of every event", lambda: [facts.duration_ns(np.arange(part.start, part.stop))
                                                for part in evaluate.chunks(len(trace.events))])
     evaluator = PassEvaluator(trace, facts)

@@ -97,6 +97,23 @@ class Naive:
                 handled[frames[-1].handlers.pop()] = row
         return found, handled, first
 
+    def messages(self) -> dict[int, int]:
+        """Messages: the next receipt of the rcvid by the receiver."""
+        sent: dict[tuple[int, int], int] = {}
+        found = {}
+        for row in range(self.count):
+            if self.code[row] not in (7 << 10, 7 << 10 | 2):
+                continue
+            rcvid, pid = self.trace.payloads.words(row)[:2].tolist()
+            if self.code[row] == 7 << 10:
+                sent[rcvid, pid] = row
+            elif (rcvid, pid) != (0xFFFFFFFF, 0xFFFFFFFF):
+                pid = int(self.trace.threads.pid[self.thread[row]]) if self.thread[row] else pid
+                first = sent.pop((rcvid, pid), None)
+                if first is not None and self.is_whole(first, row):
+                    found[first] = row
+        return found
+
     def states(self) -> dict[int, int]:
         """States of threads."""
         found = {}

@@ -22,6 +22,7 @@ RUNNING, RECEIVE = wire.code(4, 1), wire.code(4, 5)
 BUFFER, TIME = wire.CONTROL_BUFFER, wire.CONTROL_TIME
 CALLS = [n | form | width for n in (11, 19, 19) for form in (0, 0, 0x80, 0x80, 0x100) for width in (0, wire.KER_64BIT)]
 INTERRUPTS = (1, 1, 2, 2, 3, 3, 4, 4, 5, 6, 7)
+MESSAGES = {1: (0x10001, 5), 2: (0x10001, 6), 3: (0xFFFFFFFF, 0xFFFFFFFF), 4: (0xFFFFFFFF, 5)}  # 3 failed
 Happened = list[tuple[int, int, tuple[str, int, int]]]
 
 
@@ -30,12 +31,13 @@ def random_events(seed: int) -> Happened:
     rng = random.Random(seed)
     kinds = {
         "state": rng.choice((0.0, 0.0, 0.05, 0.3)), "call": rng.choice((0.2, 1.0)),
-        "interrupt": rng.choice((0.0, 0.3, 1.0)), "buffer": rng.choice((0.0, 0.05)),
+        "interrupt": rng.choice((0.0, 0.3, 1.0)), "buffer": rng.choice((0.0, 0.05)), "message": rng.choice((0.0, 0.5)),
     }  # fmt: skip
     happened: Happened = []
     for what in rng.choices([*kinds], [*kinds.values()], k=rng.randrange(70)):
-        code = {"state": (RUNNING, RUNNING, RECEIVE), "call": CALLS, "interrupt": INTERRUPTS, "buffer": (0,)}[what]
-        argument = rng.choice((1, 1, 3)) if what == "buffer" else rng.randint(1, 3)
+        code = {"state": (RUNNING, RUNNING, RECEIVE), "call": CALLS, "interrupt": INTERRUPTS, "buffer": (0,),
+                "message": (0, 2)}[what]  # fmt: skip
+        argument = rng.choice((1, 1, 3)) if what == "buffer" else rng.randint(1, 4 if what == "message" else 3)
         happened.append((rng.choice((0, 1, 3)), int(rng.random() < 0.3), (what, rng.choice(code), argument)))
     return happened
 
@@ -58,6 +60,8 @@ def trace_of(happened: Happened, release: Release) -> Trace:
             mine = cpu if release == Release.QNX_8 else 0
             sequence[mine] += argument
             buffer(mine)
+        elif what == "message":
+            writer.event(wire.code(7, code), cpu, now, MESSAGES[argument])
         else:
             writer.event(wire.code(2 if what == "call" else 3, code), cpu, now, (0, 0))
     return make_trace(writer, release)
@@ -69,7 +73,7 @@ def check(trace: Trace) -> None:
     interrupts, handlers, dispatches = naive.interrupts()
     wanted = {
         LinkKind.CALL: naive.calls(), LinkKind.INTERRUPT: interrupts, LinkKind.HANDLER: handlers,
-        LinkKind.DISPATCH: dispatches, LinkKind.STATE: naive.states(),
+        LinkKind.DISPATCH: dispatches, LinkKind.STATE: naive.states(), LinkKind.MESSAGE: naive.messages(),
     }  # fmt: skip
     every = np.arange(len(trace.events))
     for kind, expected in wanted.items():

@@ -128,13 +128,19 @@ def test_calls_among_all_classes(name: str, release: Release, loss: bool, tmp_pa
     made = capture(name, release, tmp_path, wide=False, loss=loss, everything=True)
     agreed_calls(made.trace)
     check_truth(made)
-    times = made.trace.events.time_cycles & LOW
-    interrupts = links(made.trace, LinkKind.INTERRUPT)
-    true = {(span.enter & LOW, span.exit & LOW) for span in made.truth.interrupts}
-    assert set(zip(times[interrupts.from_row].tolist(), times[interrupts.to_row].tolist(), strict=True)) <= true
-    first = links(made.trace, LinkKind.DISPATCH)
-    true = {(span.enter & LOW, span.handlers[0] & LOW) for span in made.truth.interrupts if span.handlers}
-    assert set(zip(times[first.from_row].tolist(), times[first.to_row].tolist(), strict=True)) <= true
+    handled, messages = made.truth.interrupts, made.truth.messages
+    check_kind(made, LinkKind.INTERRUPT, {(span.enter, span.exit) for span in handled}, loss)
+    check_kind(made, LinkKind.DISPATCH, {(span.enter, span.handlers[0]) for span in handled if span.handlers}, loss)
+    check_kind(made, LinkKind.MESSAGE, {(message.sent, message.received) for message in messages}, loss)
+
+
+def check_kind(made: Traced, kind: LinkKind, true: set[tuple[int, int]], loss: bool) -> None:
+    """Check that links of a kind join what belongs together: without losses everything that ended."""
+    table, times = links(made.trace, kind), made.trace.events.time_cycles
+    found = set(zip(times[table.from_row].tolist(), times[table.to_row].tolist(), strict=True))
+    assert found <= true
+    assert loss or found == {(start, end) for start, end in true if 0 <= end < made.trace.window.end}
+    assert len(found) == len(table)
 
 
 def test_calls_of_a_real_system(tmp_path: Path) -> None:
