@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 
 from satview.capture import nto
-from satview.capture.classes import Class
 from satview.capture.files import KevFile
 from satview.capture.kernel import Kernel
 from satview.capture.sim.target import target
@@ -17,6 +16,7 @@ from satview.capture.sinks import MemorySink
 from satview.capture.trace_event import mode
 from satview.capture.workloads import automotive
 from satview.events.spec import Release
+from satview.filters.external import ExternalClass as Class
 
 SEED = 2026
 CPUS = 4

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 
 from satview.capture import nto
-from satview.capture.settings import EventData
+from satview.capture.event_data import EventData
 from satview.capture.sim.calls import Sleep, TraceEvent
 from satview.capture.sim.threads import Program
 from satview.capture.tutorial import run_tutorial

@@ -14,20 +14,28 @@ if TYPE_CHECKING:
 
 def dump_state(machine: Machine, emitter: Emitter, cpu: int) -> None:
     """Emit TIME, partitions, processes and threads, in that order; each passes the filters like any event."""
-    buffers = emitter.buffers
+    buffers, emitter.origin = emitter.buffers, None
+    emitter.running = [None] * machine.target.cpus      # the trace tells who runs from here on
+
+    def stamp(on_cpu: int = cpu) -> int:
+        time = machine.stamp()
+        emitter.begins_at(on_cpu, time)
+        return time
+
     if buffers is not None and (buffers.rings[0].current is not None or machine.target.is_old):
-        buffers.time(cpu, machine.stamp())     # a new buffer begins with one anyway
+        buffers.time(cpu, stamp())     # a new buffer begins with one anyway
     for partition in machine.partitions:
-        emitter.partition(cpu, machine.stamp, partition)
+        emitter.partition(cpu, stamp, partition)
     for process in sorted(machine.processes.values(), key=lambda p: p.pid & 0xFFF):
         if process.is_dead:
             continue
-        emitter.process_life(cpu, machine.stamp(), process, "CREATE_NAME" if process.name else "CREATE")
+        emitter.process_life(cpu, stamp(), process, "CREATE_NAME" if process.name else "CREATE")
         for thread in process.threads.values():
-            emitter.thread_life(cpu, machine.stamp(), thread, "CREATE")
-            emitter.thread_state(thread.cpu if thread.state == "RUNNING" else cpu, machine.stamp(), thread)
+            emitter.thread_life(cpu, stamp(), thread, "CREATE")
+            here = thread.cpu if thread.state == "RUNNING" else cpu
+            emitter.thread_state(here, stamp(here), thread)
             if thread.name and not machine.target.is_old:
-                emitter.thread_name(cpu, machine.stamp(), thread)
+                emitter.thread_name(cpu, stamp(), thread)
     if not machine.target.has_handlers:
         _dump_service_threads(machine, emitter, cpu)
 

@@ -5,18 +5,17 @@ Source of the payloads: kernel event trace format, sections 8.2 to 8.7.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from satview.capture.classes import Class
 from satview.capture.emit_system import SystemEvents
+from satview.capture.gate import ON, TESTED, WIDE
 from satview.capture.payloads import call_payloads, encode, text_words
-from satview.capture.settings import ON, WIDE
 from satview.capture.sim.calls import TraceEvent
 from satview.capture.sim.target import Target
 from satview.events import naming, wire
 from satview.events.spec import Release
 from satview.events.wire import WireClass
+from satview.filters.event_facts import NOT_TESTED
 
 if TYPE_CHECKING:
     from satview.capture.sim.calls import Call
@@ -31,7 +30,6 @@ _COMM = {name: wire.code(WireClass.COMM, i) for i, name in enumerate(COMM_EVENTS
 _KERNEL_PULSES = frozenset(code for name, code in _COMM.items() if name.startswith("SPULSE_"))
 _PROCESS = {"CREATE": wire.PROC_CREATE, "CREATE_NAME": wire.PROC_CREATE_NAME, "DESTROY": wire.PROC_DESTROY,
             "DESTROY_NAME": wire.PROC_DESTROY_NAME}
-_PASS_EXIT_TOO = 2     # what the class handler of kernel call entries may answer
 
 
 class Emitter(SystemEvents):
@@ -42,7 +40,6 @@ class Emitter(SystemEvents):
         self._payloads = call_payloads(target.release)
         self._states = {name: wire.code(WireClass.PR_TH, number)
                         for name, number in naming.state_numbers(target.release).items()}
-        self._free_exits: set[Thread] = set()     # threads whose next exit no handler is asked about
 
     # Kernel calls
 
@@ -56,21 +53,15 @@ class Emitter(SystemEvents):
         if number is None:
             return
         base = _KER | number
-        flags = self.settings.on[base]
+        flags = self.flags(base)
         if not flags & ON:
             return
         code, plan = self._payloads.form(number, bool(flags & WIDE), thread.process.bits == 64)
         words = encode(plan, call.values(thread), self.target.big_endian)
         if isinstance(call, TraceEvent) and flags & WIDE and not self._payloads.has_flag:
             words = [call.mode, *words[1 : max(1, call.mode >> 28)]]
-        self._free_exits.discard(thread)      # of an earlier call, whose exit was off
-        if self.settings.watched[base]:
-            answer = self.admit(cpu, code, base, (Class.KERCALLENTER, thread.process.pid, thread.tid), words)
-            if not answer:
-                return
-            if answer == _PASS_EXIT_TOO and (Class.KERCALLENTER, base) not in self.settings.hooks:
-                self._free_exits.add(thread)
-        self.put(cpu, code, time, words)
+        if not flags & TESTED or self.admit(cpu, code, time, words, thread):
+            self.put(cpu, code, time, words)
 
     def kernel_exit(self, cpu: int, time: int, thread: Thread, call: Call) -> None:
         """Emit the exit of a kernel call; a failed one has -1 and the error number."""
@@ -78,7 +69,7 @@ class Emitter(SystemEvents):
         if number is None:
             return
         base = _KER | number + _EXIT
-        flags = self.settings.on[base]
+        flags = self.flags(base)
         if not flags & ON:
             return
         if thread.exit_error:
@@ -86,50 +77,44 @@ class Emitter(SystemEvents):
         else:
             code, plan = self._payloads.form(number + _EXIT, bool(flags & WIDE), thread.process.bits == 64)
             words = encode(plan, thread.exit_values, self.target.big_endian)
-        if not self.settings.watched[base] or self._exit_passes(cpu, code, base, thread, words):
+        if not flags & TESTED or self.admit(cpu, code, time, words, thread):
             self.put(cpu, code, time, words)
-
-    def _exit_passes(self, cpu: int, code: int, base: int, thread: Thread, words: Sequence[int]) -> bool:
-        pid, tid = thread.process.pid, thread.tid
-        if thread in self._free_exits:
-            self._free_exits.discard(thread)
-            return self.settings.owner_passes(base, pid, tid)
-        return bool(self.admit(cpu, code, base, (Class.KERCALLEXIT, pid, tid), words))
 
     def kernel_interrupted(self, cpu: int, time: int, thread: Thread, call: Call) -> None:
         """Emit what stands in place of an exit when the call's arguments are gone; the exit's mask decides."""
         number = self._number(call)
         if number is None:
             return
-        base = _KER | number + _EXIT
-        if self.settings.on[base] & ON and self.settings.owner_passes(base, thread.process.pid, thread.tid):
-            self.put(cpu, _KER | number + _INTERRUPTED, time, (0, 0))
+        code = _KER | number + _INTERRUPTED
+        flags = self.flags(code)
+        if flags & ON and (not flags & TESTED or self.admit(cpu, code, time, (0, 0), thread)):
+            self.put(cpu, code, time, (0, 0))
 
     # Threads and processes
 
     def thread_state(self, cpu: int, time: int, thread: Thread) -> None:
         """Emit the state a thread enters."""
+        if thread.state == "RUNNING":
+            self.running[cpu] = thread
         code = self._states.get(thread.state)
         if code is not None:
-            self._thread(cpu, time, thread, code, self.settings.thread_wide)
+            self._thread(cpu, time, thread, code)
 
     def thread_life(self, cpu: int, time: int, thread: Thread, event: str) -> None:
         """Emit CREATE or DESTROY; in 6.x they have two words in either mode."""
-        wide = self.settings.thread_wide and self.target.release != Release.QNX_6
-        self._thread(cpu, time, thread, self._states[event], wide)
+        self._thread(cpu, time, thread, self._states[event], has_wide=self.target.release != Release.QNX_6)
 
-    def _thread(self, cpu: int, time: int, thread: Thread, code: int, wide: bool) -> None:
-        if not self.settings.on[code] & ON:
+    def _thread(self, cpu: int, time: int, thread: Thread, code: int, has_wide: bool = True) -> None:
+        flags = self.flags(code)
+        if not flags & ON:
             return
-        pid, tid = thread.process.pid, thread.tid
-        words: tuple[int, ...] = (pid, tid)
-        if wide:
-            words = (pid, tid, thread.priority, thread.policy)
+        words: tuple[int, ...] = (thread.process.pid, thread.tid)
+        if flags & WIDE and has_wide:
+            words = (*words, thread.priority, thread.policy)
             if thread.partition is not None:
                 words = (*words, thread.partition.ident, 1 if thread.is_critical else 0)
-        if self.settings.watched[code] and not self.admit(cpu, code, code, (Class.THREAD, pid, tid), words):
-            return
-        self.put(cpu, code, time, words)
+        if not flags & TESTED or self.admit(cpu, code, time, words, thread):
+            self.put(cpu, code, time, words)
 
     def thread_name(self, cpu: int, time: int, thread: Thread) -> None:
         """Emit a thread's name."""
@@ -141,27 +126,24 @@ class Emitter(SystemEvents):
         self._process(cpu, time, _PROCESS[event], (process.parent, process.pid), name)
 
     def _process(self, cpu: int, time: int, code: int, words: tuple[int, int], text: str | None) -> None:
-        if not self.settings.on[code] & ON:
+        flags = self.flags(code)
+        if not flags & ON:
             return
         payload = [*words, *text_words(text, self.byte_order)] if text is not None else list(words)
-        if self.settings.watched[code] and not self.ask(cpu, code, (Class.PROCESS, code), payload, (0, 0), 0):
-            return
-        self.put(cpu, code, time, payload)
+        if not flags & TESTED or self.admit(cpu, code, time, payload):
+            self.put(cpu, code, time, payload)
 
     # Messages
 
     def comm(self, cpu: int, time: int, event: str, words: tuple[int, ...], pid: int, tid: int) -> None:
         """Emit a message, pulse or signal."""
         code = _COMM[event]
-        mask = self.settings.on[_COMM["REPLY"] if event == "ERROR" else code]
-        if not mask & ON:
+        flags = self.flags(code)
+        if not flags & ON:
             return
         if event == "SIGNAL":
             wide_count = 10 if self.target.release == Release.QNX_6 else 9
-            words = (*words, 0)[:wide_count] if mask & WIDE else words[:2]
-        if self.settings.watched[code]:
-            is_kernels = code in _KERNEL_PULSES
-            place = (int(Class.COMM), pid, 0 if is_kernels else tid)
-            if not self.admit(cpu, code, code, place, words, 0 if is_kernels else 3):
-                return
-        self.put(cpu, code, time, words)
+            words = (*words, 0)[:wide_count] if flags & WIDE else words[:2]
+        actor = (pid, NOT_TESTED if code in _KERNEL_PULSES else tid)
+        if not flags & TESTED or self.admit(cpu, code, time, words, None, actor):
+            self.put(cpu, code, time, words)

@@ -8,10 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from satview.capture.classes import Class
-from satview.capture.gate import Gate
+from satview.capture.gate import ON, TESTED, WIDE, Gate
 from satview.capture.payloads import text_words
-from satview.capture.settings import ON, WIDE
 from satview.events import wire
 from satview.events.spec import Release
 from satview.events.wire import WireClass
@@ -43,17 +41,15 @@ class SystemEvents(Gate):
     def interrupt_enter(self, cpu: int, time: int, vector: int, address: int) -> None:
         """Emit the entry of an interrupt."""
         self._enter_interrupt()
-        if self.settings.logs_interrupt(Class.INTENTER, vector):
-            if address >> 32:
-                code, words = _INT_ENTER_64, [vector, 0, *self._double(address)]
-            else:
-                code, words = _INT_ENTER, [vector, 1 if self.target.is_old else address]
-            self._interrupt(cpu, time, Class.INTENTER, vector, code, words)
+        if address >> 32:
+            code, words = _INT_ENTER_64, [vector, 0, *self._double(address)]
+        else:
+            code, words = _INT_ENTER, [vector, 1 if self.target.is_old else address]
+        self._interrupt(cpu, time, vector, code, words)
 
     def interrupt_exit(self, cpu: int, time: int, vector: int, kernel_flags: int) -> None:
         """Emit the exit of an interrupt."""
-        if self.settings.logs_interrupt(Class.INTEXIT, vector):
-            self._interrupt(cpu, time, Class.INTEXIT, vector, _INT_EXIT, [vector, kernel_flags])
+        self._interrupt(cpu, time, vector, _INT_EXIT, [vector, kernel_flags])
         if self.buffers is not None and self.buffers.in_interrupt:
             self.buffers.leave_interrupt(time)
 
@@ -63,31 +59,32 @@ class SystemEvents(Gate):
 
     def handler_enter(self, cpu: int, time: int, process: Process, vector: int, address: int) -> None:
         """Emit the entry of a handler: always combine."""
-        if self.target.is_old or not self.settings.logs_interrupt(Class.INT_HANDLER_ENTER, vector):
+        if self.target.is_old:
             return
         area = 0x8060000
         if address >> 32:
-            self.put(cpu, _HANDLER_ENTER_64, time, [process.pid, vector, *self._double(address), *self._double(area)])
+            words = [process.pid, vector, *self._double(address), *self._double(area)]
+            self._interrupt(cpu, time, vector, _HANDLER_ENTER_64, words)
         else:
-            self.put(cpu, _HANDLER_ENTER, time, [process.pid, vector, address, area])
+            self._interrupt(cpu, time, vector, _HANDLER_ENTER, [process.pid, vector, address, area])
 
     def handler_exit(self, cpu: int, time: int, vector: int, event: Sigevent | None) -> None:
         """Emit the exit of a handler with the event it returned, all zero if none."""
-        if self.target.is_old or not self.settings.logs_interrupt(Class.INT_HANDLER_EXIT, vector):
+        if self.target.is_old:
             return
         words = [vector, 0, 0, 0, 0]
         if event is not None:
             words[1:] = [event.notify, event.coid or event.signo, event.value,
                          (event.priority & 0xFFFF) << 16 | event.code & 0xFFFF]
-        self.put(cpu, _HANDLER_EXIT, time, words)
+        self._interrupt(cpu, time, vector, _HANDLER_EXIT, words)
 
     def deliver_interrupt(self, cpu: int, time: int, ident: int) -> None:
         """Emit the delivery of an interrupt to its service thread (8.0)."""
-        if self.settings.logs_interrupt(Class.INTENTER, ident):
-            self.put(cpu, _DELIVER, time, (ident, 0))
+        self._interrupt(cpu, time, ident, _DELIVER, (ident, 0))
 
-    def _interrupt(self, cpu: int, time: int, cls: Class, vector: int, code: int, words: list[int]) -> None:
-        if cls not in self.settings.hooked or self.ask(cpu, code, (cls, vector), words, (0, 0), 0):
+    def _interrupt(self, cpu: int, time: int, vector: int, code: int, words: Sequence[int]) -> None:
+        flags = self.vector_flags(code, vector)
+        if flags & ON and (not flags & TESTED or self.admit(cpu, code, time, words)):
             self.put(cpu, code, time, words)
 
     def _double(self, value: int) -> tuple[int, int]:
@@ -96,17 +93,12 @@ class SystemEvents(Gate):
 
     # System
 
-    def _system(self, cpu: int, time: int, name: str, words: Sequence[int], thread: Thread | None = None,
-                feature_mask: int = 0, code: int = 0) -> None:
-        base = _SYS[name]
-        if not self.settings.on[base] & ON:
-            return
-        pid, tid = (thread.process.pid, thread.tid) if thread is not None else (0, 0)
-        code = code or base
-        place = (int(Class.SYSTEM), pid, tid)
-        if self.settings.watched[base] and not self.admit(cpu, code, base, place, words, feature_mask):
-            return
-        self.put(cpu, code, time, words)
+    def _system(self, cpu: int, time: int, name: str, words: Sequence[int], tested: tuple[int, int] | None = None,
+                code: int = 0) -> None:
+        code = code or _SYS[name]
+        flags = self.flags(code)
+        if flags & ON and (not flags & TESTED or self.admit(cpu, code, time, words, None, tested)):
+            self.put(cpu, code, time, words)
 
     def timer(self, cpu: int, time: int, thread: Thread, ident: int, flags: int) -> None:
         """Emit the expiry of a timer; kernels before 6.6 do not."""
@@ -126,12 +118,13 @@ class SystemEvents(Gate):
 
     def partition_bankrupt(self, cpu: int, time: int, thread: Thread, partition: Partition) -> None:
         """Emit the bankruptcy of a partition."""
-        self._system(cpu, time, "APS_BNKR", (thread.process.pid, thread.tid, partition.ident), thread, 3)
+        culprit = (thread.process.pid, thread.tid)
+        self._system(cpu, time, "APS_BNKR", (*culprit, partition.ident), culprit)
 
     def mapped(self, cpu: int, time: int, process: Process, address: int, call: Mmap) -> None:
         """Emit that memory has been mapped; a mapping without a file has no name."""
         words = [process.pid, *self._double(address), *self._double(call.length), call.flags]
-        if self.settings.on[_SYS["MMAP"]] & WIDE:
+        if self.flags(_SYS["MMAP"]) & WIDE:
             descriptor = 3 if call.file else _LOW
             words += [call.prot, descriptor, *self._double(0), *self._double(0)]
             words += text_words(call.file, self.byte_order) if call.file else []

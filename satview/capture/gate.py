@@ -1,7 +1,8 @@
-"""The gate every event passes: filters, handlers, buffers, in the order in which the kernel asks them.
+"""The gate every event passes: the kernel's rule set, then the buffers.
 
-Order of tests: class and event mask (by the caller), pid and tid, class handler, event handler, tracing on, buffer
-available. Source: capture side, section 3.5.
+Order of tests: class and event mask, pid and tid, class handler, event handler, tracing on, buffer available. Source:
+capture side, section 3.5. What the rules say is decided by `filters.rules.RuleSet` alone; the gate brings along what
+the kernel knows of an event, and remembers per code what does not change until the rules do.
 """
 
 from __future__ import annotations
@@ -9,36 +10,47 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from satview.base.time import NS_PER_S
 from satview.capture.buffers import Buffer, TraceBuffers
-from satview.capture.classes import Class
-from satview.capture.settings import MAX_HANDLERS, OLD_HANDLERS, ON, Settings
 from satview.capture.sim.target import Target
 from satview.events import wire
+from satview.filters.event_facts import EventFacts
+from satview.filters.rules import HANDLER_LIMIT, OLD_HANDLER_LIMIT, RuleSet
 
 if TYPE_CHECKING:
     from satview.capture.sim.machine import Machine
+    from satview.capture.sim.threads import Thread
 
+ON, WIDE, TESTED = 1, 2, 4
 _LOW = 0xFFFFFFFF
+_FOUND = 8
 
 
 class Gate:
     """Decides for every event whether it is recorded, and writes it.
 
     Attributes:
-        settings: What is on and for whom.
+        rules: What TraceEvent() has set: the state that rules for views set too.
         buffers: Where slots go; None until ALLOCBUFFER.
         is_tracing: Between START and STOP.
         emitted: Events written.
+        origin: Stamp that counts as time 0 in conditions: of the first event after START; None before it.
+        running: Thread that the trace says runs, by CPU: the last one that entered RUNNING there.
     """
 
     def __init__(self, target: Target) -> None:
         self.target = target
-        self.settings = Settings(target.release, OLD_HANDLERS if target.is_old else MAX_HANDLERS)
+        self.rules = RuleSet(target.release, OLD_HANDLER_LIMIT if target.is_old else HANDLER_LIMIT)
         self.buffers: TraceBuffers | None = None
         self.is_tracing = False
         self.emitted = 0
+        self.origin: int | None = None
+        self.running: list[Thread | None] = [None] * target.cpus
         self.byte_order = "big" if target.big_endian else "little"
         self._machine: Machine | None = None
+        self._version = -1
+        self._flags = bytearray(wire.CODE_COUNT)
+        self._flags_of_vector: dict[tuple[int, int], int] = {}
 
     def connect(self, machine: Machine) -> None:
         """Tell the emitter which machine it records; needed for interrupts between slots."""
@@ -52,6 +64,39 @@ class Gate:
                                     self._machine.truth.skew_cycles)
         return self.buffers
 
+    # What the rules say of a code
+
+    def flags(self, code: int) -> int:
+        """Return ON, WIDE and TESTED (a pid, tid or handler is asked) of a code; not of interrupts."""
+        if self._version != self.rules.version:
+            self._forget()
+        return self._flags[code] or self._find(code)
+
+    def vector_flags(self, code: int, vector: int) -> int:
+        """Return ON and TESTED of an interrupt event for a vector."""
+        if self._version != self.rules.version:
+            self._forget()
+        found = self._flags_of_vector.get((code, vector))
+        if found is None:
+            rules = self.rules
+            address = rules.address(code)
+            words = (*(0,) * address.vector_word, vector)
+            found = (ON if rules.is_on(address, code, words) else 0) | (TESTED if rules.is_tested(code) else 0)
+            self._flags_of_vector[code, vector] = found
+        return found
+
+    def _forget(self) -> None:
+        self._version = self.rules.version
+        self._flags = bytearray(wire.CODE_COUNT)
+        self._flags_of_vector = {}
+
+    def _find(self, code: int) -> int:
+        rules = self.rules
+        found = _FOUND | (ON if rules.is_on(rules.address(code), code) else 0)
+        found |= (WIDE if rules.is_wide(code) else 0) | (TESTED if rules.is_tested(code) else 0)
+        self._flags[code] = found
+        return found
+
     # The way into the buffers
 
     def put(self, cpu: int, code: int, time: int, words: Sequence[int], flags: int = 0) -> bool:
@@ -61,39 +106,57 @@ class Gate:
         self.emitted += 1
         return self.buffers.put(cpu, code, time, words, flags)
 
-    def admit(self, cpu: int, code: int, base: int, place: tuple[int, int, int], words: Sequence[int],
-               feature_mask: int = 3) -> int:
-        """Ask pid and tid settings and handlers; `place` is (external class, pid, tid)."""
-        cls, pid, tid = place
-        if cls != Class.SYSTEM and not self.settings.owner_passes(base, pid, tid):
+    def admit(self, cpu: int, code: int, time: int, words: Sequence[int], thread: Thread | None = None,
+              tested: tuple[int, int] | None = None) -> bool:
+        """Tell whether an event passes the pid and tid settings and the handlers.
+
+        Args:
+            cpu: CPU that logs it.
+            code: Class and event as they will be in the slot.
+            time: Its stamp in cycles, by the machine's clock.
+            words: Payload in the form that will be logged.
+            thread: Whom it belongs to; None = the thread that runs on the CPU.
+            tested: (pid, tid) that the settings are compared with; None = those of the thread.
+        """
+        return self.rules.passes_tests(self.facts(cpu, code, time, words, thread, tested))
+
+    def facts(self, cpu: int, code: int, time: int, words: Sequence[int], thread: Thread | None,
+              tested: tuple[int, int] | None) -> EventFacts:
+        """Return what the kernel knows of an event at this moment; arguments as for `admit`."""
+        count = len(words)
+        if count == 2:
+            padded: tuple[int, ...] = (words[0] & _LOW, words[1] & _LOW)
+        else:
+            count = max(2, count)
+            padded = (*[word & _LOW for word in words], *(0,) * (count + count % 2 - len(words)))
+        thread = thread or self.running[cpu]
+        is_little = not self.target.big_endian
+        if thread is None:
+            return EventFacts(code, -1, -1, padded, cpu, self.time_ns(cpu, time), tested,
+                              is_little_endian=is_little, word_count=count)
+        return EventFacts(code, thread.process.pid, thread.tid, padded, cpu, self.time_ns(cpu, time), tested,
+                          thread.process.name, thread.name, thread.priority, is_little_endian=is_little,
+                          word_count=count)
+
+    def begins_at(self, cpu: int, time: int) -> None:
+        """Take the stamp of an event as time 0 if it is the first one after START."""
+        if self.origin is None:
+            self.origin = self._stamped(cpu, time)
+
+    def time_ns(self, cpu: int, time: int) -> int:
+        """Return the nanoseconds from START to a stamp, rounded down; 0 before START."""
+        if self.origin is None:
             return 0
-        return self.ask(cpu, code, (cls, base), words, (pid, tid), feature_mask)
+        return (self._stamped(cpu, time) - self.origin) * NS_PER_S // self.target.cycles_per_s
 
-    def ask(self, cpu: int, code: int, place: tuple[int, int], words: Sequence[int], feature: tuple[int, int],
-             feature_mask: int) -> int:
-        """Ask the class handler, then the event handler; both must let the event pass. Returns the last answer."""
-        cls, event = place
-        answer = 1
-        for key in ((cls, -1), (cls, event)):
-            hook = self.settings.hooks.get(key)
-            if hook is None:
-                continue
-            data = hook.data
-            padded = list(words) + [0] * (2 - len(words))
-            data.header = code | cpu << wire.CPU_SHIFT
-            data.data_array[: len(padded)] = [word & _LOW for word in padded]
-            data.el_num = len(padded)
-            data.feature_mask = feature_mask
-            if feature_mask:
-                data.feature[:] = feature
-            answer = hook.function(data)
-            if not answer:
-                return 0
-        return answer
+    def _stamped(self, cpu: int, time: int) -> int:
+        skews = self.buffers.skew_cycles if self.buffers is not None else ()
+        return time + skews[cpu] if skews else time
 
-    def _time_passes(self, cpu: int, time: int, payload: tuple[int, int]) -> bool:  # noqa: ARG002
-        code = wire.CONTROL_TIME
-        if not self.settings.on[code] & ON:
+    def _time_passes(self, cpu: int, time: int, payload: tuple[int, int]) -> bool:
+        flags = self.flags(wire.CONTROL_TIME)
+        if not flags & ON:
             return False
-        return not self.settings.watched[code] or bool(
-            self.ask(cpu, code, (Class.CONTROL, code), payload, (0, 0), 0))
+        skews = self.buffers.skew_cycles if self.buffers is not None else ()
+        unskewed = time - skews[cpu] if skews else time
+        return not flags & TESTED or self.admit(cpu, wire.CONTROL_TIME, unskewed, payload)

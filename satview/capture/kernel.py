@@ -53,7 +53,7 @@ class Kernel:
         machine.timers = Timers(machine)
         machine.interrupts = Interrupts(machine)
         self.emitter.connect(machine)
-        machine.on_death.append(lambda process: self.emitter.settings.unhook_process(process.pid))
+        machine.on_death.append(lambda process: self.control.forget_process(process.pid))
         self.control = TraceControl(machine, self.emitter)
         smp = "-smp" if target.cpus > 1 or self.emitter.target.release != "6.x" else ""
         boot(machine, f"proc/boot/procnto{smp}-instr")

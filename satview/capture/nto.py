@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from functools import cache
 
-from satview.capture.classes import Class
 from satview.capture.emit import COMM_EVENTS
 from satview.events import constants, naming
 from satview.events.catalogue import catalogue
+from satview.events.modes import Mode
 from satview.events.spec import Release
+from satview.filters.external import ExternalClass as Class
 
 _PROCESS = ("PROCCREATE", "PROCDESTROY", "PROCCREATE_NAME", "PROCDESTROY_NAME", "PROCTHREAD_NAME")
 _ALIASES = {"KERNEL": Class.KERCALL, "KERNELENTER": Class.KERCALLENTER, "KERNELEXIT": Class.KERCALLEXIT,
@@ -24,7 +25,7 @@ INT_FIRST = 0
 @cache
 def names(release: Release = Release.QNX_7) -> dict[str, int]:
     """Return every name of a release and its number."""
-    found = {mode.name: mode.value for mode in constants.trace_modes()}
+    found = {mode.symbol: mode.word for mode in Mode}
     found |= {f"_NTO_TRACE_{name}": number for name, number in constants.external_classes(release).items()}
     found |= {f"_NTO_TRACE_{name}": int(number) for name, number in _ALIASES.items()}
     for name, number in naming.state_numbers(release).items():

@@ -6,33 +6,45 @@ Source: capture side, sections 1, 3, 4.3 and 6.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import GeneratorType
 from typing import TYPE_CHECKING, Any
 
 from satview.base.errors import told
 from satview.capture.buffers import Buffer
-from satview.capture.classes import unsupported
 from satview.capture.dump import dump_state
 from satview.capture.emit import Emitter
-from satview.capture.settings import ON, EventData, Hook
+from satview.capture.event_data import RULE_DATA, EventData, KernelHandler, finish
+from satview.capture.gate import ON
+from satview.capture.sim.calls import TraceEvent
 from satview.capture.sim.errors import Errno, QnxError, place_of
-from satview.events import constants, rows, wire
+from satview.events import wire
+from satview.events.modes import NOT_NUMBERS, NUMBER_MASK, Mode, mode_of
 from satview.events.spec import Release
 from satview.events.wire import WireClass
+from satview.filters.rules import DynamicRule
 
 if TYPE_CHECKING:
     from satview.capture.sim.machine import Machine
 
 MAX_BUFFERS = 4096
 _LOW = 0xFFFFFFFF
-_NUMBER = 0x0FFFFFFF
 _BUFFER_ADDRESS = 0x1F000000
-_FROM_HANDLERS = frozenset((9, 10, 11, 30, 31, 32, 33))
-NAMES = {mode.name: mode.value for mode in constants.trace_modes()}
+_FROM_HANDLERS = frozenset((Mode.INSERTSUSEREVENT, Mode.INSERTCUSEREVENT, Mode.INSERTUSRSTREVENT, Mode.INSERTEVENT,
+                            Mode.START, Mode.STARTNOSTATE, Mode.STOP))
+_WAIT_DONE = 1     # what WAITBUFFER answers
 
 
 def mode(name: str) -> int:
-    """Return the value of a mode by its name, with or without `_NTO_TRACE_`."""
-    return NAMES[name if name.startswith("_NTO_TRACE_") else f"_NTO_TRACE_{name}"]
+    """Return the value of a mode by its name, with or without `_NTO_TRACE_`; raises KeyError."""
+    found = mode_of(name)
+    if found is None:
+        raise KeyError(name)
+    return found.word
+
+
+def unsupported(what: str) -> QnxError:
+    """Return the error for what TraceEvent() does not know."""
+    return QnxError(Errno.ENOTSUP, what)
 
 
 class TraceControl:
@@ -56,9 +68,6 @@ class TraceControl:
         self._is_ring = False
         self._skips = False
         self._sequences: dict[int, int] = {}      # per ring, number of its last buffer
-        order = rows.RELEASE_ORDER
-        here = order.index(machine.target.release)
-        self._modes = {m.number: m for m in constants.trace_modes() if order.index(m.since) <= here}
         self._actions = self._table()
 
     def hand_over(self, buffer: Buffer) -> None:
@@ -83,100 +92,93 @@ class TraceControl:
         """
         if not isinstance(value, int):
             raise unsupported(f"mode {value!r:.40}")
-        known = self._modes.get(value & _NUMBER)
-        action = self._actions.get(value & _NUMBER)
-        if known is None or action is None:
-            raise unsupported(f"mode {value & _NUMBER}")
-        if len(args) != known.argc - 1:
-            raise QnxError(Errno.EINVAL, f"{known.name} takes {known.argc - 1} arguments, not {len(args)}")
-        if self._in_handler and known.number not in _FROM_HANDLERS:
-            raise QnxError(Errno.EPERM, f"{known.name} is not allowed in a handler")
-        self._check_numbers(known, args)
+        known = mode_of(value)
+        if known is None or not known.is_in(self.machine.target.release):
+            raise unsupported(f"mode {value & NUMBER_MASK}")
+        if len(args) != len(known.arguments):
+            raise QnxError(Errno.EINVAL, f"{known.symbol} takes {len(known.arguments)} arguments, not {len(args)}")
+        if self._in_handler and known not in _FROM_HANDLERS:
+            raise QnxError(Errno.EPERM, f"{known.symbol} is not allowed in a handler")
+        for name, arg in zip(known.arguments, args, strict=True):
+            if name not in NOT_NUMBERS and not isinstance(arg, int):
+                raise QnxError(Errno.EFAULT, f"{known.symbol}: {name} is no number")
         self._caller = (cpu, pid)
-        return action(*args) or 0
+        if known.kind == "filter":
+            return self._set_filter(known, args)
+        if not known.is_documented:
+            return _WAIT_DONE if known is Mode.WAITBUFFER else 0
+        return self._actions[known](*args) or 0
 
-    @staticmethod
-    def _check_numbers(known: constants.TraceMode, args: Sequence[Any]) -> None:
-        """A pointer where a number belongs, or the other way round, is a bad address."""
-        free = {7: (2, 3), 12: (1,), 31: (1,), 32: (1,), 36: (1, 2), 43: (2,), 48: (0,)}.get(known.number, ())
-        for i, arg in enumerate(args):
-            if i not in free and not isinstance(arg, int):
-                raise QnxError(Errno.EFAULT, f"{known.name}: argument {i + 1} is no number")
-
-    def _table(self) -> dict[int, Callable[..., int | None]]:
-        s = self.emitter.settings
+    def _table(self) -> dict[Mode, Callable[..., int | None]]:
+        """What the modes do that set no filter; the rule set carries out the others."""
         return {
-            1: lambda: s.switch_all(True), 2: lambda: s.switch_all(False),
-            3: lambda cls: s.switch_class(cls, True), 4: lambda cls: s.switch_class(cls, False),
-            5: lambda cls, event: s.switch_event(cls, event, True),
-            6: lambda cls, event: s.switch_event(cls, event, False),
-            7: self._add_event_handler, 8: self._no_handlers(s.unhook), 9: self._insert_raw,
-            10: lambda: self._start(True), 11: self._stop, 12: self._allocate, 13: self._deallocate,
-            14: self._flush, 15: self._query_events,
-            16: lambda: s.widen_all(False), 17: lambda: s.widen_all(True),
-            18: lambda cls: s.widen_class(cls, False), 19: lambda cls: s.widen_class(cls, True),
-            20: lambda cls, event: s.widen_event(cls, event, False),
-            21: lambda cls, event: s.widen_event(cls, event, True),
-            22: lambda cls, pid: s.own(cls, None, pid, 0), 23: lambda cls, pid, tid: s.own(cls, None, pid, tid),
-            24: lambda cls, event, pid: s.own(cls, event, pid, 0),
-            25: s.own,
-            26: lambda cls: s.disown(cls, None, False), 27: lambda cls: s.disown(cls, None, True),
-            28: lambda cls, event: s.disown(cls, event, False), 29: lambda cls, event: s.disown(cls, event, True),
-            30: lambda event, d0, d1: self._insert_user(event, (d0, d1)),
-            31: self._insert_complex, 32: self._insert_text,
-            33: lambda: self._start(False), 34: lambda: self._set_mode(True), 35: lambda: self._set_mode(False),
-            36: self._add_class_handler, 37: self._no_handlers(lambda cls: s.unhook(cls, None)),
-            38: lambda: self._set_skip(True), 39: lambda: self._set_skip(False),
-            40: lambda: int(self.machine.target.sys_release.replace(".", "")), 41: lambda: 1,
-            42: lambda cls, event, d0, d1: self._insert_class(cls, event, (d0, d1)),
-            43: lambda cls, event, data, length: self._insert_class(cls, event, self._words(data, length)),
-            # 44 to 49: accepted, their effect is not documented anywhere; WAITBUFFER answers "done".
-            44: lambda _a, _b: 0, 45: lambda _a, _b: 0, 46: lambda _a: 1, 47: lambda: 0, 48: lambda _events: 0,
-            49: lambda: 0,
+            Mode.INSERTEVENT: self._insert_raw, Mode.START: lambda: self._start(True), Mode.STOP: self._stop,
+            Mode.ALLOCBUFFER: self._allocate, Mode.DEALLOCBUFFER: self._deallocate, Mode.FLUSHBUFFER: self._flush,
+            Mode.QUERYEVENTS: self._query_events,
+            Mode.INSERTSUSEREVENT: lambda event, d0, d1: self._insert_user(event, (d0, d1)),
+            Mode.INSERTCUSEREVENT: self._insert_complex, Mode.INSERTUSRSTREVENT: self._insert_text,
+            Mode.STARTNOSTATE: lambda: self._start(False), Mode.SETRINGMODE: lambda: self._set_mode(True),
+            Mode.SETLINEARMODE: lambda: self._set_mode(False), Mode.SKIPBUFFER: lambda: self._set_skip(True),
+            Mode.OVERWRITEBUFFER: lambda: self._set_skip(False),
+            Mode.QUERYVERSION: lambda: int(self.machine.target.sys_release.replace(".", "")),
+            Mode.QUERYSUPPORT: lambda: 1,
+            Mode.INSERTSCLASSEVENT: lambda cls, event, d0, d1: self._insert_class(cls, event, (d0, d1)),
+            Mode.INSERTCCLASSEVENT:
+                lambda cls, event, data, length: self._insert_class(cls, event, self._words(data, length)),
         }
 
-    # Handlers
+    # Filters and handlers
 
-    def _no_handlers(self, action: Callable[..., None]) -> Callable[..., None]:
-        if self.machine.target.has_handlers:
-            return action
-
-        def refuse(*_args: Any) -> None:
+    def _set_filter(self, known: Mode, args: Sequence[Any]) -> int:
+        """Let the rule set carry out a mode; what it refuses raises."""
+        if "HANDLER" in known.name and not self.machine.target.has_handlers:
             raise unsupported("this release has no event handlers")
+        numbers = [arg for name, arg in zip(known.arguments, args, strict=True) if name not in NOT_NUMBERS]
+        if "handler" in known.arguments:
+            at = known.arguments.index("handler")
+            numbers.append(self._handler(args[at], args[at + 1]))
+        error = self.emitter.rules.apply(int(known), *numbers)
+        if error:
+            raise QnxError(Errno(error), f"{known.symbol}({', '.join(map(str, args[: len(known.arguments)]))[:60]})")
+        return 0
 
-        return refuse
-
-    def _check_handler(self, function: Any, data: Any) -> Hook:
-        if not self.machine.target.has_handlers:
-            raise unsupported("this release has no event handlers")
+    def _handler(self, function: Any, data: Any) -> DynamicRule:
+        """Return what the rule set asks: a program's handler, or a rule that tracelogger brings along."""
         if not self.is_root:
             raise QnxError(Errno.EPERM, "attaching a handler needs I/O privilege")
+        if data is RULE_DATA:
+            rule: DynamicRule = function
+            return rule
         if not callable(function) or not isinstance(data, EventData) or not isinstance(data.data_array, list):
             raise QnxError(Errno.EFAULT, "a handler is a callable and an EventData with a list")
+        return KernelHandler(function, data, self._caller[1], self.machine.target.release, self)
 
-        pid = self._caller[1]
+    def ask_handler(self, handler: KernelHandler) -> int:
+        """Call a program's handler; what it raises is that program's fault, and the event passes."""
+        if self._in_handler:       # what a handler itself brings about is not judged, or it could go on for ever
+            return 1
+        self._in_handler, before = True, self._caller
+        try:
+            answer = handler.function(handler.data)
+            if isinstance(answer, GeneratorType):
+                return finish(answer, lambda call: self._call_of_handler(call, handler.pid))
+            return int(answer)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001  -- an event that nobody judged passes
+            self.machine.fault(f"of process {handler.pid}", f"event handler raised {told(error)}", place_of(error))
+            return 1
+        finally:
+            self._in_handler, self._caller = False, before
 
-        def guarded(event_data: EventData) -> int:
-            if self._in_handler:       # what a handler itself brings about is not judged, or it could go on for ever
-                return 1
-            self._in_handler = True
-            try:
-                return int(function(event_data))
-            except KeyboardInterrupt:
-                raise
-            except BaseException as error:  # noqa: BLE001  -- an event that nobody judged passes
-                self.machine.fault(f"of process {pid}", f"event handler raised {told(error)}", place_of(error))
-                return 1
-            finally:
-                self._in_handler = False
+    def _call_of_handler(self, call: Any, pid: int) -> int:
+        if not isinstance(call, TraceEvent):
+            raise TypeError(f"a handler yielded {call!r:.60}; it may yield TraceEvent() calls only")
+        return self.call(call.mode, call.args, self._caller[0], pid)
 
-        return Hook(guarded, data, self._caller[1])
-
-    def _add_event_handler(self, cls: int, event: int, function: Any, data: Any) -> None:
-        self.emitter.settings.hook(cls, event, self._check_handler(function, data))
-
-    def _add_class_handler(self, cls: int, function: Any, data: Any) -> None:
-        self.emitter.settings.hook(cls, None, self._check_handler(function, data))
+    def forget_process(self, pid: int) -> None:
+        """Detach the handlers of a process that has died."""
+        self.emitter.rules.remove_handlers(lambda rule: isinstance(rule, KernelHandler) and rule.pid == pid)
 
     # Running
 
@@ -185,7 +187,7 @@ class TraceControl:
             raise QnxError(Errno.ECANCELED, "there are no buffers")
         if self.emitter.is_tracing:
             return
-        self.emitter.is_tracing = True
+        self.emitter.is_tracing, self.emitter.origin = True, None
         if with_state:
             dump_state(self.machine, self.emitter, self._caller[0])
 
@@ -273,7 +275,7 @@ class TraceControl:
     def _insert_class(self, cls: int, event: int, words: Sequence[int]) -> None:
         event, cls = event & wire.EVENT_MASK, cls & wire.CLASS_MASK
         time = self.machine.stamp()
-        if not self.emitter.settings.on[wire.code(WireClass.USER, event)] & ON:
+        if not self.emitter.flags(wire.code(WireClass.USER, event)) & ON:
             return
         if cls == WireClass.USER:
             self.machine.history.mark(time, event)

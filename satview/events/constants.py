@@ -1,43 +1,11 @@
-"""Numbers of the programming interface: external classes, TraceEvent() modes, bits inside payloads."""
+"""Numbers of the programming interface: external classes, bits inside payloads."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 
 from satview.events import rows
 from satview.events.spec import Release
-
-ARGC_SHIFT = 28   # a mode's argument count stands in its top four bits
-
-
-@dataclass(frozen=True, slots=True)
-class TraceMode:
-    """One mode of TraceEvent().
-
-    Attributes:
-        name: `_NTO_TRACE_ADDCLASS`.
-        number: Number of the mode alone.
-        argc: Arguments of the call, the mode included.
-        since: First release that has it.
-    """
-
-    name: str
-    number: int
-    argc: int
-    since: Release
-
-    @property
-    def value(self) -> int:
-        """What a program passes as first argument."""
-        return self.argc << ARGC_SHIFT | self.number
-
-
-@cache
-def trace_modes() -> tuple[TraceMode, ...]:
-    """Return the modes of TraceEvent() in the order of their numbers."""
-    return tuple(TraceMode(name, int(number), int(argc), Release(since))
-                 for number, argc, since, name in rows.columns("trace_modes", "modes"))
 
 
 @cache

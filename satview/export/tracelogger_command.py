@@ -6,9 +6,9 @@ import shlex
 from dataclasses import dataclass
 from typing import Final
 
+from satview.events.modes import Mode
 from satview.events.spec import Release
 from satview.filters.building import BuiltRules
-from satview.filters.external import Mode
 from satview.filters.rules import RuleSet
 from satview.filters.switches import C
 from satview.filters.text import Rule

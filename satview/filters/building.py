@@ -9,10 +9,11 @@ from typing import Final
 import numpy as np
 
 from satview.base.errors import UsageError
+from satview.events.modes import Mode
 from satview.events.spec import Release
 from satview.filters.diagnostics import Diagnostic, RuleError
 from satview.filters.expression import Expression
-from satview.filters.external import Mode
+from satview.filters.external import LATER_CLASSES, classes_of
 from satview.filters.facts import Facts
 from satview.filters.mask import Bools
 from satview.filters.pattern import share_budget
@@ -56,7 +57,9 @@ def _no_functions(name: str) -> DynamicRule:
     raise UsageError(f"the rules call {name}, which is code; allow it first, if you trust its author")
 
 
-def build(rules: Iterable[Rule], release: Release, load_function: FunctionLoader | None = None) -> BuiltRules:
+def build(
+    rules: Iterable[Rule], release: Release, load_function: FunctionLoader | None = None, is_wide: bool = False
+) -> BuiltRules:
     """Carry out rules from top to bottom on the state after boot: everything off and fast.
 
     Rules that switch nothing on or off (pids, handlers, conditions alone) start with everything on, else they could
@@ -67,6 +70,7 @@ def build(rules: Iterable[Rule], release: Release, load_function: FunctionLoader
         release: Whose numbers apply.
         load_function: Turns `file.py:name` into a handler, after the user said that the file may run
             (`satview.filters.handlers.Handlers`); None = rules with functions are refused.
+        is_wide: Whether everything is wide before the rules, as after `tracelogger -w`.
 
     Raises:
         RuleError: A rule that the kernel would refuse.
@@ -74,8 +78,10 @@ def build(rules: Iterable[Rule], release: Release, load_function: FunctionLoader
     """
     rules = tuple(rules)
     state = RuleSet(release)
-    if not any(rule.mode in SWITCHING for rule in rules):
-        everything_on(state)
+    if is_wide:
+        state.set_all_classes_wide()
+    for rule in opening_rules(rules, release):
+        carry_out(rule, state)
     conditions = []
     for rule in rules:
         if rule.mode is None:
@@ -89,11 +95,15 @@ def build(rules: Iterable[Rule], release: Release, load_function: FunctionLoader
     return BuiltRules(rules, state, tuple(conditions))
 
 
-def everything_on(state: RuleSet) -> None:
-    """Switch on every class of the release, the ones that ADDALLCLASSES leaves out included."""
-    state.add_all_classes()
-    for external in state.later:
-        state.add_class(external)
+def opening_rules(rules: Iterable[Rule], release: Release) -> tuple[Rule, ...]:
+    """Return what comes before rules that switch nothing on or off: every class on, else they could show nothing.
+
+    ADDALLCLASSES leaves SEC out, so the classes of later releases are switched on one by one.
+    """
+    if any(rule.mode in SWITCHING for rule in rules):
+        return ()
+    later = (Rule(Mode.ADDCLASS, external) for external in classes_of(release) if external in LATER_CLASSES)
+    return (Rule(Mode.ADDALLCLASSES), *later)
 
 
 def carry_out(rule: Rule, state: RuleSet, load_function: FunctionLoader = _no_functions) -> int:

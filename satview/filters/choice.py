@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.errors import UsageError
+from satview.events.modes import Mode
 from satview.filters.combination import names_in, parse_combination
-from satview.filters.external import INT_CLASSES, ExternalClass, ExternalEvent, Mode, has_event_masks
+from satview.filters.external import INT_CLASSES, ExternalClass, ExternalEvent, has_event_masks
 from satview.filters.fastwide import has_two_forms
 from satview.filters.passes import Effect, Pass, PassStack
 from satview.filters.rules import RuleSet

@@ -224,7 +224,7 @@ class _Compiler:
     def condition(self, node: Node) -> Condition:
         needed = domains(node)
         if needed <= {Domain.CODE}:
-            return CodeTable(self.trace, np.asarray(_Test(None).of(node, CODE_COUNT)))
+            return CodeTable(self.trace, table_of(node))
         if needed == {Domain.THREAD}:
             return ThreadTable(self.trace, np.asarray(_Test(None, self.trace).of(node, len(self.trace.threads))))
         if isinstance(node, Not):
@@ -288,6 +288,11 @@ class _Compiler:
         if cycles > limits.max:
             return len(self.trace.events)
         return int(np.searchsorted(self.trace.events.time_cycles, max(cycles, limits.min)))
+
+
+def table_of(node: Node) -> Bools:
+    """Return the answers of a condition that asks for class and event alone (`domains`), bool (32768,)."""
+    return np.asarray(_Test(None).of(node, CODE_COUNT))
 
 
 def domains(node: Node) -> set[Domain]:

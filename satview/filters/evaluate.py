@@ -112,8 +112,7 @@ def _ask_handlers(
     has_handler = np.zeros(CODE_COUNT, np.bool_)
     handled = {c for c, _ in rules.event_handlers} | set(rules.class_handlers)
     for present in np.flatnonzero(trace.code_counts).tolist():
-        external = rules.address(present).external
-        has_handler[present] = (C.KERCALLEXIT if external is C.KERCALLINT else external) in handled
+        has_handler[present] = rules.address(present).external in handled
     at = []
     for part in chunks(len(passes)):
         code = trace.events.code[part if rows is None else rows[part]]

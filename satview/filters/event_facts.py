@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Final, Literal
 
 from satview.events.spec import Release
-from satview.events.wire import CPU_SHIFT, VTHREAD_OFFSET, WireClass, class_of, event_of
+from satview.events.wire import CPU_SHIFT, PROC_CREATE, VTHREAD_OFFSET, WireClass, class_of, event_of
 
 NOT_TESTED: Final = -1  # in place of a tid: the kernel does not look at it, or the trace does not tell it
 WORD_MASK: Final = 0xFFFFFFFF
@@ -36,6 +37,7 @@ class EventFacts:
         duration_ns: Length of the kernel call that the event enters or leaves; None = not known (yet).
         length_ns: How long the thread stayed in the state it enters; None = not known (yet).
         raw: Payload bytes as they stand in the file; None = made from the words.
+        word_count: Payload words without the padding of the last slot, at least 2; 0 = not known.
         is_little_endian: Byte order of the target: decides text and 64-bit values.
     """
 
@@ -53,6 +55,12 @@ class EventFacts:
     length_ns: int | None = None
     raw: bytes | None = None
     is_little_endian: bool = True
+    word_count: int = 0
+
+    @property
+    def el_num(self) -> int:
+        """Payload words that an event handler gets: without padding where that is known."""
+        return self.word_count or len(self.words)
 
     @property
     def header(self) -> int:
@@ -70,6 +78,30 @@ class EventFacts:
     def word(self, index: int) -> int:
         """Return a payload word, 0 where the event is shorter."""
         return self.words[index] & WORD_MASK if index < len(self.words) else 0
+
+
+FEATURE_PID: Final = 1  # bit 0 of feature_mask: pid is valid
+FEATURE_TID: Final = 2
+_APS_BANKRUPTCY: Final = 5
+
+
+@cache
+def has_feature(code: int) -> bool:
+    """Tell whether an event handler is told a pid and a tid for events of a code (capture side, section 3.4)."""
+    wire_class, event = class_of(code), event_of(code)
+    if wire_class == WireClass.COMM:
+        return event not in _KERNEL_PULSES
+    if wire_class == WireClass.SYSTEM:
+        return event == _APS_BANKRUPTCY
+    return wire_class == WireClass.KER_CALL or (wire_class == WireClass.PR_TH and event < event_of(PROC_CREATE))
+
+
+def feature_of(facts: EventFacts, release: Release) -> tuple[int, tuple[int, int]]:
+    """Return feature_mask and (pid, tid) of an event as a handler gets them; (0, 0) where the mask is 0."""
+    if not has_feature(facts.code):
+        return 0, (0, 0)
+    pid, tid = tested_thread(facts, release)
+    return FEATURE_PID | FEATURE_TID, (pid, max(tid, 0))
 
 
 def signed_word(word: int) -> int:

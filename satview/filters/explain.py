@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from satview.events.modes import RULE_MODES, Mode
 from satview.events.spec import Release
-from satview.filters.building import SWITCHING, carry_out, everything_on
+from satview.filters.building import SWITCHING, carry_out, opening_rules
+from satview.filters.capturing import check_capture
 from satview.filters.diagnostics import Diagnostic
 from satview.filters.event_facts import EventFacts
-from satview.filters.external import KER_CLASSES, RULE_ARGUMENTS, Mode
+from satview.filters.external import KER_CLASSES
 from satview.filters.rules import RuleSet
 from satview.filters.switches import PID_CLASSES, C
 from satview.filters.text import Rule
@@ -21,8 +23,8 @@ def explain(rules: Sequence[Rule], release: Release) -> tuple[Diagnostic, ...]:
     """Return hints on rules that are allowed but do not do what one might think; each with its line."""
     notes: list[Diagnostic] = []
     state = RuleSet(release)
-    if not any(rule.mode in SWITCHING for rule in rules):
-        everything_on(state)
+    for rule in opening_rules(rules, release):
+        carry_out(rule, state)
     accepted: list[Rule] = []
     last_pid: dict[object, Rule] = {}
     last_handler: dict[object, Rule] = {}
@@ -36,12 +38,15 @@ def explain(rules: Sequence[Rule], release: Release) -> tuple[Diagnostic, ...]:
             continue
         accepted.append(rule)
         is_same = state.state() == before and not stand_in
-        found = [*_oddities(rule, release, is_same, last_pid), *_replaced(rule, release, last_handler)]
+        found = [*_oddities(rule, release, is_same, last_pid), *_replaced(rule, last_handler)]
         if keeps_pids:
             found.append("clears only the pids of events without a tid; CLRCLASSTID clears the others")
         notes += [_note(rule, message, release) for message in found]
     notes += _undone(rules, release)
     notes += _never_asked(accepted, state)
+    faults, whole = check_capture([rule for rule in rules if rule.mode is None or rule in accepted], release)
+    line = next((rule.line for rule in rules if rule.mode is None), 1)
+    notes += [*faults, *(Diagnostic(note, 0, 1, line) for note in whole)]
     return tuple(sorted(notes, key=lambda note: note.line))
 
 
@@ -59,8 +64,8 @@ def _has_tids(state: RuleSet, rule: Rule) -> bool:
     return key is not None and bool(state.threads_of[key].tid.any())
 
 
-def _replaced(rule: Rule, release: Release, last_handler: dict[object, Rule]) -> Iterator[str]:
-    """Say whether a dynamic rule takes the place of another one, and whether a kernel can carry it out."""
+def _replaced(rule: Rule, last_handler: dict[object, Rule]) -> Iterator[str]:
+    """Say whether a dynamic rule takes the place of another one."""
     assert rule.mode is not None
     if "HANDLER" not in rule.mode.name:
         return
@@ -68,8 +73,6 @@ def _replaced(rule: Rule, release: Release, last_handler: dict[object, Rule]) ->
     earlier = last_handler.pop(place, None)
     if rule.condition or rule.function:
         last_handler[place] = rule
-        if release is Release.QNX_8:
-            yield "a kernel of 8.0 has no event handlers: only views can do this"
         if earlier is not None:
             yield (
                 f"this replaces the dynamic rule of line {earlier.line}: a class or event has one; "
@@ -134,7 +137,7 @@ def _who(rule: Rule) -> str:
 
 def _undone(rules: Sequence[Rule], release: Release) -> Iterator[Diagnostic]:
     """Yield a note for every rule without which the final state would be the same, though it changed something."""
-    plain = [rule for rule in rules if rule.mode in RULE_ARGUMENTS and not (rule.condition or rule.function)]
+    plain = [rule for rule in rules if rule.mode in RULE_MODES and not (rule.condition or rule.function)]
     if len(plain) > _EXPLAIN_LIMIT:
         return
     final = _state_after(plain, release)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.events.states import NOT_A_STATE
+from satview.events.wire import THREAD_CREATE
 from satview.filters.event_facts import EventFacts
 from satview.links.table import NO_EVENT, OPEN
 from satview.links.trace_links import partners, state_ends
@@ -37,7 +38,10 @@ class Facts(Protocol):
         """
 
     def priority(self, rows: _Rows) -> NDArray[np.int64]:
-        """Priority of the event's thread as last told by a wide state event; -1 = not known."""
+        """Priority of the event's thread as last logged by a wide state event; -1 = not known.
+
+        Of a creation without priority that of the state which follows.
+        """
 
 
 class TraceFacts:
@@ -63,6 +67,10 @@ class TraceFacts:
         thread = self._trace.events.thread[rows].astype(np.int64)
         at = np.searchsorted(keys, thread << 32 | rows.astype(np.int64), side="right") - 1
         known = (at >= 0) & (keys[at] >> 32 == thread) & (thread != 0)
+        # Up to 6.5 the creation of a thread has no priority; the state that it enters at once has.
+        first = np.flatnonzero(~known & (thread != 0) & (self._trace.events.code[rows] == THREAD_CREATE))
+        at[first] = np.minimum(at[first] + 1, len(keys) - 1)
+        known[first] = keys[at[first]] >> 32 == thread[first]
         return np.where(known, values[at], UNKNOWN)
 
     def make_ready(self) -> None:

@@ -33,14 +33,10 @@ from satview.base.errors import UsageError, told
 from satview.base.watchdog import Stuck, Watchdog
 from satview.events.catalogue import catalogue
 from satview.events.spec import Release
-from satview.events.wire import WireClass, class_of, event_of
-from satview.filters.event_facts import EventFacts, tested_thread
+from satview.filters.event_facts import EventFacts, feature_of
 
 FILE_LIMIT: Final = 1 << 20
 PATIENCE_S: Final = 5.0  # with the code of a file, and with one call of a handler
-_APS_BANKRUPTCY: Final = 5
-FEATURE_PID: Final = 1  # bit 0 of feature_mask: pid is valid
-FEATURE_TID: Final = 2
 
 
 class HandlerEvent:
@@ -63,10 +59,8 @@ class HandlerEvent:
     def __init__(self, facts: EventFacts, release: Release) -> None:
         self._book = catalogue(release)
         self.code, self.cpu, self.time_ns, self.header = facts.code, facts.cpu, facts.time_ns, facts.header
-        self.data = facts.words
-        self.feature_mask = FEATURE_PID | FEATURE_TID if _has_features(facts.code) else 0
-        pid, tid = tested_thread(facts, release) if self.feature_mask else (0, 0)
-        self.pid, self.tid = pid, max(tid, 0)
+        self.data = facts.words[: facts.el_num]
+        self.feature_mask, (self.pid, self.tid) = feature_of(facts, release)
 
     @property
     def el_num(self) -> int:
@@ -82,15 +76,6 @@ class HandlerEvent:
     def name(self) -> str:
         """Name of the event."""
         return self._book.name(self.code)
-
-
-def _has_features(code: int) -> bool:
-    wire_class, event = class_of(code), event_of(code)
-    if wire_class == WireClass.COMM:
-        return not 4 <= event <= 8
-    if wire_class == WireClass.SYSTEM:
-        return event == _APS_BANKRUPTCY
-    return wire_class == WireClass.KER_CALL or (wire_class == WireClass.PR_TH and event < 64)
 
 
 class HandlerFile:

@@ -11,30 +11,34 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.events import naming
+from satview.events.catalogue import catalogue
+from satview.events.modes import Mode, mode_of
 from satview.events.spec import Release
+from satview.events.wire import CODE_COUNT
 from satview.filters.evaluate import ruleset_mask
 from satview.filters.event_facts import NOT_TESTED, EventFacts, tested_thread
 from satview.filters.external import (
     CALL_COUNT,
     COMM_NAMES,
-    MODE_MASK,
+    OTHER_VECTOR,
     PROCESS_NAMES,
-    RULE_ARGUMENTS,
     STATE_COUNT,
     SYSTEM_COUNT,
     VECTOR_COUNT,
     ExternalClass,
     ExternalEvent,
-    Mode,
     has_event_masks,
 )
 from satview.filters.facts import Facts
 from satview.filters.switches import ALL_BITS, ENOTSUP, OK, C, Switches
 from satview.store.trace import Trace
 
-HANDLER_LIMIT: Final = 128  # entries of the kernel's handler table, 6.4
+HANDLER_LIMIT: Final = 128  # entries of the kernel's handler table, 6.4 on
+OLD_HANDLER_LIMIT: Final = 64  # of 6.1 and 6.2
 PASS_EXIT_TOO: Final = 2  # a KERCALLENTER class handler's result: the exit passes unasked
 _CLASS_HANDLER_PARTS: Final = {C.KERCALL: (C.KERCALLENTER, C.KERCALLEXIT), C.INT: (C.INTENTER, C.INTEXIT)}
+_CALL_PARTS: Final = (C.KERCALLENTER, C.KERCALLEXIT, C.KERCALLINT)
 HANDLER_CLASSES: Final = frozenset(
     {C.CONTROL, C.KERCALLENTER, C.KERCALLEXIT, C.INTENTER, C.INTEXIT, C.PROCESS, C.THREAD, C.VTHREAD, C.SYSTEM, C.COMM}
 )
@@ -47,26 +51,38 @@ class DynamicRule(Protocol):
         """Return 0 to suppress the event; anything else lets it pass."""
 
 
+_Plan = tuple[ExternalEvent, int, int, DynamicRule | None, DynamicRule | None]
+
+
 class RuleSet(Switches):
-    """Exactly the state that TraceEvent() controls: the switches, and at most 128 dynamic rules.
+    """Exactly the state that TraceEvent() controls: the switches, and a limited number of dynamic rules.
+
+    A view asks it about the events of a trace; the simulated kernel holds one and asks it about every event.
 
     `apply()` takes modes by number or name, as a simulated kernel or a rule file has them; every mode is also a
     method of its own. Both return 0 or the QNX error number the kernel would give.
+
+    Args:
+        release: Which numbers apply.
+        handler_limit: Entries of the handler table.
 
     Attributes:
         class_handlers: Dynamic rule per class.
         event_handlers: Dynamic rule per (class, event number or vector).
     """
 
-    def __init__(self, release: Release = Release.QNX_6) -> None:
+    def __init__(self, release: Release = Release.QNX_6, handler_limit: int = HANDLER_LIMIT) -> None:
         super().__init__(release)
+        self.handler_limit = handler_limit
         self.class_handlers: dict[ExternalClass, DynamicRule] = {}
         self.event_handlers: dict[tuple[ExternalClass, int], DynamicRule] = {}
         self._exit_passes: set[tuple[int, int]] = set()
+        self._plans: dict[int, _Plan] = {}
+        self._planned_version = -1
 
     def copy(self) -> RuleSet:
         """Return an independent rule set in the same state; handlers are shared."""
-        twin = RuleSet(self.release)
+        twin = RuleSet(self.release, self.handler_limit)
         twin.set_like(self)
         twin.class_handlers, twin.event_handlers = dict(self.class_handlers), dict(self.event_handlers)
         return twin
@@ -97,15 +113,11 @@ class RuleSet(Switches):
         Returns:
             0, or a QNX error number; ENOTSUP for a mode that sets no filter or for missing arguments.
         """
-        try:
-            number = Mode[mode.removeprefix("_NTO_TRACE_")] if isinstance(mode, str) else Mode(mode & MODE_MASK)
-        except (KeyError, ValueError):
-            return ENOTSUP
-        wanted = RULE_ARGUMENTS.get(number)
-        if wanted is None or len(arguments) < len(wanted):
+        number = mode_of(mode)
+        if number is None or number.kind != "filter" or len(arguments) < len(number.rule_arguments):
             return ENOTSUP
         method: Callable[..., int] = getattr(self, _METHODS[number])
-        return method(*arguments[: len(wanted)])
+        return method(*arguments[: len(number.rule_arguments)])
 
     # ---- handlers ------------------------------------------------------------------------------------------------
 
@@ -114,7 +126,7 @@ class RuleSet(Switches):
         if external == C.EMPTY:
             return OK
         key = self._handler_key(external, event)
-        if key is None or (key not in self.event_handlers and self._handler_count() >= HANDLER_LIMIT):
+        if key is None or (key not in self.event_handlers and self._handler_count() >= self.handler_limit):
             return ENOTSUP
         self.event_handlers[key] = handler
         return self._changed()
@@ -135,7 +147,7 @@ class RuleSet(Switches):
             return OK
         parts = self._handler_parts(external)
         new = [part for part in parts if part not in self.class_handlers]
-        if not parts or self._handler_count() + len(new) > HANDLER_LIMIT:
+        if not parts or self._handler_count() + len(new) > self.handler_limit:
             return ENOTSUP
         self.class_handlers.update(dict.fromkeys(parts, handler))
         return self._changed()
@@ -148,6 +160,35 @@ class RuleSet(Switches):
         for part in parts:
             self.class_handlers.pop(part, None)
         return self._changed() if parts else ENOTSUP
+
+    def remove_handlers(self, is_gone: Callable[[DynamicRule], bool]) -> None:
+        """Detach every dynamic rule of which `is_gone` says so: those of a process that has died."""
+        self.class_handlers = {place: rule for place, rule in self.class_handlers.items() if not is_gone(rule)}
+        self.event_handlers = {place: rule for place, rule in self.event_handlers.items() if not is_gone(rule)}
+        self._changed()
+
+    def codes_at(self, external: int | None = None, event: int | None = None) -> NDArray[np.bool_]:
+        """Return the codes that are on and that a handler of a class or an event is asked about, bool (32768,).
+
+        Args:
+            external: The class; None = all classes, those that take no handler included.
+            event: The event argument as `add_event_handler` takes it; None = the whole class.
+        """
+        answer = np.zeros(CODE_COUNT, np.bool_)
+        parts = self._handler_parts(external) if external is not None else None
+        key = self._handler_key(external, event) if external is not None and event is not None else None
+        for code in catalogue(self.release).codes():
+            address = self.address(code)
+            if parts is not None and address.external not in parts:
+                continue
+            if address.vector_word >= 0:
+                vectors = range(OTHER_VECTOR + 1) if key is None else (key[1],)
+                answer[code] = any(
+                    self.is_on(address, code, (*(0,) * address.vector_word, vector)) for vector in vectors
+                )
+            elif key is None or key[1] == address.number:
+                answer[code] = self.is_on(address, code)
+        return answer
 
     def _handler_count(self) -> int:
         return len(self.class_handlers) + len(self.event_handlers)
@@ -168,6 +209,8 @@ class RuleSet(Switches):
         if has_event_masks(external, self.release):
             event = event.bit_length() - 1 if 0 < event <= ALL_BITS else -1
             limit = len(PROCESS_NAMES) if external is C.PROCESS else 31
+            if external is not C.PROCESS and event not in naming.state_numbers(self.release).values():
+                return None
         else:
             limit = {
                 C.KERCALLENTER: CALL_COUNT,
@@ -187,38 +230,53 @@ class RuleSet(Switches):
 
         Handlers keep state of their own, so call this once per event, in the order of the events.
         """
-        address = self.address(facts.code)
-        return (
-            self.is_on(address, facts.code, facts.words)
-            and self._thread_passes(address, facts)
-            and self.ask_handlers(address, facts)
-        )
+        return self.is_on(self.address(facts.code), facts.code, facts.words) and self.passes_tests(facts)
 
-    def _thread_passes(self, address: ExternalEvent, facts: EventFacts) -> bool:
-        pid, tid = self.thread_test(address)
-        if not pid:
+    def passes_tests(self, facts: EventFacts) -> bool:
+        """Tell whether an event that is switched on passes: pid and tid, then the class's and the event's handler."""
+        plan = self._plans.get(facts.code)
+        if plan is None or self._planned_version != self.version:
+            plan = self._plan(facts.code)
+        address, pid, tid, of_class, of_event = plan
+        if pid:
+            actual_pid, actual_tid = tested_thread(facts, self.release)
+            if pid != actual_pid or (tid and actual_tid not in (tid, NOT_TESTED)):
+                return False
+        if address.vector_word >= 0:
+            return self.ask(address, facts, *self.handlers_of(address, facts.words))
+        return self.ask(address, facts, of_class, of_event)
+
+    def _plan(self, event_code: int) -> _Plan:
+        """Return what is asked about the events of a code, remembered until something changes."""
+        if self._planned_version != self.version:
+            self._planned_version, self._plans = self.version, {}
+        address = self.address(event_code)
+        handlers = self.handlers_of(address, ()) if address.vector_word < 0 else (None, None)
+        plan = self._plans[event_code] = (address, *self.thread_test(address), *handlers)
+        return plan
+
+    def is_tested(self, event_code: int) -> bool:
+        """Tell whether a pid, a tid or a handler is asked about an event before it is logged."""
+        address = self.address(event_code)
+        external = address.external
+        if external is None:
+            return False
+        if external is not C.KERCALLINT and external in self.class_handlers:
             return True
-        actual_pid, actual_tid = tested_thread(facts, self.release)
-        return pid == actual_pid and (not tid or actual_tid in (tid, NOT_TESTED))
+        if any(place[0] is external for place in self.event_handlers):
+            return True
+        return bool(self.thread_test(address)[0])
 
     def handlers_of(
         self, address: ExternalEvent, words: tuple[int, ...]
     ) -> tuple[DynamicRule | None, DynamicRule | None]:
         """Return the class's and the event's dynamic rule of one event."""
         external, number = address.external, address.number
-        if external is None:
+        if external is None or external is C.KERCALLINT:  # the interrupted form has no handler of its own
             return None, None
-        if external is C.KERCALLINT:
-            external = C.KERCALLEXIT
         if address.vector_word >= 0:
             number = words[address.vector_word] if address.vector_word < len(words) else 0
         return self.class_handlers.get(external), self.event_handlers.get((external, number))
-
-    def ask_handlers(self, address: ExternalEvent, facts: EventFacts) -> bool:
-        """Ask the class's dynamic rule, then the event's; both must let the event pass."""
-        if not self.class_handlers and not self.event_handlers:
-            return True
-        return self.ask(address, facts, *self.handlers_of(address, facts.words))
 
     def ask(
         self, address: ExternalEvent, facts: EventFacts, of_class: DynamicRule | None, of_event: DynamicRule | None
@@ -228,16 +286,16 @@ class RuleSet(Switches):
         A class rule of KERCALLENTER that answers 2, while the call has no rule of its own, lets the exit of that
         call pass unasked.
         """
-        owner = (facts.pid, facts.tid)
-        if address.external in (C.KERCALLEXIT, C.KERCALLINT) and owner in self._exit_passes:
-            self._exit_passes.discard(owner)
-            return True
+        if self._exit_passes and address.external in _CALL_PARTS and (facts.pid, facts.tid) in self._exit_passes:
+            self._exit_passes.discard((facts.pid, facts.tid))  # by an entry too: the exit of the call before was off
+            if address.external is C.KERCALLEXIT:
+                return True
         if of_class is not None:
             answer = of_class(facts)
             if not answer:
                 return False
             if address.external is C.KERCALLENTER and of_event is None and answer == PASS_EXIT_TOO:
-                self._exit_passes.add(owner)
+                self._exit_passes.add((facts.pid, facts.tid))
         return of_event is None or bool(of_event(facts))
 
     def forget_calls(self) -> None:

@@ -25,19 +25,11 @@ from typing import Final
 
 from satview.base.errors import UsageError
 from satview.events.catalogue import catalogue
+from satview.events.modes import RULE_MODES, Mode
 from satview.events.spec import Release
 from satview.filters.diagnostics import Diagnostic, ExpressionError, RuleError, did_you_mean, nearest
 from satview.filters.expression import Expression
-from satview.filters.external import (
-    INT_CLASSES,
-    PROCESS_NAMES,
-    RULE_ARGUMENTS,
-    ExternalClass,
-    Mode,
-    classes_of,
-    external_of,
-    has_event_masks,
-)
+from satview.filters.external import INT_CLASSES, PROCESS_NAMES, ExternalClass, classes_of, external_of, has_event_masks
 from satview.store.trace import Trace
 
 FILE_LIMIT: Final = 1 << 20  # bytes of a rule file
@@ -76,6 +68,7 @@ class Rule:
         condition: Expression of a dynamic rule; empty if it is none.
         function: `file.py:name` of a dynamic rule that is a Python function; empty if it is none.
         line: Line number from 1; 0 = made by the program.
+        condition_start: Offset of the condition in its line.
     """
 
     mode: Mode | None
@@ -87,6 +80,7 @@ class Rule:
     condition: str = ""
     function: str = ""
     line: int = field(default=0, compare=False)
+    condition_start: int = field(default=0, compare=False)
 
     def text(self, release: Release) -> str:
         """Return the rule as a line."""
@@ -216,7 +210,7 @@ class _Line:
     def __init__(self, text: str, number: int, release: Release, processes: Processes | None) -> None:
         self.text, self.number, self.release, self.processes = text, number, release, processes
         self.words = [_Word(_unquoted(m.group()), m.start(), m.end()) for m in _WORD.finditer(text)]
-        self.at = 0
+        self.at = self.condition_start = 0
         self.pattern_count = 0
 
     def fault(self, message: str, word: _Word | None = None, hints: Sequence[str] = ()) -> RuleError:
@@ -237,19 +231,21 @@ class _Line:
         first = self.take("the mode")
         name = first.text.upper().removeprefix(_PREFIX)
         if name == "WHERE":
-            return Rule(None, condition=self.condition(first), line=self.number)
+            condition = self.condition(first)
+            return Rule(None, condition=condition, line=self.number, condition_start=self.condition_start)
         mode = Mode.__members__.get(name)
-        if mode not in RULE_ARGUMENTS:
+        if mode not in RULE_MODES:
             if mode is not None:
                 raise self.fault(f"{mode.name} sets no filter, so it does not belong into rules", first)
-            hints = nearest(name, [*(known.name for known in RULE_ARGUMENTS), "WHERE"])
+            hints = nearest(name, [*(known.name for known in RULE_MODES), "WHERE"])
             raise self.fault(f"there is no mode {first.text[:40]!r}", first, hints)
         values: dict[str, object] = {}
-        for part in RULE_ARGUMENTS[mode]:
+        for part in mode.rule_arguments:
             self.argument(part, values)
         if self.at < len(self.words):
             raise self.fault(f"{mode.name} ends before this", self.words[self.at])
-        return Rule(mode, line=self.number, **values)  # type: ignore[arg-type]  # the keys are fields of Rule
+        start = self.condition_start
+        return Rule(mode, line=self.number, condition_start=start, **values)  # type: ignore[arg-type]  # fields of Rule
 
     def argument(self, part: str, values: dict[str, object]) -> None:
         if part == "class":
@@ -347,7 +343,7 @@ class _Line:
 
     def condition(self, word: _Word) -> str:
         text = self.text[word.end :].strip()
-        offset = word.end + len(self.text[word.end :]) - len(self.text[word.end :].lstrip())
+        self.condition_start = offset = word.end + len(self.text[word.end :]) - len(self.text[word.end :].lstrip())
         self.at = len(self.words)
         try:
             self.pattern_count = len(Expression(text, self.release).patterns)

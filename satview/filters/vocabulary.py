@@ -40,14 +40,31 @@ class Domain(StrEnum):
     ROW = "row"
 
 
+class Known(StrEnum):
+    """When the value of a field is known to a kernel that logs events."""
+
+    EVENT = "at the event"
+    EXIT = "at the exit of a kernel call"
+    LATER = "only later"  # no event handler can know it; views and searches can
+
+
 @dataclass(frozen=True, slots=True)
 class FieldSpec:
-    """One field; `help` is shown by completion and in the docs."""
+    """One field.
+
+    Attributes:
+        kind: What it holds.
+        domain: What decides its value.
+        cost: Of working it out for one event, in rough steps.
+        help: Shown by completion and in the docs.
+        known: When a kernel that logs the event knows it.
+    """
 
     kind: FieldKind
     domain: Domain
     cost: int
     help: str
+    known: Known = Known.EVENT
 
 
 _K, _D = FieldKind, Domain
@@ -64,11 +81,11 @@ FIELDS: Final = {
     "time": FieldSpec(_K.TIME, _D.ROW, 2, "time since the start of the trace"),
     "cpu": FieldSpec(_K.NUMBER, _D.ROW, 2, "CPU that logged the event, from 0"),
     "words": FieldSpec(_K.NUMBER, _D.ROW, 3, "payload words, padding included"),
-    "failed": FieldSpec(_K.FLAG, _D.ROW, 5, "the kernel call returned an error"),
-    "errno": FieldSpec(_K.ERROR, _D.ROW, 5, "error of a failed kernel call, by QNX number or name"),
+    "failed": FieldSpec(_K.FLAG, _D.ROW, 5, "the kernel call returned an error", Known.EXIT),
+    "errno": FieldSpec(_K.ERROR, _D.ROW, 5, "error of a failed kernel call, by QNX number or name", Known.EXIT),
     "priority": FieldSpec(_K.NUMBER, _D.ROW, 6, "priority of the thread as last logged (wide THREAD events)"),
-    "duration": FieldSpec(_K.TIME, _D.ROW, 6, "length of the kernel call or interrupt entered or left"),
-    "length": FieldSpec(_K.TIME, _D.ROW, 6, "how long the thread stays in the state it enters"),
+    "duration": FieldSpec(_K.TIME, _D.ROW, 6, "length of the kernel call or interrupt entered or left", Known.LATER),
+    "length": FieldSpec(_K.TIME, _D.ROW, 6, "how long the thread stays in the state it enters", Known.LATER),
     "text": FieldSpec(_K.TEXT, _D.ROW, 7, "text in the payload: names, paths, user texts"),
 }
 

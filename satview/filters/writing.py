@@ -8,9 +8,10 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.events.modes import Mode
 from satview.events.spec import Release
 from satview.filters.expression import Expression
-from satview.filters.external import COMM_NAMES, SYSTEM_COUNT, ExternalClass, Mode
+from satview.filters.external import COMM_NAMES, SYSTEM_COUNT, ExternalClass
 from satview.filters.rules import DynamicRule, RuleSet
 from satview.filters.switches import ALL_BITS, ON, WIDE, C
 from satview.filters.text import Rule

@@ -14,15 +14,15 @@ from typing import Any
 
 import psutil
 
-from satview.capture.classes import Class
+from satview.capture.event_data import EventData
 from satview.capture.kernel import Kernel
-from satview.capture.settings import EventData
 from satview.capture.sim.target import target
 from satview.capture.sinks import MemorySink
 from satview.capture.tiles import make_tile, write_tiles
 from satview.capture.trace_event import mode
 from satview.capture.workloads.registry import find
 from satview.events.spec import Release
+from satview.filters.external import ExternalClass as Class
 
 SIMULATED_NS = 1_000_000_000
 

@@ -9,16 +9,19 @@ from typing import Any
 
 import pytest
 
-from satview.capture.classes import Class
+from satview.capture.event_data import EventData
+from satview.capture.gate import ON, WIDE
 from satview.capture.kernel import Kernel
-from satview.capture.settings import ON, WIDE, EventData
 from satview.capture.sim.calls import ClockTime, Compute, Sleep, TraceEvent
 from satview.capture.sim.errors import QnxError
 from satview.capture.sim.target import target
 from satview.capture.sim.threads import Program
-from satview.capture.trace_event import NAMES, mode
+from satview.capture.trace_event import mode
 from satview.events import wire
+from satview.events.modes import Mode
 from satview.events.spec import Release
+from satview.events.wire import WireClass
+from satview.filters.external import ExternalClass as Class
 from tests.capture.made import finish, kernel, lines, run
 
 KER, THREAD, COMM, SYSTEM, USER, CONTROL = 2 << 10, 4 << 10, 7 << 10, 5 << 10, 6 << 10, 1 << 10
@@ -34,15 +37,30 @@ def fails(made: Kernel, name: str, *args: Any) -> str:
     return caught.value.name
 
 
-def settings(modes: tuple[tuple[Any, ...], ...], release: Release = Release.QNX_6) -> Any:
+class State:
+    """What the kernel's rule set says of codes and vectors after some modes."""
+
+    def __init__(self, made: Kernel) -> None:
+        self.gate = made.emitter
+        self.on = [self.gate.flags(code) & (ON | WIDE) for code in range(wire.CODE_COUNT)]
+        self.thread_wide = self.gate.rules.thread_is_wide
+
+    def thread_of(self, code: int) -> tuple[int, int]:
+        return self.gate.rules.thread_test(self.gate.rules.address(code))
+
+    def logs(self, event: int, vector: int) -> bool:
+        return bool(self.gate.vector_flags(wire.code(WireClass.INT, event), vector) & ON)
+
+
+def settings(modes: tuple[tuple[Any, ...], ...], release: Release = Release.QNX_6) -> State:
     made, _ = kernel(release, modes=modes)
-    return made.emitter.settings
+    return State(made)
 
 
 def test_mode_values_carry_their_argument_count() -> None:
     assert mode("START") == 0x1000000A
     assert mode("_NTO_TRACE_ADDEVENTHANDLER") == 0x50000007
-    assert len(NAMES) == 49
+    assert len(Mode) == 49
 
 
 def test_add_and_delete_classes() -> None:
@@ -84,12 +102,12 @@ def test_8_0_thread_events_are_numbers() -> None:
 
 
 def test_interrupt_vectors() -> None:
-    tables = settings((("ADDEVENT", Class.INT, 7),)).interrupts
-    assert tables[Class.INTENTER][7]
-    assert tables[Class.INTEXIT][7]
-    assert not tables[Class.INT_HANDLER_ENTER][7], "INT of one vector leaves out its handlers"
-    tables = settings((("ADDCLASS", Class.INT),)).interrupts
-    assert all(table[200] for table in tables.values())
+    state = settings((("ADDEVENT", Class.INT, 7),))
+    assert [state.logs(event, 7) for event in (1, 2)] == [True, True]
+    assert not state.logs(3, 7), "INT of one vector leaves out its handlers"
+    assert not state.logs(1, 8)
+    state = settings((("ADDCLASS", Class.INT),))
+    assert all(state.logs(event, 200) for event in (1, 2, 3, 4))
 
 
 @pytest.mark.parametrize(("args", "error"), [
@@ -196,12 +214,11 @@ def test_waitbuffer_exists_from_8_0_on() -> None:
 
 def test_pid_and_tid_settings_replace_each_other() -> None:
     state = settings((("SETCLASSTID", Class.THREAD, 5, 2), ("SETEVENTPID", Class.THREAD, 2, 7)))
-    assert state.owners[THREAD | 2] == (5, 2)
-    assert state.owners[THREAD | 1] == (7, 0), "the pid setting cleared the tid"
+    assert state.thread_of(THREAD | 2) == (5, 2)
+    assert state.thread_of(THREAD | 1) == (7, 0), "the pid setting cleared the tid"
     state = settings((("SETCLASSPID", Class.KERCALL, 5), ("CLREVENTPID", Class.KERCALLEXIT, 11)))
-    assert KER | 11 not in state.owners, "one setting for entry and exit"
-    assert state.owner_passes(KER | 12 + 128, 5, 1)
-    assert not state.owner_passes(KER | 12, 6, 1)
+    assert state.thread_of(KER | 11) == state.thread_of(KER | 11 + 128) == (0, 0), "one setting for entry and exit"
+    assert state.thread_of(KER | 12 + 128) == (5, 0)
     made, _ = kernel(modes=(("SETCLASSTID", Class.THREAD, 5, 2),))
     assert fails(made, "CLREVENTPID", Class.THREAD, 2) == "ENOTSUP"
     assert call(made, "CLREVENTTID", Class.THREAD, 2) == 0
@@ -210,7 +227,8 @@ def test_pid_and_tid_settings_replace_each_other() -> None:
 
 def test_6_4_clears_comm_tids_the_wrong_way_round() -> None:
     def left(release: Release) -> bool:
-        return bool(settings((("SETCLASSTID", Class.COMM, 5, 2), ("CLRCLASSTID", Class.COMM)), release).owners)
+        state = settings((("SETCLASSTID", Class.COMM, 5, 2), ("CLRCLASSTID", Class.COMM)), release)
+        return state.thread_of(COMM | 1) != (0, 0)
 
     assert left(Release.QNX_6), "clears where no tid is stored: a bug of 6.4"
     assert not left(Release.QNX_7)
@@ -377,9 +395,9 @@ def test_handlers_go_with_their_process() -> None:
     made, _ = kernel()
     made.spawn("owner", program)
     run(made, 2)
-    assert made.emitter.settings.hooks
+    assert made.emitter.rules.class_handlers
     run(made, 5)
-    assert not made.emitter.settings.hooks
+    assert not made.emitter.rules.class_handlers
 
 
 def test_an_exit_that_was_off_does_not_free_the_next_one() -> None:
@@ -518,11 +536,11 @@ def test_a_failing_call_shows_minus_one_and_errno() -> None:
 
 
 def test_vectors_above_255_follow_the_class() -> None:
-    masks = settings((("ADDCLASS", Class.INTENTER), ("DELEVENT", Class.INTENTER, 5)))
-    assert not masks.logs_interrupt(Class.INTENTER, 5)
-    assert masks.logs_interrupt(Class.INTENTER, 256 + 5), "not the switch of vector 5"
-    masks.switch_class(Class.INTENTER, False)
-    assert not masks.logs_interrupt(Class.INTENTER, 0x80000000)
+    state = settings((("ADDCLASS", Class.INTENTER), ("DELEVENT", Class.INTENTER, 5)))
+    assert not state.logs(1, 5)
+    assert state.logs(1, 256 + 5), "not the switch of vector 5"
+    assert state.gate.rules.del_class(Class.INTENTER) == 0
+    assert not state.logs(1, 0x80000000)
 
 
 def test_the_example_of_the_page_runs() -> None:

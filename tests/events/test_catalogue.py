@@ -8,7 +8,8 @@ import pytest
 
 from satview.events import states, wire
 from satview.events.catalogue import catalogue, release_of
-from satview.events.constants import external_classes, flag_names, internal_classes, trace_modes
+from satview.events.constants import external_classes, flag_names, internal_classes
+from satview.events.modes import Mode, mode_of
 from satview.events.spec import Field, Release, Show
 from satview.events.wire import WireClass
 
@@ -134,8 +135,10 @@ def test_programming_interface_numbers():
     assert external_classes(Release.QNX_8)["PMU"] == 20
     assert internal_classes(Release.QNX_6)["COMM"] == 7
     assert "SEC" not in internal_classes(Release.QNX_6)
-    add_class = next(mode for mode in trace_modes() if mode.name == "_NTO_TRACE_ADDCLASS")
-    assert (add_class.number, add_class.argc, add_class.value) == (3, 2, 0x20000003)
+    assert (Mode.ADDCLASS, Mode.ADDCLASS.argc, Mode.ADDCLASS.word) == (3, 2, 0x20000003)
+    assert mode_of("_NTO_TRACE_ADDCLASS") is mode_of(0x20000003) is Mode.ADDCLASS
+    assert mode_of("ADDCLASSES") is None
+    assert mode_of(50) is None
     assert flag_names("power")[0x20000] == "START"
 
 

@@ -6,7 +6,8 @@ import pytest
 
 from satview.events import rows, wire
 from satview.events.catalogue import catalogue
-from satview.events.constants import external_classes, flag_names, internal_classes, trace_modes
+from satview.events.constants import external_classes, flag_names, internal_classes
+from satview.events.modes import Mode
 from satview.events.naming import state_numbers
 from satview.events.spec import Release, Show
 from satview.events.wire import WireClass
@@ -162,11 +163,11 @@ def test_control_event_numbers(table):
 def test_errno_modes_classes_and_flags(table):
     for number, name in table["errno"].items():
         assert catalogue(Release.QNX_6).errno_name(int(number)) == name
-    modes = {mode.name: mode for mode in trace_modes()}
+    modes = {mode.symbol: mode for mode in Mode}
     assert len(modes) == len(table["modes"])
     for row in table["modes"]:
         mode = modes[row["name"]]
-        assert (mode.argc, mode.number, mode.value, mode.since.value) == (
+        assert (mode.argc, int(mode), mode.word, mode.since.value) == (
             row["argc"], row["number"], row["value"], "6.x" if row["since"].startswith("6.") and row["since"] != "6.6"
             else row["since"])
     for row in table["external_classes"]:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from satview.events.modes import Mode
 from satview.events.naming import names
 from satview.events.spec import Release
 from satview.events.wire import KER_64BIT, WireClass
@@ -15,7 +16,7 @@ from satview.export.c_program import c_program, in_c
 from satview.export.tracelogger_command import from_tracelogger_args, tracelogger_command
 from satview.filters.building import build
 from satview.filters.expression import Expression
-from satview.filters.external import ExternalClass, Mode, external_of, has_event_masks
+from satview.filters.external import ExternalClass, external_of, has_event_masks
 from satview.filters.rules import RuleSet
 from satview.filters.text import parse_rules
 from tests.filters.test_rules import random_rules

@@ -10,12 +10,13 @@ import random
 import numpy as np
 import pytest
 
-from satview.capture.settings import EventData
+from satview.capture.event_data import EventData
 from satview.capture.workloads import registry
+from satview.events.modes import RULE_MODES, Mode
 from satview.events.spec import Release
 from satview.events.wire import WireClass
 from satview.filters.building import build
-from satview.filters.external import RULE_ARGUMENTS, ExternalClass, Mode, classes_of
+from satview.filters.external import ExternalClass, classes_of
 from satview.filters.handlers import Handlers
 from satview.filters.rules import RuleSet
 from satview.filters.text import parse_rules
@@ -136,14 +137,14 @@ def random_modes(seed, release, pid):
     found = [("ADDALLCLASSES",)] if rng.random() < 0.6 else []
     usual = [Mode.ADDCLASS, Mode.DELCLASS, Mode.ADDEVENT, Mode.DELEVENT, Mode.SETCLASSPID, Mode.SETEVENTPID]
     for _ in range(rng.randrange(1, 14)):
-        kind = rng.choice(usual if rng.random() < 0.7 else [m for m in RULE_ARGUMENTS if "HANDLER" not in m.name])
+        kind = rng.choice(usual if rng.random() < 0.7 else [m for m in RULE_MODES if "HANDLER" not in m.name])
         choices = {
             "class": lambda: rng.choice((*classes_of(release), rng.randrange(25))),
             "event": lambda: rng.choice((rng.randrange(33), 11, 14, 15, 1 << rng.randrange(32), rng.randrange(1100))),
             "pid": lambda: rng.choice((0, 1, pid, pid)),
             "tid": lambda: rng.choice((0, 1, 2)),
         }
-        found.append((kind.name, *(choices[part]() for part in RULE_ARGUMENTS[kind])))
+        found.append((kind.name, *(choices[part]() for part in kind.rule_arguments)))
     return found
 
 

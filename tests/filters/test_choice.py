@@ -8,13 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from satview.base.errors import UsageError
+from satview.events.modes import Mode
 from satview.events.spec import Release
 from satview.events.wire import CODE_COUNT, PROC_CREATE_NAME
 from satview.filters import evaluate
 from satview.filters.building import build
 from satview.filters.choice import rules_of_choice
 from satview.filters.expression import Expression
-from satview.filters.external import ExternalClass, Mode
+from satview.filters.external import ExternalClass
 from satview.filters.mask import EventMask
 from satview.filters.passes import Effect, Pass, PassStack
 from satview.filters.rules import RuleSet

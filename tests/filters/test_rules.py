@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from satview.events.modes import RULE_MODES, Mode
 from satview.events.spec import Release
 from satview.events.wire import WireClass, code
 from satview.filters.event_facts import EventFacts
-from satview.filters.external import RULE_ARGUMENTS, ExternalClass, Mode, external_of, internal_codes
+from satview.filters.external import ExternalClass, external_of, internal_codes
 from satview.filters.facts import event_facts
 from satview.filters.rules import RuleSet
 from satview.filters.switches import EINVAL, ENOTSUP, OK
@@ -313,7 +314,7 @@ def random_rules(seed, release, handlers=False):
     rules = RuleSet(release)
     if rng.random() < 0.6:
         rules.add_all_classes()
-    modes = [m for m in RULE_ARGUMENTS if handlers or "HANDLER" not in m.name]
+    modes = [m for m in RULE_MODES if handlers or "HANDLER" not in m.name]
     for _ in range(rng.randrange(40)):
         mode = rng.choice(modes)
         choices = {
@@ -323,7 +324,7 @@ def random_rules(seed, release, handlers=False):
             "pid": lambda: rng.choice((0, 1, 7, 12, 20)),
             "handler": lambda: rng.choice(HANDLERS),
         }
-        rules.apply(mode, *(choices[part]() for part in RULE_ARGUMENTS[mode]))
+        rules.apply(mode, *(choices[part]() for part in mode.rule_arguments))
     return rules
 
 
