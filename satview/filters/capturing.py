@@ -21,7 +21,7 @@ import numpy as np
 from satview.events.modes import Mode
 from satview.events.spec import Release
 from satview.events.wire import CODE_COUNT
-from satview.filters.building import BuiltRules, build, carry_out, opening_rules
+from satview.filters.building import SWITCHING, BuiltRules, build, carry_out, opening_rules
 from satview.filters.diagnostics import Diagnostic, RuleError
 from satview.filters.event_facts import EventFacts
 from satview.filters.expression import Expression
@@ -68,7 +68,8 @@ class CaptureRules:
         handlers: What the `WHERE` lines become: a dynamic rule per class, attached after the rules.
         state: What the kernel holds at the end.
         faults: What no kernel can carry out, with line and column. A capture with faults does not start.
-        notes: What is captured although a `WHERE` line would leave it out, and why, one sentence each.
+        notes: What is captured although a `WHERE` line would leave it out, and why; lines that are never asked. One
+            sentence each.
     """
 
     rules: tuple[Rule, ...]
@@ -89,6 +90,10 @@ def for_capture(built: BuiltRules, has_handlers: bool = True) -> CaptureRules:
     rules = [*opening_rules(built.rules, release), *(rule for rule in built.rules if rule.mode is not None)]
     has_handlers = has_handlers and release is not Release.QNX_8
     faults = [*_faults(built, has_handlers)]
+    unasked = [*never_asked(built.rules, built.state)]
+    if built.rules and not state.codes_at().any():
+        faults += unasked
+        unasked = []
     handlers: dict[ExternalClass, DynamicRule] = {}
     notes: list[str] = []
     if built.conditions and not faults:
@@ -101,6 +106,7 @@ def for_capture(built: BuiltRules, has_handlers: bool = True) -> CaptureRules:
         for external, handler in handlers.items():
             if state.add_class_ev_handler(external, handler):
                 faults.append(_fault(built, f"all {state.handler_limit} places for handlers are taken"))
+    notes += [f"line {note.line}: {note.message}" for note in unasked]
     return CaptureRules(tuple(rules), handlers, state, tuple(faults), tuple(notes))
 
 
@@ -170,7 +176,7 @@ def _faults(built: BuiltRules, has_handlers: bool) -> Iterator[Diagnostic]:
 def condition_faults(condition: Expression, logged: Logged, rule: Rule) -> Iterator[Diagnostic]:
     """Yield what keeps a condition from being answered in a capture, each with its column in the rule's line."""
     if not logged.codes.any():
-        return  # it is off at the end, which is another hint
+        return  # it is off at the end: see `never_asked`
     found = [*limits(condition.tree, logged)]
     for limit in found:
         yield _limit_fault(limit, rule)
@@ -182,6 +188,27 @@ def condition_faults(condition: Expression, logged: Logged, rule: Rule) -> Itera
             start + len(condition.text),
             rule.line,
         )
+
+
+def never_asked(rules: Sequence[Rule], state: RuleSet) -> Iterator[Diagnostic]:
+    """Yield a hint for every pid and dynamic rule of something that is off at the end, or one if everything is off."""
+    switching = [rule for rule in rules if rule.mode in SWITCHING]
+    if switching and state.switches() == RuleSet(state.release).switches():
+        text = switching[-1].text(state.release)
+        yield Diagnostic("nothing is on at the end: no event passes", 0, len(text), switching[-1].line)
+        return
+    for rule in rules:
+        if rule.external is None or rule.external is C.EMPTY or not (rule.pid or rule.condition or rule.function):
+            continue
+        without = state.copy()
+        if rule.event is None:
+            without.del_class(rule.external)
+        else:
+            without.del_event(rule.external, rule.event)
+        if without.switches() == state.switches():
+            what = rule.external.name if rule.event is None else f"this event of {rule.external.name}"
+            message = f"{what} is off at the end, so this is never asked"
+            yield Diagnostic(message, 0, len(rule.text(state.release)), rule.line)
 
 
 def _limit_fault(limit: Limit, rule: Rule) -> Diagnostic:

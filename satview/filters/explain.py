@@ -8,7 +8,7 @@ from typing import Final
 from satview.events.modes import RULE_MODES, Mode
 from satview.events.spec import Release
 from satview.filters.building import SWITCHING, carry_out, opening_rules
-from satview.filters.capturing import check_capture
+from satview.filters.capturing import check_capture, never_asked
 from satview.filters.diagnostics import Diagnostic
 from satview.filters.event_facts import EventFacts
 from satview.filters.external import KER_CLASSES
@@ -43,11 +43,11 @@ def explain(rules: Sequence[Rule], release: Release) -> tuple[Diagnostic, ...]:
             found.append("clears only the pids of events without a tid; CLRCLASSTID clears the others")
         notes += [_note(rule, message, release) for message in found]
     notes += _undone(rules, release)
-    notes += _never_asked(accepted, state)
+    notes += never_asked(accepted, state)
     faults, whole = check_capture([rule for rule in rules if rule.mode is None or rule in accepted], release)
     line = next((rule.line for rule in rules if rule.mode is None), 1)
     notes += [*faults, *(Diagnostic(note, 0, 1, line) for note in whole)]
-    return tuple(sorted(notes, key=lambda note: note.line))
+    return tuple(sorted(dict.fromkeys(notes), key=lambda note: note.line))
 
 
 def _pass(_facts: EventFacts, /) -> int:
@@ -78,25 +78,6 @@ def _replaced(rule: Rule, last_handler: dict[object, Rule]) -> Iterator[str]:
                 f"this replaces the dynamic rule of line {earlier.line}: a class or event has one; "
                 "join conditions with and"
             )
-
-
-def _never_asked(rules: Sequence[Rule], state: RuleSet) -> Iterator[Diagnostic]:
-    """Yield a note for every pid and dynamic rule of something that is off at the end, and if everything is."""
-    switching = [rule for rule in rules if rule.mode in SWITCHING]
-    if switching and state.switches() == RuleSet(state.release).switches():
-        yield _note(switching[-1], "nothing is on at the end: no event passes", state.release)
-        return
-    for rule in rules:
-        if rule.external is None or rule.external is C.EMPTY or not (rule.pid or rule.condition or rule.function):
-            continue
-        without = state.copy()
-        if rule.event is None:
-            without.del_class(rule.external)
-        else:
-            without.del_event(rule.external, rule.event)
-        if without.switches() == state.switches():
-            what = rule.external.name if rule.event is None else f"this event of {rule.external.name}"
-            yield _note(rule, f"{what} is off at the end, so this is never asked", state.release)
 
 
 def _oddities(rule: Rule, release: Release, is_same: bool, last_pid: dict[object, Rule]) -> Iterator[str]:
