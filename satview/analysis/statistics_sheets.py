@@ -144,7 +144,7 @@ def call_sheet(found: Statistics, _shown: Shown = None) -> Sheet:
     columns.text("errors", "Errors", lambda row: _errors(found, calls.errors[row]), "How often each error came back.")
     columns.count("interrupted", "Interrupted", calls.interrupted, "Ended by a signal or a timeout.", follows=True)
     columns.count("open", "No exit", calls.count - calls.times.count,
-                  "The exit is not in the trace, or events were lost before it.", follows=True)
+                  "The exit is not in the trace, events were lost before it, or the caller is not known.", follows=True)
     return _sheet("call", "Kernel calls", Subject.EVENT, columns, "total_ns", "No kernel call of the range counts.",
                   subjects=calls.first)
 

@@ -12,8 +12,8 @@ from satview.events.states import SEEN_EVENT
 from satview.events.unixware import argument_lists, categories, interfaces, record_code
 from satview.formats.registry import open_trace
 from satview.formats.unixware.reader import open_thread_trace, score
+from satview.links.trace_links import link_of, partner
 from satview.session.event_text import event_details, list_row
-from satview.timeline.calls import partner
 from satview.timeline.lane_tree import LaneKind, Timeline
 from tests.helpers.shared import shared_path
 from tests.helpers.thread_trace import PID, record, write_set
@@ -75,7 +75,7 @@ class TestRows:
         trace = open_trace(write_set(tmp_path, CONTENTION))
         assert list_row(trace, 7, 6)[2:] == ("1.000 µs", "1", f"pid {PID}", "2", "mutex", "mutex_lock 2",
                                              "rval=0  blocked=1  mutex=0x10010")
-        text = event_details(trace, 7, 4).as_text()
+        text = event_details(trace, 7, link_of(trace, 7)).as_text()
         assert "16.00 µs" in text
         assert "event 5: mutex_lock 1" in text
 
