@@ -109,7 +109,7 @@ class Emitter(SystemEvents):
         if not flags & ON:
             return
         words: tuple[int, ...] = (thread.process.pid, thread.tid)
-        if flags & WIDE and has_wide:
+        if flags & WIDE and has_wide and not self.target.is_old:     # the wide listings of 6.1 have two words
             words = (*words, thread.priority, thread.policy)
             if thread.partition is not None:
                 words = (*words, thread.partition.ident, 1 if thread.is_critical else 0)
