@@ -145,9 +145,9 @@ def _errors(
     failed = np.asarray(failed)
     number = number[failed]
     found: list[list[tuple[int, int]]] = [[] for _ in range(_CALL_NUMBERS)]
-    pairs, counts = np.unique(number << 32 | np.asarray(error)[failed], return_counts=True)
+    pairs, counts = np.unique(number << 32 | np.asarray(error)[failed] & 0xFFFFFFFF, return_counts=True)
     for pair, count in zip(pairs.tolist(), counts.tolist(), strict=True):
-        found[pair >> 32].append((pair & 0xFFFFFFFF, count))
+        found[pair >> 32].append(((pair & 0xFFFFFFFF ^ 1 << 31) - (1 << 31), count))  # signed, as the details show it
     ranked = [tuple(sorted(entries, key=lambda entry: -entry[1])) for entries in found]
     return np.bincount(number, minlength=_CALL_NUMBERS), ranked
 

@@ -91,9 +91,11 @@ def _failure(release: Release, code: int, words: Sequence[int]) -> int:
 
 
 def error_of(release: Release, code: int, words: Sequence[int]) -> int | None:
-    """Return the error of a kernel call from the payload of its exit; None if it did not fail or none can be told."""
+    """Return the error of a kernel call, signed, from its exit; None if it did not fail or none can be told."""
     at = ERRNO_WORD.get(variant_of(release, code, words))
-    return None if at is None else words[at]
+    if at is None:
+        return None
+    return words[at] - (1 << 32) if words[at] >> 31 else words[at]
 
 
 # Payload word number n of the events at some positions: `word(positions, n)`, uint32.

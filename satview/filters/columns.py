@@ -146,7 +146,7 @@ class RowColumns:
         found = self._variants(at)
         for variant, word in ERRNO_WORD.items():
             chosen = at[found == variant]
-            values[chosen], known[chosen] = self.trace.payloads.column(self.index[chosen], word), True
+            values[chosen], known[chosen] = self.trace.payloads.column(self.index[chosen], word).view(np.int32), True
         return values, known
 
     def failed(self) -> Bools:

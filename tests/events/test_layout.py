@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from satview.analysis import message_times
+from satview.analysis.statistics import Statistics
 from satview.events import variants, wire
 from satview.events.catalogue import catalogue
 from satview.events.layout import (
@@ -20,6 +21,7 @@ from satview.events.spec import Release
 from satview.events.words import encode, join64, sigevent_words, split64
 from satview.filters import facts
 from satview.filters.external import external_of
+from tests.filters.made import RUNNING, made
 
 QNX = (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8)
 CALL, EXIT = wire.code(2, 0), wire.code(2, 128)
@@ -57,6 +59,7 @@ def test_the_mode_of_trace_event_counts_its_arguments():
 
 @pytest.mark.parametrize(("code", "words", "variant", "error"), [
     (EXIT | 11, (-1, 4711), variants.FAILED, 4711),
+    (EXIT | 11, (-1, -1), variants.FAILED, -1),
     (EXIT | 11 | FLAG, (-1, 1023), variants.FAILED, 1023),
     (EXIT | 11 | FLAG, (-1, 1024), variants.DOUBTFUL, None),
     (EXIT | 16 | FLAG, (-1, -1), variants.FAILED_UNKNOWN, None),
@@ -162,3 +165,13 @@ def test_hot_paths_take_these_words_for_granted(release):
         vector = words(code, "interrupt_number") | words(code, "intr_id")
         if wire.class_of(code) == wire.WireClass.INT:
             assert vector == {external_of(code, release).vector_word}, spec
+
+
+def test_statistics_take_an_error_that_is_no_errno_as_the_details_show_it():
+    """A damaged exit: -1 and -1. The error is -1, of that call, and not 4,294,967,295 of another."""
+    minus = 0xFFFFFFFF
+    trace = made([(10, 0, RUNNING, (7, 1)), (20, 0, MSG_SENDV, (3, 4)), (30, 0, EXIT | 11, (minus, minus)),
+                  (40, 0, MSG_SENDV, (3, 4)), (50, 0, EXIT | 11, (minus, 4))])
+    calls = Statistics(trace).calls
+    told = {name: sorted(errors) for name, errors in zip(calls.code.tolist(), calls.errors, strict=True)}
+    assert told == {MSG_SENDV: [(-1, 1), (4, 1)]}

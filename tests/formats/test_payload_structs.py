@@ -257,7 +257,7 @@ def test_columns_of_listings_read_what_constructs_build(release, order):
             assert [part.word for part in printed.parts[1:]] == ends[:-1], "printed arguments follow one another"
 
 
-@settings(max_examples=400)
+@settings(max_examples=400, deadline=None)
 @given(
     release=st.sampled_from(QNX),
     order=st.sampled_from(ORDERS),
@@ -298,6 +298,7 @@ def test_any_words_mean_the_same_everywhere(release, order, events):
         named = {argument.name: argument for argument in reversed(payload.arguments)}
         if payload.form == "failed" and "errno" in named:
             assert (errors[row], has_error[row]) == (named["errno"].value, True)
+            assert variants.error_of(release, code, words) == named["errno"].value
         layout, names, struct = prepared(release, code, len(words), variant, order)
         assert struct.build(struct.parse(raw)) == raw
         for name, argument in named.items():
