@@ -17,6 +17,7 @@ from satview.capture.event_data import RULE_DATA, EventData, KernelHandler, fini
 from satview.capture.gate import ON
 from satview.capture.sim.calls import TraceEvent
 from satview.capture.sim.errors import Errno, QnxError, place_of
+from satview.capture.sim.forgotten import WATCH
 from satview.capture.sim.privilege import MISSING
 from satview.events import wire
 from satview.events.modes import NOT_NUMBERS, NUMBER_MASK, Mode, mode_of
@@ -163,9 +164,11 @@ class TraceControl:
             return 1
         self._in_handler, before = True, self._caller
         try:
-            answer = handler.function(handler.data)
-            if isinstance(answer, GeneratorType):
-                return finish(answer, lambda call: self._call_of_handler(call, handler.pid))
+            with WATCH:
+                answer = handler.function(handler.data)
+                if isinstance(answer, GeneratorType):
+                    answer = finish(answer, lambda call: self._call_of_handler(call, handler.pid))
+            self.machine.report_forgotten(f"of process {handler.pid}, event handler")
             return int(answer)
         except KeyboardInterrupt:
             raise
@@ -178,6 +181,7 @@ class TraceControl:
     def _call_of_handler(self, call: Any, pid: int) -> int:
         if not isinstance(call, TraceEvent):
             raise TypeError(f"a handler yielded {call!r:.60}; it may yield TraceEvent() calls only")
+        call.place = ""
         return self.call(call.mode, call.args, self._caller[0], pid)
 
     def forget_process(self, pid: int) -> None:

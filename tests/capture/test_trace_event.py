@@ -429,6 +429,21 @@ def test_a_handler_gets_eperm_where_the_manual_says_so() -> None:
     assert COMM in codes, "nothing was switched off"
 
 
+def test_a_forgotten_yield_in_a_handler_is_told_once_with_its_line() -> None:
+    def handler(_event: EventData) -> Any:
+        TraceEvent(mode("STOP"))
+        return 1
+
+    made, _ = kernel(modes=(("ADDCLASS", Class.COMM),))
+    call(made, "ADDEVENTHANDLER", Class.COMM, 2, handler, EventData())
+    call(made, "STARTNOSTATE")
+    registry.find("client-server").setup(made)
+    run(made, 50)
+    (fault,) = made.machine.faults
+    assert fault.place == f"test_trace_event.py:{handler.__code__.co_firstlineno + 1}"
+    assert "write `yield TraceEvent(...)`" in str(fault)
+
+
 def test_what_a_handler_must_not_yield_is_its_fault_and_the_event_passes() -> None:
     def handler(_event: EventData) -> Any:
         yield Sleep(1)

@@ -9,7 +9,7 @@ class Watch:
     """Collects the places of such calls while a program runs.
 
     Attributes:
-        is_on: A program runs, so that objects made now are its own.
+        is_on: A program or a handler runs (`with`), so that objects made now are its own.
     """
 
     __slots__ = ("_places", "is_on")
@@ -17,6 +17,12 @@ class Watch:
     def __init__(self) -> None:
         self.is_on = False
         self._places: dict[str, None] = {}
+
+    def __enter__(self) -> None:
+        self.is_on = True
+
+    def __exit__(self, *_error: object) -> None:
+        self.is_on = False
 
     def place(self) -> str:
         """Return file and line of whoever called the caller; empty while no program runs."""

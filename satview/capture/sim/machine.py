@@ -170,17 +170,18 @@ class Machine(EventLoop):
 
     def _watched(self, thread: Thread) -> Any:
         """Resume a program; report calls that it made and did not yield, unless an error kept it from that."""
-        faults, WATCH.is_on = len(self.faults), True
-        try:
+        faults = len(self.faults)
+        with WATCH:
             item = self._resume(thread)
-        finally:
-            WATCH.is_on = False
-        for place in WATCH.take():
-            if place not in self._forgotten and len(self.faults) == faults:
-                self._forgotten.add(place)
-                self.fault(thread, ADVICE, place)
-                faults += 1
+        self.report_forgotten(thread, len(self.faults) == faults)
         return item
+
+    def report_forgotten(self, culprit: Thread | str, is_told: bool = True) -> None:
+        """Note the calls that a program or a handler made and did not yield, each place once."""
+        for place in WATCH.take():
+            if is_told and place not in self._forgotten:
+                self._forgotten.add(place)
+                self.fault(culprit, ADVICE, place)
 
     def _resume(self, thread: Thread) -> Any:
         """Return the next thing the program yields; None when it has ended, by itself or by its own fault."""
