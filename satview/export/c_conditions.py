@@ -1,0 +1,358 @@
+"""Conditions as C expressions over an `event_data_t`, with the tables that they look into.
+
+An expression in C means what it means in a view, unknown values included. What an event handler cannot know is not
+guessed: it is listed in `Condition.unwritten`, and the program does not compile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.events.spec import Release
+from satview.export.c_patterns import pattern_table
+from satview.export.c_text import byte_count, comment, constants, literal
+from satview.filters.forms import Place, place_of, text_place
+from satview.filters.pattern import Pattern
+from satview.filters.reach import has_argument
+from satview.filters.scalar import wrapped
+from satview.filters.semantics import CodeTest
+from satview.filters.switches import C
+from satview.filters.syntax import (
+    And,
+    Argument,
+    Arithmetic,
+    Call,
+    Compare,
+    Field,
+    In,
+    Match,
+    Negative,
+    Node,
+    Not,
+    Number,
+    Or,
+    Text,
+    Word,
+    children,
+)
+from satview.filters.vocabulary import FIELDS, Domain, argument_names
+
+NAMES_THREAD: Final = frozenset({C.KERCALLENTER, C.KERCALLEXIT, C.THREAD})
+"""Classes whose events the kernel gives to a handler with the thread that they belong to."""
+
+_MOST_WORDS: Final = 64  # payloads longer than this end in a text: their arguments are where those of this size are
+_ENDLESS: Final = 0xFFFF
+_ARITHMETIC: Final = {
+    "+": "sum",
+    "-": "difference",
+    "*": "product",
+    "/": "quotient",
+    "%": "rest",
+    "&": "common_bits",
+    "|": "all_bits",
+    "^": "other_bits",
+    "<<": "shifted_left",
+    ">>": "shifted_right",
+}
+_FUNCTIONS: Final = {
+    "abs": "absolute",
+    "min": "smaller",
+    "max": "larger",
+    "signed": "signed_word",
+    "bit": "bit_of",
+}
+_COMPARISONS: Final = {
+    "==": ("is_equal", False),
+    "!=": ("is_other", False),
+    "<": ("is_less", False),
+    "<=": ("is_at_most", False),
+    ">": ("is_less", True),
+    ">=": ("is_at_most", True),
+}
+_PLAIN: Final = {"code": "code_of", "number": "event_number", "cpu": "cpu_of", "words": "word_count"}
+_UNTOLD: Final = {
+    "time": ("an event handler is not told when the event was", "filter the trace afterwards"),
+    "thread_name": ("an event handler is not told names of threads", "compare tid, or filter the trace afterwards"),
+    "duration": ("duration is known only later, when the event has long been logged", "filter the trace afterwards"),
+    "length": ("length is known only later, when the event has long been logged", "filter the trace afterwards"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Whom a handler is attached to.
+
+    Attributes:
+        names_thread: Whether the kernel names the thread that the events belong to.
+        codes: The events, ascending.
+        on: Those of them that are switched on.
+        is_wide: Tells the form of a code.
+    """
+
+    names_thread: bool
+    codes: tuple[int, ...]
+    on: tuple[int, ...]
+    is_wide: Callable[[int], bool]
+
+
+@dataclass(slots=True)
+class Tables:
+    """Everything that the conditions of a program share; equal tables are one.
+
+    Attributes:
+        release: Whose events they are.
+        parts: Names of the C functions that are called.
+        lines: Definitions of tables.
+        named: C conditions over `full` and `own`, by the name of the list of processes that fit.
+        pattern_words: 64-bit words of the largest pattern's sets.
+    """
+
+    release: Release
+    parts: set[str] = field(default_factory=set)
+    lines: list[str] = field(default_factory=list)
+    named: dict[str, str] = field(default_factory=dict)
+    pattern_words: int = 1
+    _known: dict[object, str] = field(default_factory=dict)
+
+    def use(self, part: str, *arguments: str) -> str:
+        """Return a call of a part."""
+        self.parts.add(part)
+        return f"{part}({', '.join(arguments)})"
+
+    def table(self, kind: str, declaration: str, rows: Sequence[str], shown: str = "") -> str:
+        """Return the name of a constant table with given rows, at least one."""
+        key = (kind, tuple(rows))
+        name = self._known.get(key)
+        if name is None:
+            name = self._name(key, kind)
+            self.lines += [*comment(shown), *constants(declaration.format(name), rows)]
+        return name
+
+    def pattern(self, pattern: Pattern) -> str:
+        """Return the name of a pattern."""
+        key = (pattern.text, pattern.ignores_case, pattern.is_whole)
+        name = self._known.get(key)
+        if name is None:
+            name = self._name(key, "pattern")
+            self.parts.add("pattern")
+            self.lines += [*comment(pattern.text), *pattern_table(name, pattern)]
+            self.pattern_words = max(self.pattern_words, len(pattern.characters()) // 64 + 1)
+        return name
+
+    def processes(self, test: str, shown: str) -> str:
+        """Return the name of the list of processes for which a test of `full` or `own` holds."""
+        name = self._known.get(test)
+        if name is None:
+            name = self._name(test, "named")
+            self.named[name] = test
+            self.lines += [*comment(shown), f"static struct named {name};"]
+        return name
+
+    def _name(self, key: object, kind: str) -> str:
+        number = 1 + sum(known.startswith(f"{kind}_") for known in self._known.values())
+        self._known[key] = f"{kind}_{number}"
+        return self._known[key]
+
+
+class Condition:
+    """A condition in C.
+
+    Attributes:
+        unwritten: Parts that a handler cannot know: the node, why, and what to do instead.
+        asks_who_runs: Whether it needs `note_running()` for THRUNNING events.
+    """
+
+    def __init__(self, tables: Tables, asked: Asked) -> None:
+        self._tables, self._asked = tables, asked
+        self.unwritten: list[tuple[Node, str, str]] = []
+        self.asks_who_runs: Node | None = None
+
+    def text(self, node: Node) -> str:
+        """Return a checked condition as a C expression of type int."""
+        if isinstance(node, And | Or):
+            sign = " && " if isinstance(node, And) else " || "
+            return f"({sign.join(self.text(part) for part in node.parts)})"
+        if isinstance(node, Not):
+            return f"!{self.text(node.part)}"
+        if isinstance(node, CodeTest):
+            return self._code_test(node)
+        if isinstance(node, Compare):
+            return self._compare(node)
+        if isinstance(node, In):
+            return self._membership(node)
+        if isinstance(node, Match):
+            name = self._tables.pattern(node.pattern)
+            return self._texts(node.value, lambda text: self._tables.use("fits", text, f"&{name}"), node.pattern.text)
+        return f"{self._tables.use('error_of', 'event')}.is_known"  # the only flag is `failed`
+
+    def _code_test(self, node: CodeTest) -> str:
+        ranges = [f"{{0x{first:x}, 0x{last:x}}}" for first, last in _ranges(node.table)]
+        if not ranges:
+            return "0"
+        shown = node.pattern.text if node.pattern is not None else ", ".join(node.names)
+        name = self._tables.table("codes", "uint16_t {}[][2]", ranges, f"{node.kind}: {shown}")
+        return self._tables.use("is_code", "event", name, f"COUNT({name})")
+
+    def _compare(self, node: Compare) -> str:
+        if isinstance(node.right, Text):
+            return self._is_one_of(node.left, [node.right.value])
+        part, is_swapped = _COMPARISONS[node.sign]
+        left, right = self._number(node.left), self._number(node.right)
+        return self._tables.use(part, *((right, left) if is_swapped else (left, right)))
+
+    def _membership(self, node: In) -> str:
+        if isinstance(node.choices[0], Text):
+            return self._is_one_of(node.value, [item.value for item in node.choices if isinstance(item, Text)])
+        value = self._number(node.value)
+        constants = sorted({wrapped(item.value) for item in node.choices if isinstance(item, Number)})
+        tests = [
+            self._tables.use("is_equal", value, self._number(item))
+            for item in node.choices
+            if not isinstance(item, Number)
+        ]
+        if constants:
+            name = self._tables.table("numbers", "int64_t {}[]", [_constant(number) for number in constants])
+            tests.insert(0, self._tables.use("is_among", value, name, f"COUNT({name})"))
+        return f"({' || '.join(tests)})"
+
+    # ---- texts ---------------------------------------------------------------------------------------------------
+
+    def _is_one_of(self, node: Node, choices: Sequence[str]) -> str:
+        def test(text: str) -> str:
+            found = [self._same(text, choice) for choice in dict.fromkeys(choices)]
+            return f"({' || '.join(found)})" if len(found) > 1 else found[0]
+
+        return self._texts(node, test, ", ".join(choices))
+
+    def _same(self, text: str, choice: str) -> str:
+        if not choice.isascii() and any("\ud800" <= char <= "\udfff" for char in choice):
+            return "0"  # no bytes stand for half a character
+        constant = self._tables.use("as_text", literal(choice), str(byte_count(choice)))
+        return self._tables.use("same_text", text, constant)
+
+    def _texts(self, node: Node, test: Callable[[str], str], shown: str) -> str:
+        """Return a test of a text; names of processes are looked up when the program starts."""
+        if isinstance(node, Field) and node.name == "name":
+            self._tables.parts.update(("as_text", "remember"))
+            name = self._tables.processes(f"{test('full')} || {test('own')}", f"name: {shown}")
+            return self._tables.use("is_named", self._thread(node, "pid"), f"&{name}")
+        if isinstance(node, Field) and node.name == "text":
+            places = self._places("text", lambda code, count: text_place(self._tables.release, code, count))
+        elif isinstance(node, Argument):
+            places = self._argument_places(node.name)
+        else:
+            assert isinstance(node, Field)
+            self._cannot(node)
+            return "0"
+        return test(self._tables.use("event_text", "event", places, f"COUNT({places})")) if places else "0"
+
+    # ---- numbers -------------------------------------------------------------------------------------------------
+
+    def _number(self, node: Node) -> str:
+        use = self._tables.use
+        if isinstance(node, Number):
+            return use("known", _constant(wrapped(node.value)))
+        if isinstance(node, Word):
+            return use("word", "event", str(node.index))
+        if isinstance(node, Field):
+            return self._field(node)
+        if isinstance(node, Argument):
+            return self._argument(node.name)
+        if isinstance(node, Negative):
+            return use("negative", self._number(node.part))
+        if isinstance(node, Arithmetic):
+            return use(_ARITHMETIC[node.sign], self._number(node.left), self._number(node.right))
+        assert isinstance(node, Call)
+        return use(_FUNCTIONS[node.name], *(self._number(part) for part in node.arguments))
+
+    def _field(self, node: Field) -> str:
+        use = self._tables.use
+        if node.name in _PLAIN:
+            return use("known", use(_PLAIN[node.name], "event"))
+        if node.name == "errno":
+            return use("error_of", "event")
+        if node.name in ("pid", "tid"):
+            return self._thread(node, node.name)
+        if node.name == "priority" and all(
+            has_argument(self._tables.release, code, node.name, self._asked.is_wide(code)) for code in self._asked.on
+        ):
+            return self._argument(node.name)
+        self._cannot(node)
+        return use("unknown")
+
+    def _thread(self, node: Node, name: str) -> str:
+        if self._asked.names_thread:
+            return self._tables.use(f"{name}_of", "event")
+        self.asks_who_runs = self.asks_who_runs or node
+        return self._tables.use(f"running_{name}", "event")
+
+    def _argument(self, name: str) -> str:
+        places = self._argument_places(name)
+        use = self._tables.use
+        return use("argument", "event", places, f"COUNT({places})") if places else use("unknown")
+
+    def _argument_places(self, name: str) -> str:
+        return self._places(f"arg.{name}", lambda code, count: place_of(self._tables.release, code, count, name), name)
+
+    def _places(self, shown: str, find: Callable[[int, int], Place | None], name: str = "") -> str:
+        """Return the name of a table of places for all events that the handler sees; empty if none has it."""
+        having = argument_names(self._tables.release).get(name, ()) if name else self._asked.codes
+        alike: list[tuple[int, int, list[str]]] = []  # first and last code, where it is by word count
+        for code in self._asked.codes:
+            by_count = [*_places_by_count(code, find)] if code in having else []
+            if alike and alike[-1][1] == code - 1 and alike[-1][2] == by_count:
+                alike[-1] = (alike[-1][0], code, by_count)
+            elif by_count:
+                alike.append((code, code, by_count))
+        rows = [f"{{0x{first:x}, 0x{last:x}, {rest}}}" for first, last, by_count in alike for rest in by_count]
+        if not rows:
+            return ""
+        self._tables.parts.add("place")
+        return self._tables.table("places", "struct place {}[]", rows, shown)
+
+    def _cannot(self, node: Field) -> None:
+        if node.name == "priority":
+            self.unwritten.append((node, *self._no_priority()))
+        else:
+            self.unwritten.append((node, *_UNTOLD[node.name]))
+
+    def _no_priority(self) -> tuple[str, str]:
+        return "only wide THREAD events tell a priority, and this handler is asked about others", (
+            "attach the condition to states of THREAD, and make THREAD wide"
+        )
+
+
+def asks_for_thread(node: Node) -> bool:
+    """Tell whether a condition needs to know whose an event is."""
+    if isinstance(node, Field):
+        return FIELDS[node.name].domain is Domain.THREAD
+    return any(asks_for_thread(part) for part in children(node))
+
+
+def _constant(number: int) -> str:
+    """Return a 64-bit number in C; the smallest one has no notation of its own."""
+    return "-0x7fffffffffffffffLL - 1" if number == -(1 << 63) else f"{number}LL"
+
+
+def _ranges(table: NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
+    """Yield the first and the last code of every range that is set."""
+    edges = np.flatnonzero(np.diff(np.concatenate(([0], table.view(np.int8), [0]))))
+    yield from zip(edges[::2].tolist(), (edges[1::2] - 1).tolist(), strict=True)
+
+
+def _places_by_count(code: int, find: Callable[[int, int], Place | None]) -> Iterator[str]:
+    """Yield the least and the most words of payloads that have something at one place, and the place, in C."""
+    least, before = 2, find(code, 2)
+    for count in (*range(4, _MOST_WORDS + 2, 2), 0):
+        place = find(code, count) if count else None
+        if place == before and count:
+            continue
+        if before is not None:
+            most = count - 2 if count else _ENDLESS
+            yield f"{least}, {most}, {before.word}, {before.words}, {int(before.is_signed)}"
+        least, before = count, place

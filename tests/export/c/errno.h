@@ -1,0 +1,3 @@
+#include_next <errno.h>
+
+#define EOK 0
