@@ -99,7 +99,7 @@ class _Program:
         self._tables = Tables(self._release)
         self._everything = _everything(self._state)
         self._handlers: dict[tuple[object, ...], _Handler] = {}
-        self._follows_threads = False
+        self._follows_threads = self._drops_running = False
 
     def written(self, title: str) -> CProgram:
         """Return the program."""
@@ -146,16 +146,21 @@ class _Program:
             yield f"    SET({', '.join([*self._words(rule), name, f'&data_{number}'])});"
 
     def _with_tracker(self, places: list[tuple[Rule, DynamicRule]]) -> list[tuple[Rule, DynamicRule]]:
-        """Return the places with a handler of THREAD, which takes note of who runs, if it can."""
+        """Return the places with a handler of THREAD, which takes note of who runs, if there can be one.
+
+        Where THRUNNING is off, it is switched on for that handler, which lets none of them pass.
+        """
         address = external_of(THREAD_RUNNING, self._release)
-        if not self._state.is_on(address, THREAD_RUNNING) or self._state.thread_test(address) != (0, 0):
+        has_handler = C.THREAD in self._state.class_handlers
+        if self._state.thread_test(address) != (0, 0) or (
+            not has_handler and self._state.add_class_ev_handler(C.THREAD, AllOf())
+        ):
             self._follows_threads = False
-        elif C.THREAD not in self._state.class_handlers:
-            if self._state.add_class_ev_handler(C.THREAD, AllOf()):
-                self._follows_threads = False
-            else:
-                return [*handler_rules(self._state)]
-        return places
+            return places
+        if not self._state.is_on(address, THREAD_RUNNING):
+            self._drops_running = True
+            self._state.add_event(C.THREAD, 1 << address.number)
+        return [*handler_rules(self._state)]
 
     def _handler(self, rule: Rule, conditions: tuple[Expression, ...]) -> _Handler:
         external = rule.external
@@ -177,16 +182,24 @@ class _Program:
 
     def _function(self, handler: _Handler) -> list[str]:
         external = handler.rules[0].external
-        condition = Condition(self._tables, self._asked(handler))
+        asked = self._asked(handler)
         tests, errors = [], []
         for expression in handler.conditions:
+            condition = Condition(self._tables, asked)
             tests.append((expression.text, condition.text(expression.tree)))
-            errors += self._errors([*self._take_faults(expression), *self._faults_of(expression, condition)], "")
-            condition.unwritten.clear()
-            condition.asks_who_runs = None
+            faults = self._take_faults(expression)
+            if asked.on:  # else nobody asks it
+                faults += self._faults_of(expression, condition)
+            errors += self._errors(faults, "")
         lines = [f"static int {handler.name}(event_data_t *event)", "{", *errors]
         if self._follows_threads and external is C.THREAD and any(rule.event is None for rule in handler.rules):
             lines.append(f"    {self._tables.use('note_running', 'event')};")
+            if self._drops_running:
+                lines += [
+                    "    /* THRUNNING is on for this handler alone. */",
+                    f"    if ({self._tables.use('code_of', 'event')} == 0x{THREAD_RUNNING:x})",
+                    "        return 0;",
+                ]
         elif not any("event" in test for _, test in tests):
             lines.append("    (void)event;")
         for text, test in tests:
@@ -221,9 +234,9 @@ class _Program:
             unwritten.append(
                 (
                     condition.asks_who_runs,
-                    "an event handler learns the thread of these events from THRUNNING alone, which is not logged for "
-                    "all threads here, or no place for a handler of THREAD is left",
-                    "add ADDEVENT THREAD THRUNNING without a pid",
+                    "an event handler learns whose these events are from THRUNNING, but a pid is set for it, or no "
+                    "place for a handler of THREAD is left",
+                    "leave THREAD without pid, and a place for its handler",
                 )
             )
         rule = next((rule for rule in self._built.rules if rule.condition == expression.text), Rule(None))

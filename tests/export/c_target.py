@@ -73,7 +73,8 @@ def compiled(sources: Sequence[str], release: Release, folder: Path, *, check: b
         (folder / files[-1]).write_text(f'#define main main_{number}\nint main(void);\n#include "rules_{number}.c"\n')
     mains = "\n".join(f"int main_{number}(void);" for number in range(len(sources)))
     rows = ", ".join(f"main_{number}" for number in range(len(sources)))
-    (folder / "programs.c").write_text(f"{mains}\nint (*const programs[])(void);\nint (*const programs[])(void) = {{{rows}}};\n")
+    table = f"extern int (*const programs[])(void);\nint (*const programs[])(void) = {{{rows}}};\n"
+    (folder / "programs.c").write_text(f"{mains}\n{table}")
     command = [gcc, *FLAGS, f"-I{HEADERS}", "-I.", *files, "programs.c", str(HEADERS / "target.c"), "-o", "target"]
     found = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
     assert found.returncode == 0 or not check, found.stderr
@@ -163,9 +164,9 @@ class Ran:
 class Runner:
     """Runs compiled programs on the events of one capture."""
 
-    def __init__(self, release: Release, processes: Mapping[int, str], events: Sequence[EventFacts]) -> None:
+    def __init__(self, release: Release, processes: Mapping[int, bytes], events: Sequence[EventFacts]) -> None:
         self._release, self._events = release, events
-        known = [struct.pack("=II", pid, len(name.encode())) + name.encode() for pid, name in processes.items() if name]
+        known = [struct.pack("=II", pid, len(name)) + name for pid, name in processes.items()]
         self._processes = struct.pack("=I", len(known)) + b"".join(known)
         self._packed = [self._pack(facts) for facts in events]
         self._admitted: dict[tuple[object, ...], list[bool]] = {}
@@ -175,7 +176,8 @@ class Runner:
         number = address.number if address.vector_word < 0 else facts.words[address.vector_word]
         argument = number if address.vector_word >= 0 else argument_of(address.external, number, self._release)
         mask, (pid, tid) = feature_of(facts, self._release)
-        values = [int(address.external), argument, facts.header, mask, pid, tid, facts.el_num, *facts.words[: facts.el_num]]
+        words = facts.words[: facts.el_num]
+        values = [int(address.external), argument, facts.header, mask, pid, tid, facts.el_num, *words]
         return struct.pack(f"={len(values)}I", *(value & 0xFFFFFFFF for value in values))
 
     def run(self, target: Path, number: int) -> Ran:
@@ -213,7 +215,7 @@ def passed(capture: Everything, programs: Sequence[CProgram], folder: Path) -> l
     release, trace = capture.trace.release, capture.trace
     target, _ = compiled([program.source for program in programs], release, folder)
     processes = dict(zip(trace.processes.pid.tolist(), trace.processes.names, strict=True))
-    runner = Runner(release, {pid: name for pid, name in processes.items() if pid > 0},
+    runner = Runner(release, {pid: name.encode() for pid, name in processes.items() if pid > 0},
                     [given.facts for given in capture.given])
     rows = np.array([given.row for given in capture.given])
     return [np.sort(rows[np.array(runner.run(target, number).passes, np.bool_)]) for number in range(len(programs))]
