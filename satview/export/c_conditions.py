@@ -6,18 +6,17 @@ guessed: it is listed in `Condition.unwritten`, and the program does not compile
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.events.spec import Release
-from satview.export.c_patterns import pattern_table
-from satview.export.c_text import byte_count, comment, constants, literal
+from satview.export.c_tables import Tables
+from satview.export.c_text import byte_count, literal
 from satview.filters.forms import Place, place_of, text_place
-from satview.filters.pattern import Pattern
 from satview.filters.reach import has_argument
 from satview.filters.scalar import wrapped
 from satview.filters.semantics import CodeTest
@@ -47,6 +46,7 @@ NAMES_THREAD: Final = frozenset({C.KERCALLENTER, C.KERCALLEXIT, C.THREAD})
 
 _MOST_WORDS: Final = 64  # payloads longer than this end in a text: their arguments are where those of this size are
 _ENDLESS: Final = 0xFFFF
+_HALF: Final = re.compile("[\ud800-\udfff]")
 _ARITHMETIC: Final = {
     "+": "sum",
     "-": "difference",
@@ -98,65 +98,6 @@ class Asked:
     codes: tuple[int, ...]
     on: tuple[int, ...]
     is_wide: Callable[[int], bool]
-
-
-@dataclass(slots=True)
-class Tables:
-    """Everything that the conditions of a program share; equal tables are one.
-
-    Attributes:
-        release: Whose events they are.
-        parts: Names of the C functions that are called.
-        lines: Definitions of tables.
-        named: C conditions over `full` and `own`, by the name of the list of processes that fit.
-        pattern_words: 64-bit words of the largest pattern's sets.
-    """
-
-    release: Release
-    parts: set[str] = field(default_factory=set)
-    lines: list[str] = field(default_factory=list)
-    named: dict[str, str] = field(default_factory=dict)
-    pattern_words: int = 1
-    _known: dict[object, str] = field(default_factory=dict)
-
-    def use(self, part: str, *arguments: str) -> str:
-        """Return a call of a part."""
-        self.parts.add(part)
-        return f"{part}({', '.join(arguments)})"
-
-    def table(self, kind: str, declaration: str, rows: Sequence[str], shown: str = "") -> str:
-        """Return the name of a constant table with given rows, at least one."""
-        key = (kind, tuple(rows))
-        name = self._known.get(key)
-        if name is None:
-            name = self._name(key, kind)
-            self.lines += [*comment(shown), *constants(declaration.format(name), rows)]
-        return name
-
-    def pattern(self, pattern: Pattern) -> str:
-        """Return the name of a pattern."""
-        key = (pattern.text, pattern.ignores_case, pattern.is_whole)
-        name = self._known.get(key)
-        if name is None:
-            name = self._name(key, "pattern")
-            self.parts.add("pattern")
-            self.lines += [*comment(pattern.text), *pattern_table(name, pattern)]
-            self.pattern_words = max(self.pattern_words, len(pattern.characters()) // 64 + 1)
-        return name
-
-    def processes(self, test: str, shown: str) -> str:
-        """Return the name of the list of processes for which a test of `full` or `own` holds."""
-        name = self._known.get(test)
-        if name is None:
-            name = self._name(test, "named")
-            self.named[name] = test
-            self.lines += [*comment(shown), f"static struct named {name};"]
-        return name
-
-    def _name(self, key: object, kind: str) -> str:
-        number = 1 + sum(known.startswith(f"{kind}_") for known in self._known.values())
-        self._known[key] = f"{kind}_{number}"
-        return self._known[key]
 
 
 class Condition:
@@ -223,15 +164,15 @@ class Condition:
     # ---- texts ---------------------------------------------------------------------------------------------------
 
     def _is_one_of(self, node: Node, choices: Sequence[str]) -> str:
-        def test(text: str) -> str:
-            found = [self._same(text, choice) for choice in dict.fromkeys(choices)]
-            return f"({' || '.join(found)})" if len(found) > 1 else found[0]
+        # No bytes stand for half a character, so no text is equal to it.
+        known = [choice for choice in dict.fromkeys(choices) if choice.isascii() or not _HALF.search(choice)]
 
-        return self._texts(node, test, ", ".join(choices))
+        def test(text: str) -> str:
+            return f"({' || '.join(self._same(text, choice) for choice in known)})"
+
+        return self._texts(node, test, ", ".join(known)) if known else "0"
 
     def _same(self, text: str, choice: str) -> str:
-        if not choice.isascii() and any("\ud800" <= char <= "\udfff" for char in choice):
-            return "0"  # no bytes stand for half a character
         constant = self._tables.use("as_text", literal(choice), str(byte_count(choice)))
         return self._tables.use("same_text", text, constant)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from satview.export.c_parts import FIND_PROCESSES
+from satview.export.c_parts import FIND_PROCESSES, parts
 from satview.export.c_text import comment
 
 _DATA_WORDS: Final = 512  # room for the payload words of one event; the kernel fills in as many as there are
@@ -17,7 +17,7 @@ def head(title: str, has_handlers: bool, has_names: bool) -> list[str]:
     if has_handlers:
         headers |= {"stddef.h", "stdint.h", "unistd.h"}
     if has_names:
-        headers |= set(FIND_PROCESSES.headers)
+        headers |= {"devctl.h", "dirent.h", "fcntl.h", "stdlib.h", "sys/procfs.h"}
     return [
         "/* Sets a filter of the instrumented kernel. Written by satview. Run it as root:",
         "     tracelogger -d1 -n 0 -f /dev/shmem/tracebuffer.kev &",
@@ -67,7 +67,7 @@ def name_lookup(named: Mapping[str, str]) -> list[str]:
     ]
     for name, test in named.items():
         lines += [f"    if ({test})", f"        remember(&{name}, pid);"]
-    return [*lines, "}", "", *FIND_PROCESSES.source.splitlines(), ""]
+    return [*lines, "}", "", *parts()[FIND_PROCESSES].lines]
 
 
 def main(calls: Sequence[str], has_handlers: bool, has_names: bool) -> list[str]:

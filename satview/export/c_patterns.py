@@ -16,6 +16,7 @@ from satview.filters.pattern import Pattern, Ranges
 
 _WORD_BITS: Final = 64
 _CODE_POINTS: Final = 0x110000
+_NONE: Final[Ranges] = ((1, 0),)  # C has no empty tables; no character is in this
 
 
 def pattern_table(name: str, pattern: Pattern) -> list[str]:
@@ -35,7 +36,7 @@ def pattern_table(name: str, pattern: Pattern) -> list[str]:
 
     begin = [pattern.entry]
     again = [] if pattern.is_whole else begin
-    ranges = [_with_both_cases(item, pattern.ignores_case) for _, item, _ in characters] or [((1, 0),)]
+    ranges = [_with_both_cases(item, pattern.ignores_case) for _, item, _ in characters] or [_NONE]
     following = [[entry] for _, _, entry in characters] or [[]]
     starts = [sum(len(item) for item in ranges[:i]) for i in range(count + 1)]
     pairs = [f"{{0x{low:x}, 0x{high:x}}}" for item in ranges for low, high in item]
@@ -56,22 +57,24 @@ def pattern_table(name: str, pattern: Pattern) -> list[str]:
 def _with_both_cases(ranges: Ranges, ignores_case: bool) -> Ranges:
     """Return ranges with every character whose capital or small letter is in them; C knows no letters."""
     if not ignores_case:
-        return ranges or ((1, 0),)
-    more = [
-        (ord(char), ord(char))
-        for char, others in _cased()
-        if any(low <= other <= high for other in others for low, high in ranges)
-    ]
-    return (*ranges, *more) or ((1, 0),)
+        return ranges or _NONE
+    others = _others()
+    more = {
+        other
+        for low, high in ranges
+        for number in (others if high - low > len(others) else range(low, high + 1))
+        if low <= number <= high
+        for other in others.get(number, ())
+    }
+    return (*ranges, *((number, number) for number in sorted(more))) or _NONE
 
 
 @cache
-def _cased() -> tuple[tuple[str, tuple[int, ...]], ...]:
-    """Return every character that has a capital or a small letter, with those."""
-    found = []
+def _others() -> dict[int, list[int]]:
+    """Return for every capital and small letter the characters that it is the capital or small letter of."""
+    found: dict[int, list[int]] = {}
     for char in map(chr, range(_CODE_POINTS)):
-        low, high = char.lower(), char.upper()
-        if low != char or high != char:
-            others = tuple(ord(other) for other in (low, high) if len(other) == 1 and other != char)
-            found.append((char, others))
-    return tuple(found)
+        for other in {char.lower(), char.upper()} - {char}:
+            if len(other) == 1:
+                found.setdefault(ord(other), []).append(ord(char))
+    return found

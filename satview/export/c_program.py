@@ -14,9 +14,10 @@ import numpy as np
 from satview.events.naming import names
 from satview.events.spec import Release
 from satview.events.wire import THREAD_RUNNING
-from satview.export.c_conditions import NAMES_THREAD, Asked, Condition, Tables, asks_for_thread
+from satview.export.c_conditions import NAMES_THREAD, Asked, Condition, asks_for_thread
 from satview.export.c_frame import handler_data, head, main, name_lookup
-from satview.export.c_parts import FIND_PROCESSES, PARTS, ordered
+from satview.export.c_parts import FIND_PROCESSES, ordered, parts
+from satview.export.c_tables import Tables
 from satview.export.c_text import comment, literal
 from satview.filters.building import BuiltRules
 from satview.filters.capturing import AllOf, for_capture
@@ -272,13 +273,14 @@ class _Program:
     def _body(self, functions: Sequence[str], data: Sequence[int]) -> list[str]:
         tables = self._tables
         lines = [f"#define PATTERN_WORDS {tables.pattern_words}", ""] if "fits" in tables.parts else []
-        wanted = tables.parts | {part for part in FIND_PROCESSES.needs if tables.named}
+        wanted = tables.parts | {part for part in parts()[FIND_PROCESSES].needs if tables.named}
         for name in ordered(wanted):
-            lines += [*PARTS[name].source.splitlines(), ""]
+            lines += parts()[name].lines
         lines += [*tables.lines, *([""] if tables.lines else [])]
         lines += [*name_lookup(tables.named), *functions]
         lines += [line for number in data for line in handler_data(number)]
         return [*lines, *([""] if data else [])]
+
 
 def _conditions(handler: DynamicRule) -> tuple[Expression, ...] | None:
     """Return the conditions of a dynamic rule; None if it is more than conditions."""
