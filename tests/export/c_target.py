@@ -54,7 +54,7 @@ def compiler() -> str:
     """Return the C compiler; skips the test where there is none."""
     found = shutil.which("gcc") or shutil.which("cc")
     if found is None:
-        pytest.skip("no C compiler (tools/install_system_packages.sh installs gcc)")
+        pytest.skip("no C compiler; on Debian: apt-get install gcc libc6-dev")
     return found
 
 

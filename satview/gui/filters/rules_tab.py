@@ -57,6 +57,7 @@ class RulesTab(QWidget):
         self.editor.setPlainText(_START)
         self.message = QLabel(self)
         self.message.setWordWrap(True)
+        self.message.setTextFormat(Qt.TextFormat.PlainText)  # a stranger's rules are in it
         self.message.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.apply_button = QPushButton("Apply", self)
         self.apply_button.setProperty("primary", "true")
