@@ -101,7 +101,7 @@ class States:
         yield "filter-combined", self.work.chips
 
     def _rules(self) -> Iterator[tuple[str, QWidget]]:
-        from satview.gui.filters.kept_dialog import KeptDialog
+        from satview.gui.filters.would_capture_dialog import WouldCaptureDialog
 
         panel, trace = self.panel, self.work.opened.trace
         process = next(name.rsplit("/", 1)[-1] for name in trace.processes.names if "devb" in name)
@@ -112,11 +112,11 @@ class States:
         editor.replace_text(RULES.format(process=process).replace("MSG_SENDV\nSET", "MSG_SENDW\nSET"))
         yield "filter-rules-fault", panel
         editor.replace_text(RULES.format(process=process))
-        panel.rules.show_kept()
+        panel.rules.show_would_capture()
         self.settle()
-        dialog = self.window.findChild(KeptDialog)
+        dialog = self.window.findChild(WouldCaptureDialog)
         assert dialog is not None
-        yield "filter-kept", dialog
+        yield "filter-would-capture", dialog
         dialog.close()
 
     def _search(self) -> Iterator[tuple[str, QWidget]]:

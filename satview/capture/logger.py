@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from satview.capture.buffers import Buffer
 from satview.capture.files import CaptureError
 from satview.capture.kernel import Kernel
-from satview.capture.logger_options import NO_RING0, RULE, SET_UP_PRIORITY, LoggerOptions, LoggerReport
+from satview.capture.logger_options import SET_UP_PRIORITY, LoggerOptions, LoggerReport, Output, Say, filter_calls
 from satview.capture.sim.calls import (
     ChannelCreate,
     Compute,
@@ -39,31 +39,11 @@ from satview.capture.sim.objects import Semaphore
 from satview.capture.sim.threads import Policy, Program
 from satview.capture.trace_event import mode
 from satview.events import wire
-from satview.events.spec import Release
-from satview.filters.external import ExternalClass as Class
 
 _FULL, _END = 1, 2                     # pulse codes
 SIGHUP, SIGINT, SIGABRT, SIGTERM = 1, 2, 6, 15
 STOP_SIGNALS = (SIGHUP, SIGINT, SIGABRT, SIGTERM)
-_CLASSES_OF_F = {1: Class.KERCALL, 2: Class.INT, 3: Class.PROCESS, 4: Class.THREAD, 5: Class.VTHREAD, 6: Class.COMM,
-                 7: Class.SYSTEM}
-_RING0 = 2           # kernel call
 _COPY_NS_PER_SLOT = 12
-
-
-class Output(Protocol):
-    """Where slots go.
-
-    Attributes:
-        is_cut: Nothing more is taken.
-        written: Bytes so far.
-    """
-
-    is_cut: bool
-    written: int
-
-    def write(self, slots: NDArray[np.uint32]) -> None:
-        """Append slots; raises CaptureError where that fails."""
 
 
 class Logger:
@@ -83,7 +63,7 @@ class Logger:
     """
 
     def __init__(self, kernel: Kernel, options: LoggerOptions, output: Output,
-                 say: Callable[[int, str], None] = lambda _level, _text: None,
+                 say: Say = lambda _level, _text: None,
                  on_ready: Callable[[], None] = lambda: None) -> None:
         self.kernel = kernel
         self.options = options
@@ -133,8 +113,7 @@ class Logger:
         yield from self._allocate()
         yield InterruptHookTrace(lambda info: Sigevent("pulse", self._coid, options.priority, _FULL, info))
         if not options.is_daemon or options.sets_filters:
-            for name, args in self._filters():
-                yield from self._ask(name, *args)
+            self._set_filters()
             self.say(1, "events enabled")
         yield from self._ask("SETRINGMODE" if options.is_ring else "SETLINEARMODE")
 
@@ -151,19 +130,17 @@ class Logger:
         at = f" at physical address {address[0]:#x}" if address else ""
         self.say(1, f"{options.kernel_buffers} kernel buffers allocated{at}")
 
-    def _filters(self) -> list[RULE]:
-        options, known = self.options, self.kernel.emitter.rules.known
-        clear: list[RULE] = [(name, (cls,)) for cls in (Class.KERCALL, Class.THREAD, Class.VTHREAD, Class.COMM)
-                             if cls in known for name in ("CLRCLASSPID", "CLRCLASSTID")]
-        width: RULE = ("SETALLCLASSESWIDE" if options.is_wide else "SETALLCLASSESFAST", ())
-        if options.rules is not None:
-            return [("DELALLCLASSES", ()), *clear, width, *options.rules]
-        without: list[RULE] = [("DELCLASS", (_CLASSES_OF_F[n],)) for n in options.without
-                               if _CLASSES_OF_F.get(n) in known]
-        if NO_RING0 in options.without and self.kernel.target.release == Release.QNX_6:
-            without.append(("DELEVENT", (Class.KERCALL, _RING0)))
-        security: list[RULE] = [("ADDCLASS", (Class.SEC,))] if options.with_security and Class.SEC in known else []
-        return [*clear, ("ADDALLCLASSES", ()), *security, *without, width]
+    def _set_filters(self) -> None:
+        """Set the filters in no simulated time.
+
+        Before START nobody sees these calls, and the time that they take would make the same seed another run under
+        every set of rules.
+        """
+        for name, args in filter_calls(self.options, self.kernel.target.release):
+            try:
+                self.kernel.control.call(mode(name), args, pid=self.process.pid)
+            except QnxError as error:
+                self.report.errors.append(f"TraceEvent({name}): {error.strerror}")
 
     def _ask(self, name: str, *args: Any) -> Program:
         try:

@@ -2,13 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.events.spec import Release
+from satview.filters.external import ExternalClass, classes_of
 
 SET_UP_PRIORITY = 45
 NO_RING0 = 11        # a number of `-F` that the logger of 6.4 knows, but no manual
 RULE = tuple[str, tuple[Any, ...]]
+Say = Callable[[int, str], None]
+_CLASSES_OF_F = {1: ExternalClass.KERCALL, 2: ExternalClass.INT, 3: ExternalClass.PROCESS, 4: ExternalClass.THREAD,
+                 5: ExternalClass.VTHREAD, 6: ExternalClass.COMM, 7: ExternalClass.SYSTEM}
+_CLEARED = (ExternalClass.KERCALL, ExternalClass.THREAD, ExternalClass.VTHREAD, ExternalClass.COMM)
+_RING0 = 2           # kernel call
+
+
+class Output(Protocol):
+    """Where slots go.
+
+    Attributes:
+        is_cut: Nothing more is taken.
+        written: Bytes so far.
+    """
+
+    is_cut: bool
+    written: int
+
+    def write(self, slots: NDArray[np.uint32]) -> None:
+        """Append slots; raises CaptureError where that fails."""
 
 
 @dataclass(slots=True)
@@ -34,6 +60,7 @@ class LoggerOptions:
         rules: TraceEvent() calls instead of "all classes": name of the mode without prefix, and arguments.
         disk_ns_per_buffer: How long the disk takes for a full buffer: the knob for loggers that are too slow.
         priority: Of the capture thread while it takes buffers; a low one lets a busy system overrun it.
+        is_probe: Take the buffers from outside the target: no logger process, the run is the same under all rules.
     """
 
     iterations: int = 32
@@ -54,6 +81,7 @@ class LoggerOptions:
     rules: Sequence[RULE] | None = None
     disk_ns_per_buffer: int = 150_000
     priority: int = SET_UP_PRIORITY
+    is_probe: bool = False
 
 
 @dataclass(slots=True)
@@ -74,3 +102,18 @@ class LoggerReport:
     most_used: int = 0
     stale: int = 0
     errors: list[str] = field(default_factory=list)
+
+
+def filter_calls(options: LoggerOptions, release: Release) -> list[RULE]:
+    """Return the TraceEvent() calls that set the filters, in their order (capture side, section 7.2)."""
+    known = classes_of(release)
+    clear: list[RULE] = [(name, (cls,)) for cls in _CLEARED if cls in known for name in ("CLRCLASSPID", "CLRCLASSTID")]
+    width: RULE = ("SETALLCLASSESWIDE" if options.is_wide else "SETALLCLASSESFAST", ())
+    if options.rules is not None:
+        return [("DELALLCLASSES", ()), *clear, width, *options.rules]
+    without: list[RULE] = [("DELCLASS", (_CLASSES_OF_F[n],)) for n in options.without if _CLASSES_OF_F.get(n) in known]
+    if NO_RING0 in options.without and release is Release.QNX_6:
+        without.append(("DELEVENT", (ExternalClass.KERCALL, _RING0)))
+    has_security = options.with_security and ExternalClass.SEC in known
+    security: list[RULE] = [("ADDCLASS", (ExternalClass.SEC,))] if has_security else []
+    return [*clear, ("ADDALLCLASSES", ()), *security, *without, width]

@@ -13,7 +13,8 @@ from satview.capture import control
 from satview.capture.files import CaptureError, KevFile
 from satview.capture.kernel import Kernel
 from satview.capture.logger import Logger
-from satview.capture.logger_options import SET_UP_PRIORITY, LoggerOptions, LoggerReport
+from satview.capture.logger_options import SET_UP_PRIORITY, LoggerOptions, LoggerReport, Say
+from satview.capture.probe import Probe
 from satview.capture.report import findings
 from satview.capture.rules import calls_of_text
 from satview.capture.sim.machine import Machine
@@ -142,8 +143,7 @@ def run(capture: Capture, path: Path | str, progress: Callable[[float], None] | 
     with KevFile(path, machine.target, started, capture.attributes, capture.limit_bytes, stream) as file, \
             control.advancing(machine, path.name, capture.patience_s, lambda: file.is_waiting):
         machine.run(started, ask)
-        logger = Logger(kernel, options, file, say or _say_nothing,
-                        lambda: machine.at(machine.now, lambda _: _start_control(kernel, capture.control)))
+        logger = _logger(kernel, options, file, say or _say_nothing, capture.control)
         share = (lambda now: progress(min(1.0, (now - begin) / max(1, end - begin)))) if progress is not None else None
         _advance(machine, end, capture.pace, ask, share)
         found = findings(machine)
@@ -210,7 +210,19 @@ def _losses(kernel: Kernel) -> tuple[int, int]:
     return (buffers.lost_buffers, buffers.dropped_events) if buffers is not None else (0, 0)
 
 
-def _finish(kernel: Kernel, logger: Logger, patience_s: float) -> None:
+def _logger(kernel: Kernel, options: LoggerOptions, file: KevFile, say: Say, program: Body | None) -> Logger | Probe:
+    """Start the logger, or attach the probe."""
+    if options.is_probe:
+        return Probe(kernel, options, file, say)
+    machine = kernel.machine
+
+    def on_ready() -> None:
+        machine.at(machine.now, lambda _: _start_control(kernel, program))
+
+    return Logger(kernel, options, file, say, on_ready)
+
+
+def _finish(kernel: Kernel, logger: Logger | Probe, patience_s: float) -> None:
     """Stop the logger if it still runs, and let it write what it has."""
     machine, options = kernel.machine, logger.options
     if logger.is_done or logger.failure is not None:

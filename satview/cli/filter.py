@@ -23,9 +23,9 @@ from satview.filters.explain import explain
 from satview.filters.expression import Expression
 from satview.filters.facts import TraceFacts
 from satview.filters.handlers import Handlers
-from satview.filters.kept import Kept, what_would_be_kept
 from satview.filters.text import Rule, check_rules, process_names, read_rule_text, rules_text
 from satview.filters.tokens import UNITS_NS
+from satview.filters.would_capture import WouldCapture, would_capture
 from satview.formats.registry import open_trace
 from satview.store.trace import Trace
 
@@ -64,7 +64,7 @@ def add_parser(subparsers: Any) -> None:
     add("--exact", action="store_true", help="no names, switches and opening states besides the chosen events")
     add("--allow-code", action="store_true", help="run the Python files that CALL rules name; they can do anything")
     add("--explain", action="store_true", help="tell which rules do not do what one might think")
-    add("--would-keep", action="store_true", help="tell what a capture with these rules would have kept")
+    add("--would-keep", action="store_true", help="tell what a capture of the same run with these rules would log")
     add("--tracelogger", action="store_true", help="print the tracelogger command that comes closest")
     add("--c-program", metavar="OUT.c", help="write a C program that sets exactly these rules on a target")
     add("--from-args", action="store_true", help="print the rules behind the trace's own TRACELOGGER_ARGS")
@@ -146,7 +146,7 @@ def _capture(args: argparse.Namespace, built: BuiltRules, trace: Trace) -> bool:
     if args.c_program:
         is_whole = _write_program(args, built)
     if args.would_keep:
-        print_kept(what_would_be_kept(built, trace, TraceFacts(trace)))
+        print_answer(would_capture(built, trace, TraceFacts(trace), window_of(trace, args.begin, args.end)))
     return is_whole
 
 
@@ -238,15 +238,15 @@ def print_report(report: SubsetReport) -> None:
     print(f"  {report.slots:,} slots")
 
 
-def print_kept(kept: Kept) -> None:
-    """Print what a capture would have kept."""
-    least = "" if kept.is_exact else "at least "
-    print(f"events  {kept.events:,} of {kept.total_events:,}")
-    print(f"slots   {least}{kept.slots:,} of {kept.total_slots:,}")
-    print(f"rate    {least}{kept.bytes_per_s:,.0f} of {kept.total_bytes_per_s:,.0f} bytes per second")
-    for name, (events, total) in kept.by_class.items():
+def print_answer(answer: WouldCapture) -> None:
+    """Print what a capture would have logged."""
+    least = "" if answer.is_exact else "at least "
+    print(f"events  {answer.events:,} of {answer.total_events:,}")
+    print(f"slots   {least}{answer.slots:,} of {answer.total_slots:,}")
+    print(f"rate    {least}{answer.bytes_per_s:,.0f} of {answer.total_bytes_per_s:,.0f} bytes per second")
+    for name, (events, total) in answer.by_class.items():
         print(f"  {name:<18}{events:>12,} of {total:,}")
-    for loss in kept.losses:
+    for loss in answer.losses:
         print(f"{loss.view}: {loss.text or 'nothing is lost'}")
-    for text in kept.ignores:
+    for text in answer.notes:
         print(text)

@@ -18,6 +18,7 @@ from satview.capture.run import DAY_S, NS_PER_S, Capture, CaptureResult
 from satview.capture.run import run as run_capture
 from satview.capture.workloads import registry
 from satview.events.spec import Release
+from satview.filters.diagnostics import RuleError
 from satview.filters.handlers import Handlers
 from satview.filters.text import read_rule_text
 
@@ -36,7 +37,7 @@ _MAX_FINDINGS = 100
 _REST: tuple[tuple[str, str, Any], ...] = (
     ("-d", "daemon", None), ("-F", "without", []), ("--skew", "skew", None), ("--duration", "duration", 0),
     ("--control", "control", None), ("--rules", "rules", None), ("--pace", "pace", 0),
-    ("--no-flush", "no_flush", False), ("--disk", "disk", _DISK_MS))
+    ("--no-flush", "no_flush", False), ("--probe", "probe", False), ("--disk", "disk", _DISK_MS))
 
 
 def add_parser(subparsers: Any) -> None:
@@ -97,6 +98,9 @@ def _add_target_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--allow-code", action="store_true", help="let the rules call Python functions")
     group.add_argument("--pace", metavar="X", type=float, default=0,
                        help="simulated seconds per real second, to watch the file grow; 0 = as fast as possible")
+    group.add_argument("--probe", action="store_true",
+                       help="take the buffers from outside: no logger runs on the target, so the same seed is the same "
+                            "run under all rules")
     group.add_argument("--no-flush", action="store_true",
                        help="leave the partly filled last buffer in the kernel, as tracelogger does in linear mode")
     group.add_argument("--disk", metavar="ms", type=float, default=_DISK_MS,
@@ -112,6 +116,11 @@ def run(args: argparse.Namespace) -> int:
         return 0
     try:
         return _capture(args)
+    except RuleError as error:
+        for fault in error.diagnostics:
+            print(f"{Path(args.rules or 'rules').name}:{fault.line}:{fault.column}: {fault.message}", file=sys.stderr)
+        print("satview tracelogger: nothing was captured: the rules have faults", file=sys.stderr)
+        return 2
     except UsageError as error:
         print(f"satview tracelogger: {error}", file=sys.stderr)
         return 2
@@ -207,11 +216,13 @@ def _options(args: argparse.Namespace) -> LoggerOptions:
         is_daemon=args.daemon is not None, sets_filters=args.enable, is_ring=args.ring, is_wide=args.wide,
         without=tuple(args.without), with_security=args.security, flush_every_s=args.flush, keeps_buffers=args.keep,
         physical_address=_address(args.address),
-        flushes_at_end=not args.no_flush, disk_ns_per_buffer=int(args.disk * 1_000_000))
+        flushes_at_end=not args.no_flush, disk_ns_per_buffer=int(args.disk * 1_000_000), is_probe=args.probe)
 
 
 def _notes(args: argparse.Namespace, limit: int) -> Iterator[str]:
     """Tell what cannot be honoured."""
+    if args.probe and (args.daemon is not None or args.control):
+        raise UsageError("--probe: goes without -d1 and --control, since no logger waits for a program")
     if args.mapped and not limit:
         raise UsageError("-M needs -S: a mapped file must know its size")
     if args.mapped:

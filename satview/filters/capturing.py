@@ -13,22 +13,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
 
 from satview.events.modes import Mode
 from satview.events.spec import Release
-from satview.filters.building import BuiltRules, carry_out, opening_rules
-from satview.filters.diagnostics import Diagnostic
+from satview.events.wire import CODE_COUNT
+from satview.filters.building import SWITCHING, BuiltRules, build, carry_out, opening_rules
+from satview.filters.diagnostics import Diagnostic, RuleError
 from satview.filters.event_facts import EventFacts
 from satview.filters.expression import Expression
 from satview.filters.external import ExternalClass, has_event_masks
+from satview.filters.passes import Pass
 from satview.filters.reach import Limit, Logged, always_holds, can_hold, limits
 from satview.filters.rules import HANDLER_CLASSES, DynamicRule, RuleSet
 from satview.filters.switches import COMM_REPLY, C
 from satview.filters.syntax import Field, Node, children
-from satview.filters.text import Rule
+from satview.filters.text import Rule, check_rules
 from satview.filters.vocabulary import FIELDS, Domain
 
 THREAD_CLASSES: Final = frozenset({C.KERCALLENTER, C.KERCALLEXIT, C.THREAD, C.VTHREAD, C.COMM})
@@ -65,7 +68,8 @@ class CaptureRules:
         handlers: What the `WHERE` lines become: a dynamic rule per class, attached after the rules.
         state: What the kernel holds at the end.
         faults: What no kernel can carry out, with line and column. A capture with faults does not start.
-        notes: What is captured although a `WHERE` line would leave it out, and why, one sentence each.
+        notes: What is captured although a `WHERE` line would leave it out, and why; lines that are never asked. One
+            sentence each.
     """
 
     rules: tuple[Rule, ...]
@@ -86,6 +90,10 @@ def for_capture(built: BuiltRules, has_handlers: bool = True) -> CaptureRules:
     rules = [*opening_rules(built.rules, release), *(rule for rule in built.rules if rule.mode is not None)]
     has_handlers = has_handlers and release is not Release.QNX_8
     faults = [*_faults(built, has_handlers)]
+    unasked = [*never_asked(built.rules, built.state)]
+    if built.rules and not state.codes_at().any():
+        faults += unasked
+        unasked = []
     handlers: dict[ExternalClass, DynamicRule] = {}
     notes: list[str] = []
     if built.conditions and not faults:
@@ -98,7 +106,56 @@ def for_capture(built: BuiltRules, has_handlers: bool = True) -> CaptureRules:
         for external, handler in handlers.items():
             if state.add_class_ev_handler(external, handler):
                 faults.append(_fault(built, f"all {state.handler_limit} places for handlers are taken"))
+    notes += [f"line {note.line}: {note.message}" for note in unasked]
     return CaptureRules(tuple(rules), handlers, state, tuple(faults), tuple(notes))
+
+
+def check_capture(
+    rules: Sequence[Rule], release: Release, is_wide: bool = False
+) -> tuple[tuple[Diagnostic, ...], tuple[str, ...]]:
+    """Return what a capture with these rules would refuse, each with line and column, and its notes.
+
+    Nothing is run: functions of CALL rules are taken as given.
+
+    Args:
+        rules: Rules without faults of their own.
+        release: Of the target.
+        is_wide: Whether everything is wide before the rules, as with `tracelogger -w`.
+    """
+    try:
+        built = build(rules, release, lambda _name: _any_answer, is_wide)
+    except RuleError as error:
+        return error.diagnostics, ()
+    captured = for_capture(built)
+    return captured.faults, captured.notes
+
+
+def check_condition(condition: Expression) -> tuple[Diagnostic, ...]:
+    """Return what of a condition no event handler can know, or knows of wide events only; columns are of its text."""
+    release = condition.release
+    found: dict[tuple[int, int], Diagnostic] = {}
+    for wide in (True, False):
+        logged = Logged(release, np.ones(CODE_COUNT, np.bool_), lambda _code, wide=wide: wide)  # type: ignore[misc]
+        for limit in limits(condition.tree, logged):
+            start, end = limit.node.start, limit.node.end
+            found.setdefault((start, end), Diagnostic(f"{limit.reason}; {limit.remedy}", start, end))
+    return tuple(found.values())
+
+
+@lru_cache(maxsize=256)
+def pass_limits(item: Pass, release: Release) -> tuple[str, ...]:
+    """Return what of a filter of a view no capture can ask, one sentence each without a full stop."""
+    found: list[Diagnostic] = []
+    if item.rules.strip():
+        found += check_capture(check_rules(item.rules, release)[0], release)[0]
+    if item.expression.strip():
+        found += check_condition(Expression(item.expression, release))
+    return tuple(fault.message for fault in found)
+
+
+def _any_answer(_facts: EventFacts, /) -> int:
+    """Stand for a function that is not run."""
+    return 1
 
 
 # ---- faults ------------------------------------------------------------------------------------------------------
@@ -119,7 +176,7 @@ def _faults(built: BuiltRules, has_handlers: bool) -> Iterator[Diagnostic]:
 def condition_faults(condition: Expression, logged: Logged, rule: Rule) -> Iterator[Diagnostic]:
     """Yield what keeps a condition from being answered in a capture, each with its column in the rule's line."""
     if not logged.codes.any():
-        return  # it is off at the end, which is another hint
+        return  # it is off at the end: see `never_asked`
     found = [*limits(condition.tree, logged)]
     for limit in found:
         yield _limit_fault(limit, rule)
@@ -131,6 +188,27 @@ def condition_faults(condition: Expression, logged: Logged, rule: Rule) -> Itera
             start + len(condition.text),
             rule.line,
         )
+
+
+def never_asked(rules: Sequence[Rule], state: RuleSet) -> Iterator[Diagnostic]:
+    """Yield a hint for every pid and dynamic rule of something that is off at the end, or one if everything is off."""
+    switching = [rule for rule in rules if rule.mode in SWITCHING]
+    if switching and state.switches() == RuleSet(state.release).switches():
+        text = switching[-1].text(state.release)
+        yield Diagnostic("nothing is on at the end: no event passes", 0, len(text), switching[-1].line)
+        return
+    for rule in rules:
+        if rule.external is None or rule.external is C.EMPTY or not (rule.pid or rule.condition or rule.function):
+            continue
+        without = state.copy()
+        if rule.event is None:
+            without.del_class(rule.external)
+        else:
+            without.del_event(rule.external, rule.event)
+        if without.switches() == state.switches():
+            what = rule.external.name if rule.event is None else f"this event of {rule.external.name}"
+            message = f"{what} is off at the end, so this is never asked"
+            yield Diagnostic(message, 0, len(rule.text(state.release)), rule.line)
 
 
 def _limit_fault(limit: Limit, rule: Rule) -> Diagnostic:

@@ -10,11 +10,13 @@ from typing import Final
 from satview.events import states
 from satview.events.catalogue import catalogue
 from satview.events.spec import Release
+from satview.filters.reach import is_wide_only
 from satview.filters.text import process_names
 from satview.filters.vocabulary import (
     FIELDS,
     FUNCTIONS,
     FieldKind,
+    Known,
     argument_names,
     class_names,
     error_names,
@@ -85,9 +87,15 @@ def _choices(before: str, release: Release, trace: Trace | None) -> Iterator[tup
     if _OPERAND_ENDS.search(bare) and not is_joined:
         yield from _signs(bare)
         return
-    yield from ((name, spec.help) for name, spec in FIELDS.items())
+    yield from ((name, field_help(name)) for name in FIELDS)
     yield from (("arg.", "argument by name"), ("word[", "payload word by number"), ("not", "the opposite"))
     yield from ((f"{name}(", spec.help) for name, spec in FUNCTIONS.items())
+
+
+def field_help(name: str) -> str:
+    """Return what a field means, and when a capture knows it if that is not at the event."""
+    spec = FIELDS[name]
+    return spec.help if spec.known is Known.EVENT else f"{spec.help} (known {spec.known})"
 
 
 def _signs(before: str) -> Iterator[tuple[str, str]]:
@@ -149,7 +157,10 @@ def _arguments(before: str, release: Release) -> list[tuple[str, str]]:
         of_event = [name for name, owners in known.items() if codes.intersection(owners)]
     names = of_event if named and of_event else list(known)
     return [
-        (name if re.fullmatch(r"[A-Za-z_]\w*(?:\[\d+\]|->\w+|\.\w+)*", name) else f'"{name}"', "")
+        (
+            name if re.fullmatch(r"[A-Za-z_]\w*(?:\[\d+\]|->\w+|\.\w+)*", name) else f'"{name}"',
+            "wide form only" if is_wide_only(name, release) else "",
+        )
         for name in names
         if '"' not in name and name != "empty"
     ]

@@ -8,6 +8,7 @@ from typing import Final
 from satview.events.modes import RULE_MODES, Mode
 from satview.events.spec import Release
 from satview.filters.building import SWITCHING, carry_out, opening_rules
+from satview.filters.capturing import check_capture, never_asked
 from satview.filters.diagnostics import Diagnostic
 from satview.filters.event_facts import EventFacts
 from satview.filters.external import KER_CLASSES
@@ -37,13 +38,16 @@ def explain(rules: Sequence[Rule], release: Release) -> tuple[Diagnostic, ...]:
             continue
         accepted.append(rule)
         is_same = state.state() == before and not stand_in
-        found = [*_oddities(rule, release, is_same, last_pid), *_replaced(rule, release, last_handler)]
+        found = [*_oddities(rule, release, is_same, last_pid), *_replaced(rule, last_handler)]
         if keeps_pids:
             found.append("clears only the pids of events without a tid; CLRCLASSTID clears the others")
         notes += [_note(rule, message, release) for message in found]
     notes += _undone(rules, release)
-    notes += _never_asked(accepted, state)
-    return tuple(sorted(notes, key=lambda note: note.line))
+    notes += never_asked(accepted, state)
+    faults, whole = check_capture([rule for rule in rules if rule.mode is None or rule in accepted], release)
+    line = next((rule.line for rule in rules if rule.mode is None), 1)
+    notes += [*faults, *(Diagnostic(note, 0, 1, line) for note in whole)]
+    return tuple(sorted(dict.fromkeys(notes), key=lambda note: note.line))
 
 
 def _pass(_facts: EventFacts, /) -> int:
@@ -60,8 +64,8 @@ def _has_tids(state: RuleSet, rule: Rule) -> bool:
     return key is not None and bool(state.threads_of[key].tid.any())
 
 
-def _replaced(rule: Rule, release: Release, last_handler: dict[object, Rule]) -> Iterator[str]:
-    """Say whether a dynamic rule takes the place of another one, and whether a kernel can carry it out."""
+def _replaced(rule: Rule, last_handler: dict[object, Rule]) -> Iterator[str]:
+    """Say whether a dynamic rule takes the place of another one."""
     assert rule.mode is not None
     if "HANDLER" not in rule.mode.name:
         return
@@ -69,32 +73,11 @@ def _replaced(rule: Rule, release: Release, last_handler: dict[object, Rule]) ->
     earlier = last_handler.pop(place, None)
     if rule.condition or rule.function:
         last_handler[place] = rule
-        if release is Release.QNX_8:
-            yield "a kernel of 8.0 has no event handlers: only views can do this"
         if earlier is not None:
             yield (
                 f"this replaces the dynamic rule of line {earlier.line}: a class or event has one; "
                 "join conditions with and"
             )
-
-
-def _never_asked(rules: Sequence[Rule], state: RuleSet) -> Iterator[Diagnostic]:
-    """Yield a note for every pid and dynamic rule of something that is off at the end, and if everything is."""
-    switching = [rule for rule in rules if rule.mode in SWITCHING]
-    if switching and state.switches() == RuleSet(state.release).switches():
-        yield _note(switching[-1], "nothing is on at the end: no event passes", state.release)
-        return
-    for rule in rules:
-        if rule.external is None or rule.external is C.EMPTY or not (rule.pid or rule.condition or rule.function):
-            continue
-        without = state.copy()
-        if rule.event is None:
-            without.del_class(rule.external)
-        else:
-            without.del_event(rule.external, rule.event)
-        if without.switches() == state.switches():
-            what = rule.external.name if rule.event is None else f"this event of {rule.external.name}"
-            yield _note(rule, f"{what} is off at the end, so this is never asked", state.release)
 
 
 def _oddities(rule: Rule, release: Release, is_same: bool, last_pid: dict[object, Rule]) -> Iterator[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from satview.events.catalogue import catalogue
 from satview.events.spec import EventSpec, Field, Release, Show
-from satview.events.wire import CLASS_SHIFT, KER_64BIT, THREAD_CREATE, THREAD_DESTROY, WireClass, event_of
+from satview.events.wire import KER_64BIT, THREAD_CREATE, THREAD_DESTROY, WireClass, class_of, event_of
 from satview.filters.external import external_of
 from satview.filters.forms import error_of, fields_for, is_exit
 from satview.filters.switches import C
@@ -101,31 +101,11 @@ def logged_form(trace: Trace, event: int, *, wide: bool) -> LoggedForm:
     return as_logged(trace.spec(event), trace.payloads.words(event).tolist(), trace.release, wide=wide)
 
 
-def slots_of(spec: EventSpec, count: int, release: Release, *, wide: bool) -> tuple[int, bool]:
-    """Return the slots an event of `count` words would take in a form, and whether that is exact.
-
-    Texts and structures are as long as they are: for a wide form that ends in one, or whose list is not known, the
-    number is a lower bound.
-    """
-    actual = max(1, count // 2)
-    wanted = spec.wide if wide else _fast_list(spec, release)
-    if wanted is None or spec.fast == spec.wide or not has_two_forms(spec.code, release):
-        return actual, wanted is not None
-    present = fields_for(spec, count)
-    if present == wanted or (wide and present and present != spec.fast):
-        return actual, True
-    words = sum(item.words for item in wanted)
-    is_open = any(item.show in (Show.STRING, Show.STRUCT) for item in wanted)
-    if wide and _has_flag(release) and spec.code >> CLASS_SHIFT == WireClass.KER_CALL and not spec.code & KER_64BIT:
-        # Without the flag it may be the fast form of a 64-bit process, whose wide form is longer.
-        is_open |= catalogue(release).spec(spec.code | KER_64BIT).wide is not None
-    return max(1, (words + 1) // 2), not is_open
-
-
 def _fast_list(spec: EventSpec, release: Release) -> tuple[Field, ...] | None:
-    """Return the fast list of an event; where one of 64 bits has none, it is logged as that of 32 bits."""
+    """Return the fast list of an event; a call of 64 bits that has none is logged as that of 32 bits."""
     if spec.fast is None and _has_flag(release) and spec.code & KER_64BIT:
-        return catalogue(release).spec(spec.code & ~KER_64BIT).fast
+        is_call = class_of(spec.code) == WireClass.KER_CALL
+        return catalogue(release).spec(spec.code & ~KER_64BIT).fast if is_call else spec.wide
     return spec.fast
 
 

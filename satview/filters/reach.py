@@ -100,6 +100,12 @@ def has_argument(release: Release, code: int, name: str, wide: bool) -> bool:
     return any(is_same_name(item.name, name) for item in items_logged(release, code, wide))
 
 
+@cache
+def is_wide_only(name: str, release: Release) -> bool:
+    """Tell whether no event has an argument of a name in its fast form."""
+    return not any(has_argument(release, code, name, False) for code in argument_names(release).get(name, ()))
+
+
 def _has_room(items: tuple[Item, ...], word: int) -> bool:
     """Tell whether a payload of these arguments may have a word of this number; padding counts."""
     if not items or any(item.show in (Show.STRING, Show.STRUCT) for item in items):
@@ -191,7 +197,7 @@ def _argument_limits(node: Argument, logged: Logged) -> Iterator[Limit]:
         name = catalogue(logged.release).name(wide[0])
         yield Limit(
             node,
-            f"arg.{node.name} is logged in wide form only, and {name} is fast here",
+            f"arg.{node.name} is logged in wide form only, and {name} would be fast",
             "make it wide with SETEVENTWIDE, SETCLASSWIDE or SETALLCLASSESWIDE",
         )
         return

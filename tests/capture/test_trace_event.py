@@ -17,6 +17,7 @@ from satview.capture.sim.errors import QnxError
 from satview.capture.sim.target import target
 from satview.capture.sim.threads import Program
 from satview.capture.trace_event import mode
+from satview.capture.workloads import registry
 from satview.events import wire
 from satview.events.modes import Mode
 from satview.events.spec import Release
@@ -385,6 +386,60 @@ def test_answer_2_at_the_entry_lets_the_exit_pass_unasked() -> None:
 
     assert exits(2)
     assert not exits(1)
+
+
+def test_a_handler_stops_the_trace_at_the_tenth_message() -> None:
+    def stop_at_the_tenth(event: EventData) -> Any:
+        event.area[0] += 1
+        if event.area[0] == 10:
+            yield TraceEvent(mode("STOP"))
+        return 1
+
+    made, sink = kernel(modes=(("ADDALLCLASSES",),))
+    call(made, "ADDEVENTHANDLER", Class.COMM, 2, stop_at_the_tenth, EventData(area=[0]))
+    call(made, "START")
+    registry.find("client-server").setup(made)
+    run(made, 400)
+    assert not made.emitter.is_tracing
+    assert not made.machine.faults
+    received = [code for code, *_ in lines(finish(made, sink)) if code == COMM | 2]
+    assert len(received) == 9, "the tenth found tracing off"
+
+
+def test_a_handler_gets_eperm_where_the_manual_says_so() -> None:
+    caught: list[int] = []
+
+    def handler(_event: EventData) -> Any:
+        yield TraceEvent(mode("INSERTSUSEREVENT"), 7, 1, 2)
+        try:
+            yield TraceEvent(mode("DELALLCLASSES"))
+        except QnxError as error:
+            caught.append(error.errno)
+        return 0
+
+    made, sink = kernel(modes=(("ADDCLASS", Class.COMM), ("ADDCLASS", Class.USER)))
+    call(made, "ADDEVENTHANDLER", Class.COMM, 2, handler, EventData())
+    call(made, "STARTNOSTATE")
+    registry.find("client-server").setup(made)
+    run(made, 50)
+    codes = [code for code, *_ in lines(finish(made, sink))]
+    assert set(caught) == {1}
+    assert codes.count(USER | 7) == len(caught) > 1
+    assert COMM | 2 not in codes, "suppressed"
+    assert COMM in codes, "nothing was switched off"
+
+
+def test_what_a_handler_must_not_yield_is_its_fault_and_the_event_passes() -> None:
+    def handler(_event: EventData) -> Any:
+        yield Sleep(1)
+
+    made, sink = kernel(modes=(("ADDCLASS", Class.COMM),))
+    call(made, "ADDEVENTHANDLER", Class.COMM, 2, handler, EventData())
+    call(made, "STARTNOSTATE")
+    registry.find("client-server").setup(made)
+    run(made, 5)
+    assert "it may yield TraceEvent() calls only" in str(made.machine.faults[0])
+    assert COMM | 2 in [code for code, *_ in lines(finish(made, sink))]
 
 
 def test_handlers_go_with_their_process() -> None:

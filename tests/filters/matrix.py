@@ -31,8 +31,9 @@ def rules(trace: Trace, *, wide: bool) -> Iterator[str]:
     for turn in range(len(FIELDS)):
         lines = ["ADDALLCLASSES", width]
         for place, external in enumerate(known):
-            for condition in condition_on(trace, external, FIELDS[(turn + place) % len(FIELDS)], wide):
-                lines.append(f"ADDCLASSEVHANDLER {external.name} WHERE {condition}")
+            field = FIELDS[(turn + place) % len(FIELDS)]
+            lines += [f"ADDCLASSEVHANDLER {external.name} WHERE {condition}"
+                      for condition in condition_on(trace, external, field, wide)]
         yield "\n".join(lines) + "\n"
 
 

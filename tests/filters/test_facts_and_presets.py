@@ -8,9 +8,9 @@ from satview.filters import presets
 from satview.filters.complete import completions
 from satview.filters.facts import TraceFacts
 from satview.filters.fastwide import logged_form
-from satview.filters.kept import what_would_be_kept
 from satview.filters.rules import RuleSet
 from satview.filters.switches import C
+from satview.filters.would_capture import would_capture
 from satview.timeline.calls import partner
 from tests.filters.made import (
     MSG_RECEIVEV,
@@ -188,7 +188,7 @@ def test_fast_events_in_wide_form_lack_words():
     assert logged_form(failed, len(failed.events) - 1, wide=True).form == "failed"
 
 
-def test_what_would_have_been_kept():
+def test_what_would_be_captured():
     trace = made(
         [
             (10, 0, RUNNING, (7, 1, 21, 2)),
@@ -202,19 +202,19 @@ def test_what_would_have_been_kept():
     rules.add_class(C.KERCALL)
     rules.add_event(C.COMM, 0)
     rules.add_event(C.THREAD, 1 << 1)
-    kept = what_would_be_kept(rules, trace)
-    assert (kept.events, kept.slots, kept.is_exact) == (4, 4, True), "fast: one slot each"
+    answer = would_capture(rules, trace)
+    assert (answer.events, answer.slots, answer.is_exact) == (4 + 1, 4 + 1, True), "fast: one slot each, and a BUFFER"
     rules.set_all_classes_wide()
-    kept = what_would_be_kept(rules, trace)
-    assert (kept.events, kept.slots) == (4, 2 + 3 + 1 + 1)
+    answer = would_capture(rules, trace)
+    assert (answer.events, answer.slots) == (4 + 1, 2 + 3 + 1 + 1 + 1)
     seconds = trace.duration_ns / 1e9
-    assert kept.bytes_per_s == 16 * 7 / seconds
-    losses = {loss.view: (loss.lost, loss.total) for loss in kept.losses}
+    assert answer.bytes_per_s == 16 * 8 / seconds
+    losses = {loss.view: (loss.lost, loss.total) for loss in answer.losses}
     assert losses["Messages"] == (0, 2)
     assert losses["CPU lanes"] == (0, 1)
     assert losses["Names and tree"] == (11, 11)
     assert losses["Thread lanes"] == (8, 9)
-    assert kept.by_class["COMM"] == (2, 2)
+    assert answer.by_class["COMM"] == (2, 2)
 
 
 # ---- completion --------------------------------------------------------------------------------------------------

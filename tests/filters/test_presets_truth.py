@@ -9,13 +9,8 @@ import satview
 from satview.capture.logger_options import LoggerOptions
 from satview.capture.run import Capture, run
 from satview.events.spec import Release
-from satview.events.wire import WireClass
 from satview.filters import presets
-from satview.filters.building import build
-from satview.filters.kept import what_would_be_kept
-from satview.filters.text import parse_rules
 from satview.store.idle import idle_threads
-from tests.filters.test_against_capture import logged
 
 
 @pytest.fixture(scope="module", params=[Release.QNX_6, Release.QNX_8], ids=str)
@@ -72,27 +67,3 @@ def test_the_family_of_every_sender(captured):
         chosen = np.zeros(len(trace.threads), np.bool_)
         chosen[trace.threads.row(*client)] = True
         assert names(trace, presets.message_family(trace, chosen, graph)) == family, client
-
-
-@pytest.mark.parametrize("release", [Release.QNX_6, Release.QNX_7, Release.QNX_8], ids=str)
-@pytest.mark.parametrize(
-    "text",
-    [
-        "ADDALLCLASSES\nSETALLCLASSESFAST",
-        "ADDALLCLASSES\nDELCLASS COMM\nSETALLCLASSESWIDE\nSETCLASSFAST KERCALLEXIT",
-        "DELALLCLASSES\nADDCLASS KERCALL\nADDCLASS SYSTEM\nSETEVENTWIDE KERCALLENTER MSG_SENDV",
-    ],
-)
-def test_what_is_kept_is_what_a_capture_keeps(tmp_path, text, release):
-    rules = parse_rules(text, release)
-    everything = [("ADDALLCLASSES",), ("SETALLCLASSESWIDE",)]
-    whole = logged("client-server", release, everything, tmp_path)
-    modes = [(rule.mode.name, *rule.arguments()) for rule in rules]
-    real = logged("client-server", release, modes, tmp_path)
-    kept = what_would_be_kept(build(rules, release), whole)
-    code = real.events.code >> 10
-    by_class = {name: count for name, (count, _) in kept.by_class.items() if name != "CONTROL" and count}
-    assert by_class == {name: count for name, count in real.class_counts().items() if name != "CONTROL" and count}
-    is_control = code == WireClass.CONTROL
-    control = kept.events - sum(by_class.values())
-    assert kept.slots - control == int(real.events.slot_count[~is_control].sum())

@@ -3,18 +3,34 @@
 Every field is asked about in every class, fast and wide, for every release that has event handlers.
 """
 
+import random
+
 import numpy as np
 import pytest
 
 from satview.capture.rules import calls_of_text
 from satview.capture.workloads import registry
 from satview.events.spec import Release
-from satview.events.wire import WireClass
+from satview.events.wire import (
+    CODE_COUNT,
+    PROC_CREATE,
+    PROC_CREATE_NAME,
+    PROC_DESTROY,
+    PROC_DESTROY_NAME,
+    PROC_THREAD_NAME,
+    WireClass,
+)
 from satview.filters.building import build
+from satview.filters.choice import rules_of_choice
+from satview.filters.diagnostics import RuleError
+from satview.filters.external import ExternalClass as C
+from satview.filters.external import classes_of
 from satview.filters.text import parse_rules, process_names
+from satview.filters.would_capture import would_capture
 from tests.capture.made import as_trace, finish, kernel, mode, run
-from tests.filters.matrix import rules
+from tests.filters.matrix import FIELDS, classes_with_handlers, condition_on, rules
 
+NAMES = (PROC_CREATE, PROC_CREATE_NAME, PROC_DESTROY, PROC_DESTROY_NAME, PROC_THREAD_NAME)
 RELEASES = (Release.QNX_6, Release.QNX_6_6, Release.QNX_7)
 
 
@@ -55,3 +71,60 @@ def test_view_and_capture_agree_on_every_field_of_every_class(release, name, wid
         assert logged == chosen, text
         divided += 0 < len(chosen) < total
     assert divided > 10, "the conditions leave something out"
+
+
+def random_rules(seed, trace):
+    """Return rules with static lines, handlers on classes and events and WHERE lines, drawn by a seed."""
+    rng = random.Random(seed)
+    classes = classes_with_handlers(trace.release)
+    few = "ADDCLASS KERCALL\nADDCLASS THREAD\nADDCLASS COMM\nADDCLASS CONTROL"
+    lines = ["ADDALLCLASSES" if rng.random() < 0.7 else few]
+    lines += [f"DELCLASS {rng.choice(classes).name}" for _ in range(rng.randrange(2))]
+    pids = [pid for pid in trace.processes.pid.tolist() if pid > 1]
+    for external in rng.sample([c for c in (C.KERCALL, C.THREAD, C.COMM) if c in classes_of(trace.release)], 1):
+        lines += [f"SETCLASSPID {external.name} {rng.choice(pids)}"] * rng.randrange(2)
+    for external in rng.sample(classes, rng.randrange(4)):
+        lines += [f"ADDCLASSEVHANDLER {external.name} WHERE {condition}"
+                  for condition in condition_on(trace, external, rng.choice(FIELDS), wide=True)]
+    for call in rng.sample(["MSG_SENDV", "MSG_RECEIVEV", "MSG_REPLYV"], rng.randrange(3)):
+        lines.append(f"ADDEVENTHANDLER KERCALLENTER {call} WHERE {rng.choice(['arg.rcvid > 0', 'cpu == 0', 'pid > 2'])}"
+                     if call == "MSG_REPLYV" else f"ADDEVENTHANDLER KERCALLENTER {call} WHERE tid == 1")
+    text = "\n".join([*lines, "SETALLCLASSESWIDE"])
+    return text + ("\nWHERE cpu == 0 and number >= 0" if rng.random() < 0.4 else "")
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_random_rules_choose_log_and_foretell_the_same_events(seed, tmp_path):
+    release = RELEASES[seed % len(RELEASES)]
+    everything = captured("client-server", release, "ADDALLCLASSES\nSETALLCLASSESWIDE\n", tmp_path)
+    text = random_rules(seed, everything)
+    (tmp_path / "rules").mkdir()
+    built = build(parse_rules(text, release, process_names(everything)), release)
+    try:
+        logged = captured("client-server", release, text, tmp_path / "rules")
+    except RuleError as error:
+        with pytest.raises(RuleError) as again:
+            would_capture(built, everything)
+        assert again.value.diagnostics == error.diagnostics
+        return
+    if not built.conditions:
+        assert events(logged) == events(everything, built.mask(everything)), text
+    # A line on every event leaves the classes alone that take no handler; the replay knows.
+    found = would_capture(built, everything)
+    assert {name: count for name, (count, _) in found.by_class.items() if count} == logged.class_counts(), text
+    assert found.slots == logged.slot_count, text
+
+
+def test_several_processes_chosen_in_a_view_become_a_capture(tmp_path):
+    everything = captured("client-server", Release.QNX_7, "ADDALLCLASSES\nSETALLCLASSESWIDE\n", tmp_path)
+    chosen = np.isin(everything.threads.pid, [pid for pid in everything.processes.pid.tolist() if pid > 1][:2])
+    text = rules_of_choice(everything, np.ones(CODE_COUNT, np.bool_), chosen)
+    assert "WHERE pid in (" in text
+    (tmp_path / "rules").mkdir()
+    logged = captured("client-server", Release.QNX_7, text, tmp_path / "rules")
+    shown = np.flatnonzero(chosen[everything.events.thread])
+    of_threads = [WireClass.KER_CALL, WireClass.PR_TH, WireClass.COMM]
+    kinds = np.isin(everything.events.code >> 10, of_threads)
+    wanted = [event for event in events(everything, shown[kinds[shown]]) if event[0] not in NAMES]
+    assert [event for event in events(logged) if event[0] >> 10 in of_threads and event[0] not in NAMES] == wanted
+    assert len(wanted) > 20

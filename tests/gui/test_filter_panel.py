@@ -81,6 +81,22 @@ class TestCondition:
         assert left - 4 <= min(red)
         assert max(red) <= left + advance("duraton") + 6
 
+    def test_what_no_capture_can_ask_has_a_wave_in_the_colour_of_warnings(self, panel, opened, qtbot):
+        line = panel.condition.line
+        qtbot.keyClicks(line, "pid == 1 and duration > 2ms")
+        assert line.fault is None
+        assert [(limit.start, limit.end) for limit in line.limits] == [(13, 21)]
+        qtbot.waitUntil(lambda: "In views only: duration is known only later" in panel.condition.message.text())
+        image = line.grab().toImage()
+        warm = [
+            x for x in range(image.width()) for y in range(image.height() - 8, image.height() - 2)
+            if image.pixelColor(x, y).red() > image.pixelColor(x, y).blue() + 60
+        ]  # fmt: skip
+        assert line._x(13) - 4 <= min(warm)
+        assert max(warm) <= line._x(13) + line.fontMetrics().horizontalAdvance("duration") + 6
+        qtbot.keyClick(line, Key.Key_Return)
+        assert [item.expression for item in opened.filters.state.stack.passes] == ["pid == 1 and duration > 2ms"]
+
     def test_tab_takes_a_proposal(self, panel, qtbot):
         line = panel.condition.line
         qtbot.keyClicks(line, "durat")
@@ -132,6 +148,16 @@ class TestChips:
         next(action for action in menu.actions() if action.text() == "Highlight").trigger()
         assert opened.filters.pass_named("A").effect is Effect.MARK
         assert settled().view.marked.sum() == 2
+
+    def test_menu_says_what_a_capture_cannot_ask(self, window, opened):
+        opened.filters.add_pass("length > 1ms")
+        opened.filters.add_pass("pid == 1")
+        said = [[a.text() for a in window.workspace.chips.menu(name).actions() if not a.isEnabled() and a.text()]
+                for name in ("A", "B")]  # fmt: skip
+        assert said[0] == [
+            "Not in a capture: length is known only later, when the event has long been logged"
+        ]
+        assert said[1] == []
 
     def test_trees_have_chips(self, window, opened):
         opened.filters.show_codes([wire.code(wire.WireClass.USER, 7)], False)
@@ -381,6 +407,12 @@ class TestRules:
         qtbot.mouseClick(panel.rules.apply_button, LEFT)
         assert settled().row_count == 2
 
+    def test_limits_of_a_capture_are_marked_and_do_not_keep_rules_from_a_view(self, panel):
+        panel.rules.editor.setPlainText("ADDALLCLASSES\nADDCLASSEVHANDLER THREAD WHERE length > 1ms")
+        assert [(limit.line, limit.column) for limit in panel.rules.editor.limits] == [(2, 32)]
+        assert "Line 2: a capture cannot ask this: length" in panel.rules.message.text()
+        assert panel.rules.apply_button.isEnabled()
+
     def test_proposals(self, panel, qtbot):
         panel.tabs.setCurrentWidget(panel.rules)
         editor = panel.rules.editor
@@ -464,18 +496,18 @@ class TestRules:
         next(action for text, action in actions.items() if "C program" in text).trigger()
         assert panel.rules.message.text().startswith("Saved rules.c\nWHERE is not asked about ")
 
-    def test_what_would_be_kept(self, panel, window, qtbot):
-        from satview.gui.filters.kept_dialog import KeptDialog
+    def test_what_would_be_captured(self, panel, window, qtbot):
+        from satview.gui.filters.would_capture_dialog import WouldCaptureDialog
 
         panel.rules.editor.setPlainText("ADDCLASS USER")
-        panel.rules.show_kept()
-        dialog = window.findChild(KeptDialog)
+        panel.rules.show_would_capture()
+        dialog = window.findChild(WouldCaptureDialog)
         qtbot.waitUntil(lambda: "USREVENT" in dialog.browser.toPlainText())
         assert "state changes would be missing" in dialog.browser.toPlainText()
         dialog.close()
 
-    def test_esc_stops_working_out_what_would_be_kept(self, panel, window, opened, qtbot):
-        from satview.gui.filters.kept_dialog import KeptDialog
+    def test_esc_stops_working_out_what_would_be_captured(self, panel, window, opened, qtbot):
+        from satview.gui.filters.would_capture_dialog import WouldCaptureDialog
 
         panel.rules.editor.setPlainText("ADDCLASS USER")
         stopped = threading.Event()
@@ -485,8 +517,8 @@ class TestRules:
                 stopped.set()
 
         opened.filters.evaluator.alone = long_work
-        panel.rules.show_kept()
-        dialog = window.findChild(KeptDialog)
+        panel.rules.show_would_capture()
+        dialog = window.findChild(WouldCaptureDialog)
         dialog.activateWindow()
         qtbot.waitUntil(lambda: QApplication.activeWindow() is dialog)
         qtbot.keyClick(dialog, Key.Key_Escape)

@@ -142,6 +142,21 @@ def test_names_of_processes_are_those_of_the_workload(dialog):
     assert underlined(dialog.rules) == ["slow_server"]
 
 
+def test_rules_that_no_kernel_can_carry_out_are_faults_here(dialog):
+    dialog.rules.edit.setPlainText("ADDALLCLASSES\nADDCLASSEVHANDLER KERCALLENTER WHERE arg.sparts > 1")
+    dialog.rules.check()
+    assert underlined(dialog.rules) == ["arg.sparts"]
+    assert "wide form only" in dialog.rules.message.text()
+    assert not dialog.start_button.isEnabled()
+    dialog.form.setCurrentIndex(1)
+    assert underlined(dialog.rules) == [], "all events are wide"
+    dialog.rules.edit.setPlainText("WHERE pid in (2, 3)")
+    dialog.rules.check()
+    assert underlined(dialog.rules) == []
+    assert "take no handler" in dialog.rules.message.text()
+    assert dialog.start_button.isEnabled()
+
+
 def test_rules_decide_what_is_logged(dialog, empty_window, qtbot):
     choose(dialog, "two-threads")
     dialog.rules.edit.setPlainText("DELALLCLASSES\nADDCLASS THREAD")

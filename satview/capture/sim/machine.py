@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 from satview.base.errors import told
 from satview.base.watchdog import Stuck
@@ -19,13 +20,13 @@ from satview.capture.sim.cpu import Cpu
 from satview.capture.sim.errors import Errno, QnxError, ThreadCancelled, WorkloadError, place_of
 from satview.capture.sim.history import History
 from satview.capture.sim.loop import EventLoop
+from satview.capture.sim.recorder import Recorder
 from satview.capture.sim.scheduler import SLICE_TICKS, Scheduler
 from satview.capture.sim.target import Target
 from satview.capture.sim.threads import Partition, Process, Thread
 
 if TYPE_CHECKING:
     from satview.capture.sim.interrupts import Interrupts, InterruptSource
-    from satview.capture.sim.recorder import Recorder
     from satview.capture.sim.truth import Truth
 
 Handler = Callable[["Machine", Cpu, Thread, Any], None]
@@ -52,7 +53,7 @@ class Machine(EventLoop):
     def __init__(self, target: Target, seed: int, recorder: Recorder, handlers: dict[type, Handler],
                  start_cycles: int = 0) -> None:
         super().__init__(target, seed, start_cycles)
-        self.record = recorder
+        self.record = _polled(recorder, self)
         self.handlers = handlers
         self.cpus = [Cpu(i) for i in range(target.cpus)]
         self.processes: dict[int, Process] = {}
@@ -332,6 +333,11 @@ class Machine(EventLoop):
             cpu.ipi_pending = True
             self.at(self.now + self.vary(self._ipi_cost), self._ipi, cpu)
 
+    def let_interrupts_in(self) -> None:
+        """Take the interrupts that are due, as the kernel does after every event, recorded or not."""
+        if self._heap and self._heap[0][0] <= self.now and not self.nesting:
+            self.poll_nested()
+
     def _ipi(self, cpu: Cpu) -> None:
         cpu.ipi_pending = False
         cpu.claimed = -1
@@ -346,6 +352,24 @@ class Machine(EventLoop):
             if cpu.thread is not None:
                 self.history.ran(cpu, cpu.thread, cpu.thread.run_since, self.now)
         self.truth.end = self.now
+
+
+def _polled(recorder: Recorder, machine: Machine) -> Recorder:
+    """Return a recorder that lets interrupts in after every event.
+
+    They also come between two slots of a long event, and how long an event is depends on the filter. Without a look
+    after each event they would come later under a filter that leaves it out, and history would depend on filters.
+    """
+
+    def polling(method: Callable[..., None]) -> Callable[..., None]:
+        def call(*args: Any) -> None:
+            method(*args)
+            machine.let_interrupts_in()
+
+        return call
+
+    names = [name for name in vars(Recorder) if not name.startswith("_")]
+    return cast("Recorder", SimpleNamespace(**{name: polling(getattr(recorder, name)) for name in names}))
 
 
 def _skews(target: Target, seed: int) -> tuple[int, ...]:

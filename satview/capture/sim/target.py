@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
 from satview.base.errors import UsageError
 from satview.events.catalogue import catalogue, release_of
+from satview.events.kernel_buffers import BUFFER_SIZES
 from satview.events.spec import Release
 
 
@@ -80,13 +81,17 @@ def _has_call(release: Release, name: str) -> bool:
     return catalogue(release).kernel_call_number(name) is not None
 
 
+def _base(release: Release, sys_release: str, cycles_per_s: int, **others: Any) -> Target:
+    sizes = BUFFER_SIZES[release]
+    return Target(release, sys_release, "x86pc", cycles_per_s, 1, sizes.slots, sizes.mark_linear, sizes.mark_ring,
+                  has_buffer_end=sizes.has_end, **others)
+
+
 _BASE: Final = {
-    Release.QNX_6: Target(Release.QNX_6, "6.4.1", "x86pc", 736_629_000, 1, 1014, 714, 963,
-                          time_read_early=True, is_64bit=False, skew_ns=40),
-    Release.QNX_6_6: Target(Release.QNX_6_6, "6.6.0", "x86pc", 1_596_000_000, 1, 1014, 709, 963, is_64bit=False),
-    Release.QNX_7: Target(Release.QNX_7, "7.1.0", "x86pc", 2_592_000_000, 1, 1012, 708, 911),
-    Release.QNX_8: Target(Release.QNX_8, "8.0.0", "x86pc", 2_592_000_000, 1, 1011, 707, 909,
-                          tick_ns=0, has_buffer_end=True, has_handlers=False),
+    Release.QNX_6: _base(Release.QNX_6, "6.4.1", 736_629_000, time_read_early=True, is_64bit=False, skew_ns=40),
+    Release.QNX_6_6: _base(Release.QNX_6_6, "6.6.0", 1_596_000_000, is_64bit=False),
+    Release.QNX_7: _base(Release.QNX_7, "7.1.0", 2_592_000_000),
+    Release.QNX_8: _base(Release.QNX_8, "8.0.0", 2_592_000_000, tick_ns=0, has_handlers=False),
 }
 MAX_CPUS: Final = 64
 MAX_SKEW_NS: Final = 100_000_000

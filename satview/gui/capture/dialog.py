@@ -195,6 +195,7 @@ class NewCaptureDialog(QDialog):
     def _connect(self) -> None:
         self.workloads.currentItemChanged.connect(self._on_workload)
         self.release.currentIndexChanged.connect(self._on_target)
+        self.form.currentIndexChanged.connect(self._on_target)
         self.rules.checked.connect(self._check)
         self.path.textChanged.connect(self._check)
         self.live.toggled.connect(self._check)
@@ -260,7 +261,8 @@ class NewCaptureDialog(QDialog):
     @Slot()
     def _on_target(self) -> None:
         release = self.release.currentData()
-        self.rules.set_target(release, process_names(self.workload.name, release))
+        is_wide = self.form.currentIndex() == 1
+        self.rules.set_target(release, process_names(self.workload.name, release), is_wide)
         self._check()
 
     @Slot()

@@ -9,6 +9,7 @@ from PySide6.QtGui import QFont, QFontDatabase, QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import QLabel, QPlainTextEdit, QTextEdit, QVBoxLayout, QWidget
 
 from satview.events.spec import Release
+from satview.filters.capturing import check_capture
 from satview.filters.diagnostics import Diagnostic
 from satview.filters.text import check_rules
 from satview.gui.theme import DARK, LIGHT, colour, restyle
@@ -35,6 +36,7 @@ class RuleBox(QWidget):
         super().__init__(parent)
         self.faults: tuple[Diagnostic, ...] = ()
         self._release = Release.QNX_7
+        self._is_wide = False
         self._processes: Mapping[str, Sequence[int]] = {}
         self.edit = QPlainTextEdit(self)
         self.edit.setAccessibleName("Rules")
@@ -61,9 +63,9 @@ class RuleBox(QWidget):
         """The rules."""
         return self.edit.toPlainText()
 
-    def set_target(self, release: Release, processes: Mapping[str, Sequence[int]]) -> None:
-        """Say whose names apply: release and process names with pids."""
-        self._release, self._processes = release, processes
+    def set_target(self, release: Release, processes: Mapping[str, Sequence[int]], is_wide: bool = False) -> None:
+        """Say whose names apply, release and process names with pids, and whether events are wide by default."""
+        self._release, self._processes, self._is_wide = release, processes, is_wide
         self.check()
 
     @Slot()
@@ -71,13 +73,17 @@ class RuleBox(QWidget):
         """Look for faults now."""
         self._typing.stop()
         rules, self.faults = check_rules(self.text, self._release, self._processes)
+        notes: tuple[str, ...] = ()
+        if rules and not self.faults:
+            self.faults, notes = check_capture(rules, self._release, self._is_wide)
         self.edit.setExtraSelections([self._selection(fault) for fault in self.faults])
         if self.faults:
             more = len(self.faults) - _SHOWN
             lines = [f"Line {fault.line}: {fault.message}" for fault in self.faults[:_SHOWN]]
             self._say("\n".join(lines + [f"and {more} more"] * (more > 0)), "error")
         elif rules:
-            self._say("1 rule" if len(rules) == 1 else f"{len(rules)} rules", "faint")
+            count = "1 rule" if len(rules) == 1 else f"{len(rules)} rules"
+            self._say("\n".join([count, *notes]), "faint")
         else:
             self._say(f"Empty: everything is logged.{self._names()}", "faint")
         self.checked.emit()

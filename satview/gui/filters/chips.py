@@ -12,6 +12,7 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QFrame, QMenu, QPushButton, QSizePolicy, QWidget
 
 from satview.base.errors import UsageError
+from satview.filters.capturing import pass_limits
 from satview.filters.passes import Effect, Pass
 from satview.gui.filters.chip import Chip, ChipText, chip_height_px
 from satview.gui.filters.flow import FlowLayout
@@ -162,6 +163,7 @@ class ChipBar(QFrame):
         text = f"{item.name}  {_WORDS[item.effect]} {_cut(title)}".replace("&", "&&")
         turn = "off" if item.is_on else "on"
         tip = f"{title}\n{EFFECTS[item.effect]}. Click to switch it {turn}; right click for more."
+        tip = "\n".join([tip, *(f"In views only: {limit}." for limit in pass_limits(item, self._opened.trace.release))])
         return ChipText(text, count, tip, state)
 
     def menu(self, name: str) -> QMenu:
@@ -187,6 +189,9 @@ class ChipBar(QFrame):
             action.triggered.connect(run)
             action.setEnabled(bool(item.expression) or not text.startswith("Find"))
             menu.addAction(action)
+        for limit in pass_limits(item, self._opened.trace.release):
+            menu.addSeparator()
+            menu.addAction(f"Not in a capture: {limit.split(';')[0]}").setEnabled(False)
         return menu
 
     @Slot(str, QPoint)

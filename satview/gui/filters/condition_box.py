@@ -151,7 +151,9 @@ class ConditionBox(QWidget):
     @Slot(object)
     def _on_count(self, count: object) -> None:
         if isinstance(count, int):
-            self._say(f"{count:,} of {len(self._opened.trace.events):,} events", "dim")
+            hits = f"{count:,} of {len(self._opened.trace.events):,} events"
+            limits = [f"In views only: {limit.message}." for limit in self.line.limits[:1]]
+            self._say("\n".join([hits, *limits]), "dim")
 
     @Slot(object)
     def _on_failed(self, error: object) -> None:

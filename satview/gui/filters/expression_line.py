@@ -1,4 +1,4 @@
-"""A line for a condition: proposals while one types, and a red wave under the word that is wrong."""
+"""A line for a condition: proposals while one types, and a wave under what is wrong or what no capture can ask."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from PySide6.QtCore import QEvent, QPointF, QRect, Qt, Signal, Slot
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QLineEdit, QWidget
 
+from satview.filters.capturing import check_condition
 from satview.filters.complete import Completion, completions
 from satview.filters.diagnostics import Diagnostic
-from satview.filters.expression import validate
+from satview.filters.expression import Expression, validate
 from satview.gui.filters.proposals import Proposals
 from satview.gui.theme import Theme, colour
 from satview.store.trace import Trace
@@ -25,6 +26,7 @@ class ExpressionLine(QLineEdit):
 
     Attributes:
         fault: What is wrong with the text; None if it is a condition, or empty.
+        limits: What of the condition a capture cannot ask, or of wide events only.
         proposals: The list.
 
     Signals:
@@ -51,6 +53,7 @@ class ExpressionLine(QLineEdit):
         self._theme = theme
         self._takes_names = takes_names
         self.fault: Diagnostic | None = None
+        self.limits: tuple[Diagnostic, ...] = ()
         self.proposals = Proposals(self)
         self.proposals.taken.connect(self._on_taken)
         self.textChanged.connect(self._check)
@@ -73,8 +76,11 @@ class ExpressionLine(QLineEdit):
             self.proposals.hide()
         self._is_typed = False
         self.fault = validate(text, self._trace.release) if text.strip() else None
-        if self._takes_names and not _SIGNS.search(text):
+        is_name = self._takes_names and not _SIGNS.search(text)
+        if is_name:
             self.fault = None
+        is_condition = bool(text.strip()) and self.fault is None and not is_name
+        self.limits = check_condition(Expression(text, self._trace.release)) if is_condition else ()
         self.checked.emit()
         self.update()
 
@@ -135,13 +141,16 @@ class ExpressionLine(QLineEdit):
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draw the wave over the line."""
         super().paintEvent(event)
-        if self.fault is None:
+        marks = [(self.fault, self._theme.error)] if self.fault is not None else []
+        marks += [(limit, self._theme.warning) for limit in self.limits]
+        if not marks:
             return
-        left, right = self._x(self.fault.start), self._x(max(self.fault.end, self.fault.start + 1))
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(QPen(colour(self._theme.error), 1.2))
-        painter.drawPolyline(wave(left, min(right, self.width() - 4.0), self.height() - 5.0))
+        for mark, rgb in marks:
+            left, right = self._x(mark.start), self._x(max(mark.end, mark.start + 1))
+            painter.setPen(QPen(colour(rgb), 1.2))
+            painter.drawPolyline(wave(left, min(right, self.width() - 4.0), self.height() - 5.0))
 
     def _x(self, place: int) -> float:
         text, metrics, cursor = self.text(), self.fontMetrics(), self.cursorPosition()

@@ -20,6 +20,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QPlainTextEdit, QTextEdit, QWidget
 
 from satview.events.modes import RULE_MODES, Mode
+from satview.filters.capturing import check_capture
 from satview.filters.complete import Completion, completions
 from satview.filters.diagnostics import Diagnostic
 from satview.filters.external import classes_of
@@ -38,6 +39,7 @@ class RuleEditor(QPlainTextEdit):
 
     Attributes:
         faults: What is wrong, in the order of lines.
+        limits: What a view can do and a capture cannot.
         proposals: The list.
 
     Signals:
@@ -52,6 +54,7 @@ class RuleEditor(QPlainTextEdit):
         self._theme = theme
         self._names = process_names(trace)
         self.faults: tuple[Diagnostic, ...] = ()
+        self.limits: tuple[Diagnostic, ...] = ()
         self.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
         self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self.setAccessibleName("Rules")
@@ -92,11 +95,13 @@ class RuleEditor(QPlainTextEdit):
 
     @Slot()
     def _check(self) -> None:
-        _, self.faults = check_rules(self.toPlainText(), self._trace.release, self._names)
-        self.setExtraSelections([self._wave(fault) for fault in self.faults])
+        rules, self.faults = check_rules(self.toPlainText(), self._trace.release, self._names)
+        self.limits = check_capture(rules, self._trace.release)[0] if rules and not self.faults else ()
+        waves = [self._wave(fault, self._theme.error) for fault in self.faults]
+        self.setExtraSelections([*waves, *(self._wave(limit, self._theme.warning) for limit in self.limits)])
         self.checked.emit()
 
-    def _wave(self, fault: Diagnostic) -> QTextEdit.ExtraSelection:
+    def _wave(self, fault: Diagnostic, rgb: int) -> QTextEdit.ExtraSelection:
         block = self.document().findBlockByNumber(max(0, fault.line - 1))
         last = block.position() + max(0, block.length() - 1)
         selection = QTextEdit.ExtraSelection()
@@ -106,7 +111,7 @@ class RuleEditor(QPlainTextEdit):
         selection.cursor.setPosition(end, QTextCursor.MoveMode.KeepAnchor)
         form = QTextCharFormat()
         form.setUnderlineStyle(QTextCharFormat.UnderlineStyle.SpellCheckUnderline)
-        form.setUnderlineColor(colour(self._theme.error))
+        form.setUnderlineColor(colour(rgb))
         selection.format = form
         return selection
 

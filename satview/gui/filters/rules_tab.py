@@ -22,8 +22,8 @@ from satview.filters.passes import Effect
 from satview.filters.text import Rule, check_rules, process_names, read_rule_text, rules_text, save_rules
 from satview.gui import dialogs
 from satview.gui.filters import questions
-from satview.gui.filters.kept_dialog import KeptDialog
 from satview.gui.filters.rule_editor import RuleEditor
+from satview.gui.filters.would_capture_dialog import WouldCaptureDialog
 from satview.gui.theme import Theme, restyle
 from satview.session.open_trace import OpenTrace
 
@@ -72,7 +72,7 @@ class RulesTab(QWidget):
         head.addStretch()
         capture = self._button("Capture", None)
         capture.setMenu(self.capture_menu)
-        foot.addWidget(self._button("Kept?", self.show_kept))
+        foot.addWidget(self._button("Would capture?", self.show_would_capture))
         foot.addWidget(capture)
         foot.addStretch()
         foot.addWidget(self.apply_button)
@@ -197,9 +197,9 @@ class RulesTab(QWidget):
         self.built()
         self._opened.capture_wanted.emit(self.editor.toPlainText())
 
-    def show_kept(self) -> None:
+    def show_would_capture(self) -> None:
         """Tell what a capture with these rules would have kept."""
-        KeptDialog(self._opened, self.built(), self.window()).show()
+        WouldCaptureDialog(self._opened, self.built(), self.window()).show()
 
     def built(self) -> BuiltRules:
         """Return the rules carried out; handlers after a yes.

@@ -1,4 +1,4 @@
-"""What a capture with some rules would have kept of this trace, and what every view would miss."""
+"""What a capture with some rules would have logged of this run, and what every view would miss."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QTextBrowser, QVBoxLayout, QWidget
 
 from satview.filters.building import BuiltRules
-from satview.filters.kept import Kept, what_would_be_kept
+from satview.filters.would_capture import WouldCapture, would_capture
 from satview.session.jobs import IsCancelled, LatestJob, Report
 from satview.session.open_trace import OpenTrace
 
 
-class KeptDialog(QDialog):
+class WouldCaptureDialog(QDialog):
     """Works in the background; shows the answer when it is there.
 
     Attributes:
@@ -23,7 +23,7 @@ class KeptDialog(QDialog):
     def __init__(self, opened: OpenTrace, rules: BuiltRules, parent: QWidget) -> None:
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle("What would these rules have kept?")
+        self.setWindowTitle("What would these rules capture?")
         self.resize(640, 680)
         self.browser = QTextBrowser(self)
         self.browser.setHtml("<p>Working\N{HORIZONTAL ELLIPSIS}</p>")
@@ -33,12 +33,12 @@ class KeptDialog(QDialog):
         layout.addWidget(self.browser)
         layout.addWidget(buttons)
         self._job = LatestJob(self)
-        self._job.done.connect(self._on_kept)
+        self._job.done.connect(self._on_answer)
         self._job.failed.connect(self._on_failed)
         evaluator, trace = opened.filters.evaluator, opened.trace
 
         def work(is_cancelled: IsCancelled, _report: Report) -> object:
-            return evaluator.alone(is_cancelled, lambda: what_would_be_kept(rules, trace, evaluator.facts))
+            return evaluator.alone(is_cancelled, lambda: would_capture(rules, trace, evaluator.facts))
 
         self._job.start(work)
 
@@ -48,36 +48,37 @@ class KeptDialog(QDialog):
         super().done(result)
 
     @Slot(object)
-    def _on_kept(self, kept: object) -> None:
-        if isinstance(kept, Kept):
-            self.browser.setHtml(kept_html(kept))
+    def _on_answer(self, answer: object) -> None:
+        if isinstance(answer, WouldCapture):
+            self.browser.setHtml(answer_html(answer))
 
     @Slot(object)
     def _on_failed(self, error: object) -> None:
         self.browser.setPlainText(str(error))
 
 
-def kept_html(kept: Kept) -> str:
+def answer_html(answer: WouldCapture) -> str:
     """Return the answer as a page."""
-    least = "" if kept.is_exact else "at least "
+    least = "" if answer.is_exact else "at least "
     rows = [
-        ("Events", f"{kept.events:,}", f"{kept.total_events:,}", _share(kept.events, kept.total_events)),
-        ("Slots", f"{least}{kept.slots:,}", f"{kept.total_slots:,}", _share(kept.slots, kept.total_slots)),
+        ("Events", f"{answer.events:,}", f"{answer.total_events:,}", _share(answer.events, answer.total_events)),
+        ("Slots", f"{least}{answer.slots:,}", f"{answer.total_slots:,}", _share(answer.slots, answer.total_slots)),
         (
             "Bytes per second",
-            f"{least}{kept.bytes_per_s:,.0f}",
-            f"{kept.total_bytes_per_s:,.0f}",
-            _share(kept.bytes_per_s, kept.total_bytes_per_s),
+            f"{least}{answer.bytes_per_s:,.0f}",
+            f"{answer.total_bytes_per_s:,.0f}",
+            _share(answer.bytes_per_s, answer.total_bytes_per_s),
         ),
     ]
-    classes = [(name, f"{some:,}", f"{total:,}", _share(some, total)) for name, (some, total) in kept.by_class.items()]
+    by_class = answer.by_class.items()
+    classes = [(name, f"{some:,}", f"{total:,}", _share(some, total)) for name, (some, total) in by_class]
     losses = "".join(
         f"<tr><td style='padding-right:14px'>{escape(loss.view)}</td><td>{escape(loss.text or 'complete')}</td></tr>"
-        for loss in kept.losses
+        for loss in answer.losses
     )
-    notes = "".join(f"<p>{escape(note)}.</p>" for note in kept.ignores)
+    notes = "".join(f"<p>{escape(note)}.</p>" for note in answer.notes)
     return (
-        f"{_table(('', 'kept', 'of', ''), rows)}<h4>By class</h4>{_table(('Class', 'kept', 'of', ''), classes)}"
+        f"{_table(('', 'captured', 'of', ''), rows)}<h4>By class</h4>{_table(('Class', 'captured', 'of', ''), classes)}"
         f"<h4>What views would miss</h4><table cellpadding='3'>{losses}</table>{notes}"
     )
 

@@ -1,0 +1,58 @@
+"""A capture by probe: the same run under all rules, so what rules would capture is what they capture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from satview.__main__ import main
+from satview.formats.kev.reader import open_kev
+from satview.store.trace import Trace
+
+RULES = {
+    "chosen processes": "WHERE pid in (2, 3)\n",
+    "by name": 'ADDALLCLASSES\nADDCLASSEVHANDLER KERCALL WHERE name ~ "*er*"\n'
+               "ADDCLASSEVHANDLER THREAD WHERE tid == 1\n",
+    "by priority": "ADDCLASS COMM\nADDCLASS THREAD\nSETCLASSFAST THREAD\n"
+                   "ADDCLASSEVHANDLER THREAD WHERE priority > 10\n",
+}
+
+
+def captured(folder: Path, name: str, *args: str) -> Trace:
+    path = folder / name
+    mode = () if {"-n", "-s", "-r"} & {*args} else ("-c",)
+    command = ["tracelogger", "--probe", *mode, "--workload", "automotive", "--duration", "0.3", "-f", str(path)]
+    assert main([*command, *args]) == 0
+    return open_kev(path)
+
+
+@pytest.mark.parametrize("text", RULES.values(), ids=RULES)
+def test_would_keep_says_what_the_next_capture_holds(text: str, tmp_path: Path,
+                                                     capsys: pytest.CaptureFixture[str]) -> None:
+    rules = tmp_path / "mine.satrules"
+    rules.write_text(text, encoding="utf-8")
+    captured(tmp_path, "all.kev", "-w")
+    logged = captured(tmp_path, "small.kev", "--rules", str(rules))
+    capsys.readouterr()
+    assert main(["filter", str(tmp_path / "all.kev"), "-r", str(rules), "--would-keep"]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].split()[:2] == ["events", f"{len(logged.events):,}"]
+    assert said[1].split()[:2] == ["slots", f"{logged.slot_count:,}"]
+    assert len(logged.events) > 100
+
+
+def test_number_of_buffers_seconds_and_ring(tmp_path: Path) -> None:
+    few = captured(tmp_path, "few.kev", "-n", "3")
+    assert len(few.buffers.slot) == 3
+    short = captured(tmp_path, "short.kev", "-s", "0.05")
+    assert 45_000_000 < short.duration_ns <= 50_100_000
+    ring = captured(tmp_path, "ring.kev", "-r", "-k", "2")
+    assert len(ring.buffers.slot) == 2
+    whole = captured(tmp_path, "whole.kev")
+    assert ring.events.time_cycles[-1] >= whole.events.time_cycles[-1] - 1_000_000
+
+
+def test_a_probe_takes_no_control_program(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tracelogger", "--probe", "-d1", "-f", str(tmp_path / "t.kev")]) == 2
+    assert "--probe" in capsys.readouterr().err
