@@ -456,10 +456,12 @@ struct named {
 /// remember: named COUNT
 static void remember(struct named *named, int32_t pid)
 {
-    if (named->count < COUNT(named->pids))
+    if (named->count < COUNT(named->pids)) {
         named->pids[named->count++] = pid;
-    else
-        ++failures;
+        return;
+    }
+    fprintf(stderr, "process %ld: no room to remember its name\n", (long)pid);
+    ++failures;
 }
 
 /// is_named: named number

@@ -23,6 +23,7 @@ def comment(text: str, indent: str = "") -> list[str]:
     What is not printable ASCII becomes its number in brackets; long text is cut.
     """
     shown = "".join(char if " " <= char <= "~" else f"<{ord(char):x}>" for char in text[:_COMMENT_LIMIT])
+    shown += " ..." if len(text) > _COMMENT_LIMIT else ""
     shown = _MARKS.sub(lambda found: found.group() + " ", shown)
     # Cutting makes no new marks: every piece has a blank on both sides.
     return [f"{indent}/* {shown[i : i + _LINE]} */" for i in range(0, len(shown), _LINE)]

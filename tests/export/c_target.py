@@ -27,7 +27,7 @@ from tests.capture.made import as_trace, finish, kernel, mode, run
 from tests.filters.matrix import classes_with_handlers
 
 HEADERS = Path(__file__).parent / "c"
-FLAGS = ("-std=c99", "-D_DEFAULT_SOURCE", "-Wall", "-Wextra", "-Werror", "-O0", "-pipe")
+FLAGS = ("-std=c99", "-D_DEFAULT_SOURCE", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror", "-O0", "-pipe")
 
 
 def constants(release: Release) -> dict[str, int]:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from satview.base.errors import UsageError
 from satview.events.modes import Mode
 from satview.events.spec import Release
+from satview.export.c_parts import ordered, parts
 from satview.export.c_program import c_program
 from satview.export.c_text import comment, constants, literal
 from satview.filters.building import build
@@ -163,3 +164,12 @@ def test_faults_hold_any_text(text, tmp_path):
     errors = [line for line in program.source.splitlines() if "#error" in line]
     assert errors
     assert all(re.fullmatch(r'\s*#error "(?:[ !#->@-\[\]-~]|\\[0-7]{3})*"', line) for line in errors)
+
+
+def test_every_part_stands_after_those_it_needs():
+    known = [*parts()]
+    for name, part in parts().items():
+        assert [need for need in part.needs if known.index(need) >= known.index(name)] == []
+        assert part.lines[-1] == ""
+        assert all(line.isascii() and len(line) <= 120 for line in part.lines)
+    assert ordered(["word"]) == ["number", "known", "unknown", "word_count", "word_at", "word"]
