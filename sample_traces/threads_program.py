@@ -32,7 +32,7 @@ def work() -> None:
             time.sleep(0.002)
         with results_lock:
             results.append(number * number)
-            time.sleep(0.001)
+            time.sleep(0.003)
 
 
 def watch() -> None:

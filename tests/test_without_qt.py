@@ -10,6 +10,7 @@ LAYERS = (
     "base",
     "events",
     "store",
+    "links",
     "filters",
     "formats",
     "timeline",

@@ -1,15 +1,18 @@
 """Event handlers: two handlers that let events pass in turns, a thread that runs after a RING0 call after ...
 
-    python examples/tutorial/event_handlers.py [OUT.kev]
+Writes what the logger caught and prints it as the guide shows it.
+
+    python examples/tutorial/event_handlers.py [OUT.results]
 """
 
 from __future__ import annotations
 
 import sys
 
+from satview.__main__ import main as satview
 from satview.capture import nto
 from satview.capture.event_data import EventData
-from satview.capture.sim.calls import Sleep, TraceEvent
+from satview.capture.sim.calls import Sleep, ThreadCtl, TraceEvent
 from satview.capture.sim.threads import Program
 from satview.capture.tutorial import run_tutorial
 
@@ -38,7 +41,7 @@ class Turns:
 
 
 def main() -> Program:
-    """Attach both handlers, trace for a second, flush, stop, detach."""
+    """Attach both handlers, trace for a second, stop, flush, detach."""
     turns = Turns()
     first, second = EventData(), EventData()
     # Whatever was set before: start from a known state.
@@ -49,6 +52,8 @@ def main() -> Program:
     yield TraceEvent(nto._NTO_TRACE_CLRCLASSTID, nto._NTO_TRACE_THREAD)
 
     yield TraceEvent(nto._NTO_TRACE_SETALLCLASSESFAST)
+    # Event handlers need I/O privilege.
+    yield ThreadCtl(nto._NTO_TCTL_IO)
     yield TraceEvent(nto._NTO_TRACE_ADDEVENT, nto._NTO_TRACE_KERCALLENTER, nto.__KER_RING0)
     yield TraceEvent(nto._NTO_TRACE_ADDEVENTHANDLER, nto._NTO_TRACE_KERCALLENTER, nto.__KER_RING0,
                      turns.ring0_call, first)
@@ -57,13 +62,16 @@ def main() -> Program:
                      turns.thread_runs, second)
     yield TraceEvent(nto._NTO_TRACE_START)
     yield Sleep(ONE_SECOND)
-    # The buffer is not full after a second: hand it over, then stop.
-    yield TraceEvent(nto._NTO_TRACE_FLUSHBUFFER)
     yield TraceEvent(nto._NTO_TRACE_STOP)
+    # The last buffer is not full: hand it over.
+    yield TraceEvent(nto._NTO_TRACE_FLUSHBUFFER)
     yield TraceEvent(nto._NTO_TRACE_DELEVENTHANDLER, nto._NTO_TRACE_KERCALLENTER, nto.__KER_RING0)
     yield TraceEvent(nto._NTO_TRACE_DELEVENTHANDLER, nto._NTO_TRACE_THREAD, nto._NTO_TRACE_THRUNNING)
+    # The handlers' memory must outlive what the kernel still does with it.
     yield Sleep(ONE_SECOND)
 
 
 if __name__ == "__main__":
-    print(run_tutorial(main, sys.argv[1] if len(sys.argv) > 1 else "event_handlers.kev"))
+    file = sys.argv[1] if len(sys.argv) > 1 else "event_handlers.results"
+    run_tutorial(main, file)
+    sys.exit(satview(["traceprinter", "--layout", "6.1", "-f", file]))

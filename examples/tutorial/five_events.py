@@ -1,12 +1,15 @@
 """Five events of four classes, in wide mode.
 
-    python examples/tutorial/five_events.py [OUT.kev]
+Writes what the logger caught and prints it as the guide shows it.
+
+    python examples/tutorial/five_events.py [OUT.results]
 """
 
 from __future__ import annotations
 
 import sys
 
+from satview.__main__ import main as satview
 from satview.capture import nto
 from satview.capture.sim.calls import TraceEvent
 from satview.capture.sim.threads import Program
@@ -32,4 +35,6 @@ def main() -> Program:
 
 
 if __name__ == "__main__":
-    print(run_tutorial(main, sys.argv[1] if len(sys.argv) > 1 else "five_events.kev"))
+    file = sys.argv[1] if len(sys.argv) > 1 else "five_events.results"
+    run_tutorial(main, file)
+    sys.exit(satview(["traceprinter", "--layout", "6.1", "-f", file]))

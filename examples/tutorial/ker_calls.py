@@ -1,13 +1,17 @@
 """Kernel calls: all of them, or the one with the number given; threads too, to know who calls. Wide mode.
 
-    python examples/tutorial/ker_calls.py [OUT.kev] [-n NUMBER]
+Writes what the logger caught and prints it as the guide shows it.
+
+    python examples/tutorial/ker_calls.py [OUT.results] [-n NUMBER]
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 from functools import partial
 
+from satview.__main__ import main as satview
 from satview.capture import nto
 from satview.capture.sim.calls import TraceEvent
 from satview.capture.sim.threads import Program
@@ -34,7 +38,9 @@ def main(number: int = -1) -> Program:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("file", nargs="?", default="ker_calls.kev")
+    parser.add_argument("file", nargs="?", help="default: ker_calls.all.results, or ker_calls.NUMBER.results")
     parser.add_argument("-n", dest="number", type=int, default=-1)
     arguments = parser.parse_args()
-    print(run_tutorial(partial(main, arguments.number), arguments.file))
+    file = arguments.file or f"ker_calls.{'all' if arguments.number < 0 else arguments.number}.results"
+    run_tutorial(partial(main, arguments.number), file)
+    sys.exit(satview(["traceprinter", "--layout", "6.1", "-f", file]))

@@ -1,12 +1,15 @@
 """User events: four simple ones and a text, put into the stream between the events of the kernel.
 
-    python examples/tutorial/user_events.py [OUT.kev]
+Writes what the logger caught and prints it as the guide shows it.
+
+    python examples/tutorial/user_events.py [OUT.results]
 """
 
 from __future__ import annotations
 
 import sys
 
+from satview.__main__ import main as satview
 from satview.capture import nto
 from satview.capture.sim.calls import TraceEvent
 from satview.capture.sim.threads import Program
@@ -31,4 +34,6 @@ def main() -> Program:
 
 
 if __name__ == "__main__":
-    print(run_tutorial(main, sys.argv[1] if len(sys.argv) > 1 else "user_events.kev", cpus=2, sys_release="6.2.1"))
+    file = sys.argv[1] if len(sys.argv) > 1 else "user_events.results"
+    run_tutorial(main, file, cpus=2, sys_release="6.2.1")
+    sys.exit(satview(["traceprinter", "--layout", "6.1", "-f", file]))

@@ -37,11 +37,11 @@ class Runs:
 
 
 class Basis:
-    """Of one trace: pairs of events, lost stretches, runs, interrupts; each made when first asked for.
+    """Of one trace: lost stretches, runs, interrupts; each made when first asked for.
 
     Attributes:
         trace: The trace.
-        facts: Where pairs of events come from.
+        facts: Where durations, lengths and priorities come from.
     """
 
     def __init__(self, trace: Trace, facts: TraceFacts | None = None) -> None:
@@ -77,7 +77,7 @@ class Basis:
         """When each CPU handled interrupts, as far as the trace tells."""
         found = []
         for cpu in range(self.trace.cpu_count):
-            spans = interrupt_spans(self.trace, cpu, self.lost.end)
+            spans = interrupt_spans(self.trace, cpu)
             found.append(_handled(spans) if spans is not None else Stretches.none())
         return tuple(found)
 

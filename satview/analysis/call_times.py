@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -14,16 +14,14 @@ from satview.analysis.scope import Rows, Scope, codes_where
 from satview.events import wire
 from satview.events.wire import WireClass
 from satview.filters.columns import RowColumns
+from satview.links.table import LinkKind
 from satview.store.stretches import Cycles
 
 _CALL_NUMBERS: Final = 128
 _INTERRUPTED: Final = 2  # kind of a kernel call's event in bits 7 and 8 of its number
 _ENTRY_KINDS: Final = (1, 5, 7)  # 32 and 64 bits; INT_DELIVER of 8.0, which has no exit
 _ENTRIES: Final = codes_where(lambda kind, event: (kind == WireClass.INT) & np.isin(event, _ENTRY_KINDS))
-_INTERRUPTS: Final = codes_where(lambda kind, _: kind == WireClass.INT)
-_HANDLER_KINDS: Final = (3, 6)
 _P99: Final = 0.99
-_BEHIND: Final = 1 << 16  # events behind the range in which the handler of an entry is looked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,9 +145,9 @@ def _errors(
     failed = np.asarray(failed)
     number = number[failed]
     found: list[list[tuple[int, int]]] = [[] for _ in range(_CALL_NUMBERS)]
-    pairs, counts = np.unique(number << 32 | np.asarray(error)[failed], return_counts=True)
+    pairs, counts = np.unique(number << 32 | np.asarray(error)[failed] & 0xFFFFFFFF, return_counts=True)
     for pair, count in zip(pairs.tolist(), counts.tolist(), strict=True):
-        found[pair >> 32].append((pair & 0xFFFFFFFF, count))
+        found[pair >> 32].append(((pair & 0xFFFFFFFF ^ 1 << 31) - (1 << 31), count))  # signed, as the details show it
     ranked = [tuple(sorted(entries, key=lambda entry: -entry[1])) for entries in found]
     return np.bincount(number, minlength=_CALL_NUMBERS), ranked
 
@@ -161,40 +159,14 @@ def interrupt_times(scope: Scope) -> InterruptTable:
     vectors, number = np.unique(scope.trace.payloads.column(enters, 0), return_inverse=True)
     number = number.astype(np.int64)
     count = len(vectors)
-    cycles, _ = scope.lengths(enters)
+    cycles, _ = scope.lengths(enters, LinkKind.INTERRUPT)
+    latency, _ = scope.lengths(enters, LinkKind.DISPATCH)
     pairs = np.unique(number << 8 | events.cpu[enters]) if count else np.empty(0, np.int64)
     cpus = tuple(tuple((pairs[pairs >> 8 == i] & 0xFF).tolist()) for i in range(count))
     return InterruptTable(
         vectors.astype(np.int64), np.bincount(number, minlength=count), Durations.of(number, cycles, enters, count),
-        Durations.of(number, _latencies(scope, enters), enters, count), _first_of(number, enters, count), cpus,
+        Durations.of(number, latency, enters, count), _first_of(number, enters, count), cpus,
     )
-
-
-def _latencies(scope: Scope, enters: Rows) -> Cycles:
-    """Return how long it took from entries to their handlers, -1 where none follows as the CPU's next interrupt event.
-
-    Handlers after the first run one by one: what they wait for is the handlers before them.
-    """
-    events, time = scope.trace.events, scope.trace.events.time_cycles
-    rows = _interrupts_around(scope)
-    order = np.argsort(events.cpu[rows], kind="stable")
-    following = np.full(len(rows), -1, np.int64)
-    same = np.flatnonzero(events.cpu[rows[order[1:]]] == events.cpu[rows[order[:-1]]])
-    following[order[same]] = rows[order[same + 1]]
-    after = following[np.searchsorted(rows, enters)]
-    is_handler = (after >= 0) & np.isin(events.code[after] & wire.EVENT_MASK, _HANDLER_KINDS)
-    is_handler[is_handler] = ~scope.basis.lost.meet(time[enters[is_handler]], time[after[is_handler]])
-    return np.where(is_handler, time[after] - time[enters], -1)
-
-
-def _interrupts_around(scope: Scope) -> Rows:
-    """Return the interrupt events of the range and some behind it, as the handler of the last entry may be there.
-
-    A handler counts whether it shows or not.
-    """
-    end = scope.rows.stop
-    behind = np.flatnonzero(_INTERRUPTS[scope.trace.events.code[end : end + _BEHIND]]) + end
-    return np.concatenate((replace(scope, passes=None).chosen(_INTERRUPTS), behind))
 
 
 def _first_of(keys: NDArray[np.int64], rows: Rows, count: int) -> NDArray[np.int64]:

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from satview.analysis.by_key import sum_by
 from satview.analysis.call_times import Durations
-from satview.analysis.event_counts import IS_RECEIVE, IS_SEND
+from satview.analysis.event_counts import IS_SEND
 from satview.analysis.scope import Rows, Scope
 from satview.events.states import STATE_BY_NAME
 from satview.filters.columns import RowColumns, codes_with
+from satview.links.table import NO_EVENT, LinkKind
 from satview.store.stretches import Cycles
 
 _SEND: Final = STATE_BY_NAME["SEND"].value
@@ -81,44 +82,38 @@ def _blocked(scope: Scope, sends: Rows) -> tuple[Cycles, Cycles]:
     owner = np.repeat(clients, [len(part) for part in parts])
     # Both are in order of thread, then of row, so one search finds the client's next change of state.
     at = np.searchsorted(owner << 32 | rows, client << 32 | sends, side="right")
-    changes = _Changes(scope, rows, owner)
-    in_send = changes.is_into(_SEND, at, client)
-    then = at + in_send
-    return changes.lengths(at, in_send), changes.lengths(then, changes.is_into(_REPLY, then, client))
+    is_own = at < len(rows)
+    is_own[is_own] = owner[at[is_own]] == client[is_own]
+    first = np.full(len(sends), NO_EVENT, np.int64)
+    first[is_own] = rows[at[is_own]]
+    send, after = _in_state(scope, first, _SEND)
+    reply, _ = _in_state(scope, np.where(_is_into(scope, first, _SEND), after, first), _REPLY)
+    return send, reply
 
 
-@dataclass(frozen=True, slots=True)
-class _Changes:
-    """Changes of state by thread: their rows of the event table, and their threads."""
+def _is_into(scope: Scope, changes: Rows, state: int) -> NDArray[np.bool_]:
+    """Tell which changes of state, `NO_EVENT` for none, lead into a state."""
+    trace, out = scope.trace, changes != NO_EVENT
+    out[out] = trace.catalogue.state_value_of_code[trace.events.code[changes[out]]] == state
+    return np.asarray(out)
 
-    scope: Scope
-    rows: NDArray[np.uint32]
-    owner: NDArray[np.int64]
 
-    def is_into(self, state: int, at: NDArray[np.intp], thread: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Tell which of the changes at some places are those of a thread into a state."""
-        trace, out = self.scope.trace, np.zeros(len(at), np.bool_)
-        inside = np.flatnonzero(at < len(self.rows))
-        at = at[inside]
-        value = trace.catalogue.state_value_of_code[trace.events.code[self.rows[at]]]
-        out[inside] = (self.owner[at] == thread[inside]) & (value == state)
-        return out
+def _in_state(scope: Scope, changes: Rows, state: int) -> tuple[Cycles, Rows]:
+    """Return how long a state lasts where a change leads into it, and the thread's change that ends it.
 
-    def lengths(self, at: NDArray[np.intp], chosen: NDArray[np.bool_]) -> Cycles:
-        """Return how long the states last that chosen changes lead into, -1 for others and where that is not known."""
-        out = np.full(len(at), -1, np.int64)
-        wanted = np.flatnonzero(chosen & (at + 1 < len(self.rows)))
-        wanted = wanted[self.owner[at[wanted] + 1] == self.owner[at[wanted]]]
-        time = self.scope.trace.events.time_cycles
-        start, end = (time[self.rows[at[wanted] + i]] for i in (0, 1))
-        out[wanted] = np.where(self.scope.basis.lost.meet(start, end), -1, end - start)
-        return out
+    -1 and `NO_EVENT` for changes into other states, and where the end is not known.
+    """
+    at = np.flatnonzero(_is_into(scope, changes, state))
+    cycles, after = np.full(len(changes), -1, np.int64), np.full(len(changes), NO_EVENT, np.int64)
+    cycles[at], ends = scope.lengths(changes[at], LinkKind.STATE)
+    after[at] = np.where(ends < 0, NO_EVENT, ends)
+    return cycles, after
 
 
 def _near(scope: Scope, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Return a thread's changes of state in the range, and the three behind it: SEND, REPLY, and what ends that."""
+    """Return a thread's changes of state in the range, and the first one behind it."""
     first, last = np.searchsorted(rows, (scope.rows.start, scope.rows.stop))
-    return rows[first : last + 3]
+    return rows[first : last + 1]
 
 
 def _sizes(scope: Scope, sends: Rows) -> NDArray[np.int64]:
@@ -128,9 +123,9 @@ def _sizes(scope: Scope, sends: Rows) -> NDArray[np.int64]:
     has_size = codes_with(_SIZE, trace.release)
     if not len(sends) or not trace.code_counts[has_size].any():
         return sizes
-    every = replace(scope, passes=None)  # receipts tell sizes whether they show or not
-    received = _receipts(scope, sends, every.chosen(IS_RECEIVE))
-    exits = every.chosen(has_size)
+    _, received = scope.lengths(sends, LinkKind.MESSAGE)
+    received[received >= scope.rows.stop] = -1
+    exits = replace(scope, passes=None).chosen(has_size)  # they tell sizes whether they show or not
     exits = exits[trace.payloads.word_counts(exits) > 2]
     key = events.thread[exits].astype(np.int64) << 32 | exits
     order = np.argsort(key)
@@ -145,16 +140,3 @@ def _sizes(scope: Scope, sends: Rows) -> NDArray[np.int64]:
     value, known = RowColumns(trace, scope.basis.facts, exit_rows[by_row]).argument(_SIZE)
     sizes[found[by_row]] = np.where(known, value, -1)
     return sizes
-
-
-def _receipts(scope: Scope, sends: Rows, receives: Rows) -> NDArray[np.int64]:
-    """Return the REC_MESSAGE of each SND_MESSAGE, -1 for none: its next one with its rcvid and pid."""
-    payloads = scope.trace.payloads
-    rows = np.concatenate((sends, receives))
-    key = payloads.column(rows, 0).astype(np.int64) << 32 | payloads.column(rows, _PID_WORD)
-    order = np.lexsort((rows, key))
-    is_send = order < len(sends)
-    pair = np.flatnonzero(is_send[:-1] & ~is_send[1:] & (key[order[1:]] == key[order[:-1]]))
-    out = np.full(len(sends), -1, np.int64)
-    out[order[pair]] = rows[order[pair + 1]]
-    return out

@@ -14,6 +14,8 @@ from satview.analysis.basis import Basis
 from satview.base.errors import Cancelled, UsageError
 from satview.base.time import TimeWindow
 from satview.events import wire
+from satview.links.table import OPEN, LinkKind
+from satview.links.trace_links import ends_of
 from satview.store.stretches import Cycles
 from satview.store.trace import Trace
 
@@ -88,16 +90,23 @@ class Scope:
         start = np.clip(start, self.window.start, self.window.end)
         return start, np.maximum(np.clip(end, self.window.start, self.window.end), start)
 
-    def lengths(self, enters: Rows) -> tuple[Cycles, NDArray[np.int64]]:
-        """Return how long calls or interrupts took, and the events that end them, both (n,) int64.
+    def lengths(self, begins: Rows, kind: LinkKind = LinkKind.CALL) -> tuple[Cycles, NDArray[np.int64]]:
+        """Return how long the links of a kind last that some events begin, and the events that end them.
 
-        -1 where the end is not in the trace or not sure.
+        Args:
+            begins: (n,), rows of the event table.
+            kind: What sort of links.
+
+        Returns:
+            Two columns, int64 (n,); -1 where the end is not in the trace or not sure.
         """
-        ends = self.basis.facts.partners[enters].astype(np.int64)
+        ends = ends_of(self.trace, kind, begins).astype(np.int64)
         time = self.trace.events.time_cycles
-        known = (ends < len(time)) & (ends > enters)
-        ends[~known] = -1
-        return np.where(known, time[ends] - time[enters], -1) if len(time) else np.empty(0, np.int64), ends
+        ends[ends >= OPEN] = -1
+        known = np.flatnonzero(ends >= 0)
+        cycles = np.full(len(ends), -1, np.int64)
+        cycles[known] = time[ends[known]] - time[begins[known]]
+        return cycles, ends
 
 
 def scope_of(

@@ -20,6 +20,7 @@ from satview.analysis.basis import Basis
 from satview.analysis.call_times import CallTable, InterruptTable, call_times, interrupt_times
 from satview.analysis.cpu_times import CpuTable, RunTimes, cpu_times
 from satview.analysis.event_counts import EventTable, ThreadCounts, event_counts
+from satview.analysis.measured_cpu import measured_cpu
 from satview.analysis.message_times import MessageTable, message_times
 from satview.analysis.scope import Mask, scope_of
 from satview.analysis.state_times import StateTimes, state_times
@@ -34,7 +35,8 @@ class ThreadStatistics:
     """One row per row of the thread table; row 0 holds what belongs to no known thread. Every column int64 (threads,).
 
     Attributes:
-        cpu_cycles: It ran, interrupts left out.
+        cpu_cycles: It ran, interrupts left out; where the thread measured its processor time, that.
+        run_cycles: It was on a CPU, interrupts included; not measured.
         interrupted_cycles: Interrupts were handled while it had a CPU.
         runs, longest_run_cycles, longest_run_start_cycles: Stretches on a CPU, and the longest of them.
         switches, preemptions, migrations: Runs that began; of these, ends by READY; of these, on another CPU.
@@ -43,6 +45,7 @@ class ThreadStatistics:
     """
 
     cpu_cycles: Cycles
+    run_cycles: Cycles
     interrupted_cycles: Cycles
     runs: NDArray[np.int64]
     longest_run_cycles: Cycles
@@ -179,8 +182,12 @@ class Statistics:
         """One row per thread."""
         runs, counts, states = self._cpu_times[1], self._event_counts[1], self.states
         count = len(self.trace.threads)
+        cpu, measured = runs.cpu_cycles, self._measured_cpu
+        if measured is not None:
+            cpu = np.where(measured >= 0, measured, cpu)
         return ThreadStatistics(
-            runs.cpu_cycles, runs.interrupted_cycles, runs.runs, runs.longest_cycles, runs.longest_start_cycles,
+            cpu, runs.cpu_cycles + runs.interrupted_cycles, runs.interrupted_cycles, runs.runs,
+            runs.longest_cycles, runs.longest_start_cycles,
             runs.switches, states.preemptions, runs.migrations,
             states.of_state(READY, states.total_cycles, count), states.of_state(READY, states.longest_cycles, count),
             states.of_state(READY, states.longest_start_cycles, count),
@@ -197,6 +204,15 @@ class Statistics:
             counts = name in ("threads", "events", "calls", "sent", "received")
             np.add.at(total, process[1:], (values if counts else values * works)[1:])
         return ProcessStatistics(**columns)
+
+    @property
+    def measures_cpu(self) -> bool:
+        """True if threads measured their processor time: then RUNNING is only "not known to wait"."""
+        return self._measured_cpu is not None
+
+    @cached_property
+    def _measured_cpu(self) -> Cycles | None:
+        return measured_cpu(self.trace, self.window)
 
     @cached_property
     def _cpu_times(self) -> tuple[CpuTable, RunTimes]:

@@ -25,8 +25,10 @@ def thread_sheet(found: Statistics, shown: Shown = None) -> Sheet:
     columns.number("pid", "pid", trace.threads.pid, "Process number.")
     columns.number("tid", "tid", trace.threads.tid, "Thread number within the process.")
     _cpu_columns(columns, found, threads.cpu_cycles)
+    if found.measures_cpu:
+        columns.duration("running_ns", "RUNNING", threads.run_cycles, "Not known to wait; CPU time is what it worked.")
     columns.count("runs", "Runs", threads.runs, "Stretches on a CPU.")
-    columns.mean("mean_run_ns", "Mean run", threads.cpu_cycles + threads.interrupted_cycles, threads.runs,
+    columns.mean("mean_run_ns", "Mean run", threads.run_cycles, threads.runs,
                  "Mean length of a run, interrupts included.")
     columns.duration("longest_run_ns", "Longest run", threads.longest_run_cycles,
                      "The longest run, interrupts included.", start=threads.longest_run_start_cycles)
@@ -142,7 +144,7 @@ def call_sheet(found: Statistics, _shown: Shown = None) -> Sheet:
     columns.text("errors", "Errors", lambda row: _errors(found, calls.errors[row]), "How often each error came back.")
     columns.count("interrupted", "Interrupted", calls.interrupted, "Ended by a signal or a timeout.", follows=True)
     columns.count("open", "No exit", calls.count - calls.times.count,
-                  "The exit is not in the trace, or events were lost before it.", follows=True)
+                  "The exit is not in the trace, events were lost before it, or the caller is not known.", follows=True)
     return _sheet("call", "Kernel calls", Subject.EVENT, columns, "total_ns", "No kernel call of the range counts.",
                   subjects=calls.first)
 
@@ -228,7 +230,8 @@ def _threads_shown(found: Statistics, shown: Shown) -> NDArray[np.intp]:
 
 def _cpu_columns(columns: Columns, found: Statistics, cycles: NDArray[np.int64]) -> None:
     length = found.window.length
-    columns.duration("cpu_ns", "CPU time", cycles, "It ran, interrupts left out.")
+    columns.duration("cpu_ns", "CPU time", cycles, "Processor time, measured by the threads themselves."
+                     if found.measures_cpu else "It ran, interrupts left out.")
     columns.share("cpu_share", "Of one CPU", cycles, length, "CPU time as a share of the range; 100 % is one CPU.")
     if found.trace.cpu_count > 1:
         columns.share("all_share", "Of all CPUs", cycles, length * found.trace.cpu_count,

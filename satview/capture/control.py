@@ -13,21 +13,28 @@ from typing import Any
 
 from satview.base.errors import SatviewError, UsageError, told
 from satview.base.watchdog import Stuck, Watchdog
+from satview.capture import nto
 from satview.capture.files import CaptureError
 from satview.capture.sim.errors import place_of
 from satview.capture.sim.machine import Machine
 from satview.capture.sim.threads import Body
+from satview.events.spec import Release
 
 PATIENCE_S = 10.0     # real time a file may take without getting anywhere
 
 
-def load(path: str | Path) -> Body:
+def load(path: str | Path, release: Release = Release.QNX_7) -> Body:
     """Return the `main` of a control program; it yields `TraceEvent(...)`, `Sleep(...)` and other calls.
+
+    Args:
+        path: The file.
+        release: What it is to run on: the names of `nto` mean what they mean there.
 
     Raises:
         UsageError: The file cannot be read or run, or defines no main().
     """
     path = Path(path)
+    nto.set_release(release)
     main = run_file(path, "satview_control").get("main")
     if not callable(main):
         raise UsageError(f"{path.name}: defines no main()")

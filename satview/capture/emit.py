@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from satview.capture.emit_system import SystemEvents
 from satview.capture.gate import ON, TESTED, WIDE
-from satview.capture.payloads import call_payloads, encode, text_words
 from satview.capture.sim.calls import TraceEvent
 from satview.capture.sim.target import Target
 from satview.events import naming, wire
 from satview.events.spec import Release
 from satview.events.wire import WireClass
+from satview.events.words import encode, name_bytes, text_words
 from satview.filters.event_facts import NOT_TESTED
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ class Emitter(SystemEvents):
 
     def __init__(self, target: Target) -> None:
         super().__init__(target)
-        self._payloads = call_payloads(target.release)
         self._states = {name: wire.code(WireClass.PR_TH, number)
                         for name, number in naming.state_numbers(target.release).items()}
 
@@ -57,7 +56,7 @@ class Emitter(SystemEvents):
         if not flags & ON:
             return
         code, plan = self._payloads.form(number, bool(flags & WIDE), thread.process.bits == 64)
-        words = encode(plan, call.values(thread), self.target.big_endian)
+        words = encode(plan, call.values(thread), self.byte_order)
         if isinstance(call, TraceEvent) and flags & WIDE and not self._payloads.has_flag:
             words = [call.mode, *words[1 : max(1, call.mode >> 28)]]
         if not flags & TESTED or self.admit(cpu, code, time, words, thread):
@@ -76,7 +75,7 @@ class Emitter(SystemEvents):
             code, words = base, [_LOW, thread.exit_error]
         else:
             code, plan = self._payloads.form(number + _EXIT, bool(flags & WIDE), thread.process.bits == 64)
-            words = encode(plan, thread.exit_values, self.target.big_endian)
+            words = encode(plan, thread.exit_values, self.byte_order)
         if not flags & TESTED or self.admit(cpu, code, time, words, thread):
             self.put(cpu, code, time, words)
 
@@ -102,14 +101,15 @@ class Emitter(SystemEvents):
 
     def thread_life(self, cpu: int, time: int, thread: Thread, event: str) -> None:
         """Emit CREATE or DESTROY; in 6.x they have two words in either mode."""
-        self._thread(cpu, time, thread, self._states[event], has_wide=self.target.release != Release.QNX_6)
+        code = self._states[event]
+        self._thread(cpu, time, thread, code, has_wide=len(self._payloads.plan(code, True)) > 2)
 
     def _thread(self, cpu: int, time: int, thread: Thread, code: int, has_wide: bool = True) -> None:
         flags = self.flags(code)
         if not flags & ON:
             return
         words: tuple[int, ...] = (thread.process.pid, thread.tid)
-        if flags & WIDE and has_wide:
+        if flags & WIDE and has_wide and not self.target.is_old:     # the wide listings of 6.1 have two words
             words = (*words, thread.priority, thread.policy)
             if thread.partition is not None:
                 words = (*words, thread.partition.ident, 1 if thread.is_critical else 0)
@@ -129,7 +129,7 @@ class Emitter(SystemEvents):
         flags = self.flags(code)
         if not flags & ON:
             return
-        payload = [*words, *text_words(text, self.byte_order)] if text is not None else list(words)
+        payload = [*words, *text_words(name_bytes(text), self.byte_order)] if text is not None else list(words)
         if not flags & TESTED or self.admit(cpu, code, time, payload):
             self.put(cpu, code, time, payload)
 

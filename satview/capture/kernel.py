@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from satview.base.errors import UsageError
+from satview.capture import nto
 from satview.capture.buffers import Buffer
 from satview.capture.emit import Emitter
 from satview.capture.sim import pulses
@@ -16,6 +17,7 @@ from satview.capture.sim.interrupts import Interrupts, InterruptSource
 from satview.capture.sim.machine import Machine
 from satview.capture.sim.manager import boot
 from satview.capture.sim.partitions import PartitionScheduler
+from satview.capture.sim.privilege import has_io, refused
 from satview.capture.sim.processes import add_thread, new_process, start
 from satview.capture.sim.target import Target
 from satview.capture.sim.threads import ANY_CPU, Body, Partition, Policy, Process, Thread
@@ -44,6 +46,7 @@ class Kernel:
 
     def __init__(self, target: Target, seed: int = 1) -> None:
         self.target = target
+        nto.set_release(target.release)
         self.emitter = Emitter(target)
         table = handlers()
         table[TraceEvent] = self._trace_event_call
@@ -68,10 +71,11 @@ class Kernel:
     def _trace_event_call(self, machine: Machine, cpu: Cpu, thread: Thread, call: Call) -> None:
         """A thread calls TraceEvent()."""
         assert isinstance(call, TraceEvent)
+        call.place = ""      # it was yielded
         machine.enter(cpu, thread, call)
         machine.history.caller = (thread.pid, thread.tid)
         try:
-            value = self.control.call(call.mode, call.args, cpu.index, thread.pid)
+            value = self.control.call(call.mode, call.args, cpu.index, thread.pid, has_io(machine, thread))
         except OSError as error:
             thread.value, thread.error = None, error.with_traceback(None)     # to be told with the program's line
             thread.exit_error = error.errno or 0
@@ -82,7 +86,10 @@ class Kernel:
         """A thread hooks the synthetic interrupt; its event is delivered once the kernel has left what it does."""
         assert isinstance(call, InterruptHookTrace)
         machine.enter(cpu, thread, call)
-        machine.complete(thread, 0, int_fun_id=0)
+        if refused(machine, thread):
+            return
+        ident = machine.interrupts.new_ident()
+        machine.complete(thread, ident, int_fun_id=ident)
 
         def hook(buffer: Buffer) -> None:
             info = buffer.index << 13 | buffer.sequence & 0x7FF
@@ -91,7 +98,7 @@ class Kernel:
                 machine.deferred.append((machine.cpus[0], lambda here: pulses.deliver(
                     machine, here, thread.process, thread, event, "SPULSE_EXE")))
 
-        self.control.hook = hook
+        machine.interrupts.trace_hooks.attach(ident, thread.process, hook, call.flags)
 
     def trace_event(self, mode: int, *args: Any) -> int:
         """Call TraceEvent() from outside, as root; raises `QnxError`."""
@@ -141,5 +148,5 @@ class Kernel:
         for process in self.machine.processes.values():
             process.partition = self.machine.partitions[0]
             for thread in process.threads.values():
-                thread.partition = process.partition
+                thread.partition = thread.own_partition = process.partition
         return made

@@ -22,6 +22,7 @@ from satview.capture.sim.calls import (
     ChannelCreate,
     Compute,
     ConnectAttach,
+    InterruptDetach,
     InterruptHookTrace,
     MsgReceive,
     MsgSendPulse,
@@ -32,6 +33,7 @@ from satview.capture.sim.calls import (
     SignalWaitinfo,
     Sleep,
     ThreadCreate,
+    ThreadCtl,
     TraceEvent,
 )
 from satview.capture.sim.errors import QnxError
@@ -44,6 +46,7 @@ _FULL, _END = 1, 2                     # pulse codes
 SIGHUP, SIGINT, SIGABRT, SIGTERM = 1, 2, 6, 15
 STOP_SIGNALS = (SIGHUP, SIGINT, SIGABRT, SIGTERM)
 _COPY_NS_PER_SLOT = 12
+_EVENT_BEGINS = 1    # struct bits: a simple event, or the first slot of a combine event
 
 
 class Logger:
@@ -53,7 +56,7 @@ class Logger:
         kernel: Where it runs.
         options: See there.
         output: Takes the slots.
-        say: Called with a level (0 always, 1 with `-v`) and a line for the console.
+        say: Called with a level (0 always, 1 with `-v`, 3 with `-vvv`) and a line for the console.
         on_ready: Called once, when the buffers are there and the filters set, before START.
 
     Attributes:
@@ -75,7 +78,7 @@ class Logger:
         self.is_done = False
         self.failure: CaptureError | None = None
         self._ends = False
-        self._coid = 0
+        self._coid = self._hook = 0
         self._queue: deque[NDArray[np.uint32]] = deque()
         self._filled = Semaphore("tracelogger-filled")
         self._drained = Semaphore("tracelogger-drained")
@@ -91,6 +94,7 @@ class Logger:
 
     def _main(self) -> Program:
         options = self.options
+        yield ThreadCtl()                  # I/O privilege, for the trace interrupt and handlers of rules
         chid = yield ChannelCreate()
         self._coid = yield ConnectAttach(0, chid)
         yield ThreadCreate(self._signals, (), SET_UP_PRIORITY + 1, Policy.RR, "signals")
@@ -111,11 +115,16 @@ class Logger:
     def _set_up(self) -> Program:
         options = self.options
         yield from self._allocate()
-        yield InterruptHookTrace(lambda info: Sigevent("pulse", self._coid, options.priority, _FULL, info))
+        self._hook = yield InterruptHookTrace(self._full)
         if not options.is_daemon or options.sets_filters:
             self._set_filters()
             self.say(1, "events enabled")
         yield from self._ask("SETRINGMODE" if options.is_ring else "SETLINEARMODE")
+
+    def _full(self, info: int) -> Sigevent:
+        """Handle the trace interrupt: pass on which buffer is full."""
+        self.report.interrupts += 1
+        return Sigevent("pulse", self._coid, self.options.priority, _FULL, info)
 
     def _allocate(self) -> Program:
         options, control, address = self.options, self.kernel.control, list[int]()
@@ -207,10 +216,19 @@ class Logger:
         if len(self._queue) + self._is_writing >= self.options.own_buffers:
             self.report.dropped += 1
             return
-        self._queue.append(np.array(words, dtype=np.uint32).reshape(-1, 4))
+        slots = np.array(words, dtype=np.uint32).reshape(-1, 4)
+        self._queue.append(slots)
         self.report.buffers += 1
+        self._tabulate(slots)
         self.report.most_used = max(self.report.most_used, len(self._queue) + self._is_writing)
         yield SemPost(self._filled)
+
+    def _tabulate(self, slots: NDArray[np.uint32]) -> None:
+        """Print a line of the running table: interrupts, iterations, and events of the buffer."""
+        if self.report.buffers == 1:
+            self.say(3, f"{'interrupts':>10}  {'iterations':>10}  {'events':>6}")
+        begins = slots[:, 0] >> wire.STRUCT_SHIFT <= _EVENT_BEGINS
+        self.say(3, f"{self.report.interrupts:10}  {self.report.buffers:10}  {np.count_nonzero(begins):6}")
 
     def _buffer(self, index: int) -> Buffer | None:
         buffers = self.kernel.emitter.buffers
@@ -260,7 +278,7 @@ class Logger:
             yield from self._ask("STOP")
         if not options.is_ring:
             yield from self._take_rest()
-        self.kernel.control.hook = None
+        yield InterruptDetach(self._hook)
         yield SemPost(self._filled)
         yield SemWait(self._drained)
         yield from self._ask("DELALLCLASSES")

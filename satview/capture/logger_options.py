@@ -92,6 +92,7 @@ class LoggerReport:
         buffers, slots: Logged.
         dropped: Kernel buffers that found none of the logger's own free.
         most_used: Largest number of its own buffers in use.
+        interrupts: Hand-overs: full buffers it heard of.
         stale: Hand-overs whose buffer the kernel had taken back meanwhile.
         errors: What failed, one sentence each.
     """
@@ -100,6 +101,7 @@ class LoggerReport:
     slots: int = 0
     dropped: int = 0
     most_used: int = 0
+    interrupts: int = 0
     stale: int = 0
     errors: list[str] = field(default_factory=list)
 

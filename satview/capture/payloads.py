@@ -1,47 +1,17 @@
-"""Payload words of events, made from the argument lists of the event catalogue."""
+"""Which code and which list the simulated kernel logs an event with, ready for the encoder."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
 
 from satview.events import wire
 from satview.events.catalogue import Catalogue, catalogue
-from satview.events.spec import Field, Release
+from satview.events.layout import logged_list, plan_of
+from satview.events.spec import Release
 from satview.events.wire import WireClass
+from satview.events.words import Plan
 
-_LOW = 0xFFFFFFFF
-Plan = tuple[tuple[str, int], ...]
-_DIFFERENT = {"msg": "msg[0]", "smsg": "smsg[0]", "rmsg": "rmsg[0]"}
-
-
-def canonical(name: str) -> str:
-    """Return the one spelling under which the simulator knows an argument; the lists of 6.x spell some differently."""
-    name = _DIFFERENT.get(name, name)
-    return (name.replace("param.__", "param.").replace("(sec)", "_sec").replace("(nsec)", "_nsec")
-            if name.startswith(("itime", "oitime", "otime", "ntime", "param")) else name)
-
-
-def plan_of(fields: Sequence[Field] | None) -> Plan | None:
-    """Return names and widths of a list, None where the list is not known."""
-    if fields is None:
-        return None
-    return tuple((canonical(field.name), field.words or 1) for field in fields)
-
-
-def encode(plan: Plan, values: dict[str, int], big_endian: bool = False) -> list[int]:
-    """Return the words of a payload; arguments without a value are 0."""
-    words: list[int] = []
-    get = values.get
-    for name, width in plan:
-        value = get(name, 0)
-        if width == 1:
-            words.append(value & _LOW)
-        elif big_endian:
-            words += (value >> 32 & _LOW, value & _LOW)
-        else:
-            words += (value & _LOW, value >> 32 & _LOW)
-    return words
+_UNKNOWN: Plan = (("ret_val", 1), ("empty", 1))
 
 
 class CallPayloads:
@@ -55,6 +25,7 @@ class CallPayloads:
         self.catalogue: Catalogue = catalogue(release)
         self.has_flag = release in (Release.QNX_7, Release.QNX_8)
         self._forms: dict[tuple[int, bool, bool], tuple[int, Plan]] = {}
+        self._plans: dict[tuple[int, bool], Plan] = {}
         self._numbers: dict[str, int | None] = {}
 
     def number(self, name: str) -> int | None:
@@ -72,27 +43,26 @@ class CallPayloads:
         return found
 
     def _find(self, event: int, wide: bool, is_64bit: bool) -> tuple[int, Plan]:
-        code = wire.code(WireClass.KER_CALL, event)
-        if is_64bit and self.has_flag:
-            spec = self.catalogue.spec(code | wire.KER_64BIT)
-            plan = plan_of(spec.wide if wide else spec.fast) if spec.is_known else None
-            if plan:
-                return code | wire.KER_64BIT, plan
-        spec = self.catalogue.spec(code)
-        plan = plan_of(spec.wide if wide else spec.fast) or (("ret_val", 1), ("empty", 1))
-        if not wide and plan[0][0] == "clock_id" and len(plan) == 3:
-            plan = plan[1:]   # TIMER_TIMEOUT: the 7.x table names the clock, the wire has two words
-        return code, plan
+        code = wire.code(WireClass.KER_CALL, event) | (wire.KER_64BIT if is_64bit and self.has_flag else 0)
+        logged, fields = logged_list(self.catalogue.release, code, is_wide=wide)
+        return logged, plan_of(fields) if fields else _UNKNOWN
+
+    def plan(self, code: int, wide: bool = False) -> Plan:
+        """Return the argument list of any other event.
+
+        Raises:
+            ValueError: The release has no list for it.
+        """
+        found = self._plans.get((code, wide))
+        if found is None:
+            fields = logged_list(self.catalogue.release, code, is_wide=wide)[1]
+            if fields is None:
+                raise ValueError(f"{self.catalogue.release} has no list for code 0x{code:x}")
+            found = self._plans[code, wide] = plan_of(fields)
+        return found
 
 
 @cache
 def call_payloads(release: Release) -> CallPayloads:
     """Return the lists of a release; made once."""
     return CallPayloads(release)
-
-
-def text_words(text: str, byte_order: str) -> list[int]:
-    """Return NUL-terminated text as words in host order; names are cut to 126 bytes, as the kernel does."""
-    raw = text.encode("utf-8", "replace")[:126] + b"\0"
-    raw += bytes(-len(raw) % 4)
-    return [int.from_bytes(raw[i : i + 4], byte_order) for i in range(0, len(raw), 4)]  # type: ignore[arg-type]

@@ -78,6 +78,7 @@ class Capture:
         rules_text: Rules as in `.satrules` files, set by the logger instead of "all classes"; process names are those
             of the workload. `load_function` is asked for rules that call Python functions; None refuses them.
         keeps_truth: Keep what really happened, for whoever compares it with the trace; memory grows with the duration.
+        needs_privilege: Programs that attach handlers need I/O privilege, as on a target; False waives it.
         pace: Simulated seconds per real second, for files that grow while somebody watches; 0 = as fast as it can.
     """
 
@@ -96,6 +97,7 @@ class Capture:
     skew_ns: int | None = None
     keeps_truth: bool = True
     pace: float = 0.0
+    needs_privilege: bool = True
     rules_text: str = ""
     load_function: FunctionLoader | None = None
 
@@ -119,8 +121,8 @@ def run(capture: Capture, path: Path | str, progress: Callable[[float], None] | 
     """
     workload = capture.workload if isinstance(capture.workload, Workload) else find(capture.workload)
     path = Path(path)
-    kernel = Kernel(target(capture.release, capture.cpus or workload.cpus, capture.sys_release, capture.skew_ns),
-                    capture.seed)
+    here = target(capture.release, capture.cpus or workload.cpus, capture.sys_release, capture.skew_ns)
+    kernel = Kernel(replace(here, needs_privilege=capture.needs_privilege), capture.seed)
     machine = kernel.machine
     begin = machine.now
     started, end = _times(capture, workload, machine)

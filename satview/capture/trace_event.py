@@ -17,6 +17,7 @@ from satview.capture.event_data import RULE_DATA, EventData, KernelHandler, fini
 from satview.capture.gate import ON
 from satview.capture.sim.calls import TraceEvent
 from satview.capture.sim.errors import Errno, QnxError, place_of
+from satview.capture.sim.privilege import MISSING
 from satview.events import wire
 from satview.events.modes import NOT_NUMBERS, NUMBER_MASK, Mode, mode_of
 from satview.events.spec import Release
@@ -51,7 +52,7 @@ class TraceControl:
     """Carries out TraceEvent() for one kernel.
 
     Attributes:
-        hook: Handler of the synthetic interrupt, called with every full buffer (InterruptHookTrace).
+        hook: Called with every full buffer, besides what programs hooked with InterruptHookTrace().
         is_root: Whether the caller may allocate buffers and attach handlers.
         buffer_address: Physical address that ALLOCBUFFER gives the buffers.
     """
@@ -64,6 +65,7 @@ class TraceControl:
         self.buffer_address = _BUFFER_ADDRESS
         self._caller = (0, 0)     # CPU and pid
         self._in_handler = False
+        self._has_io = True
         # What the kernel keeps while there are no buffers.
         self._is_ring = False
         self._skips = False
@@ -74,8 +76,9 @@ class TraceControl:
         """Raise the synthetic interrupt; without a handler a full buffer just waits."""
         if self.hook is not None:
             self.hook(buffer)
+        self.machine.interrupts.trace_hooks.call(buffer)
 
-    def call(self, value: int, args: Sequence[Any], cpu: int = 0, pid: int = 1) -> int:
+    def call(self, value: int, args: Sequence[Any], cpu: int = 0, pid: int = 1, has_io: bool = True) -> int:
         """Carry out one call.
 
         Args:
@@ -83,6 +86,7 @@ class TraceControl:
             args: What follows the mode.
             cpu: CPU of the caller.
             pid: Process of the caller; its handlers go with it.
+            has_io: Whether the caller has I/O privilege, which handlers need.
 
         Returns:
             0, or a count for the query modes.
@@ -102,7 +106,7 @@ class TraceControl:
         for name, arg in zip(known.arguments, args, strict=True):
             if name not in NOT_NUMBERS and not isinstance(arg, int):
                 raise QnxError(Errno.EFAULT, f"{known.symbol}: {name} is no number")
-        self._caller = (cpu, pid)
+        self._caller, self._has_io = (cpu, pid), has_io
         if known.kind == "filter":
             return self._set_filter(known, args)
         if not known.is_documented:
@@ -144,11 +148,11 @@ class TraceControl:
 
     def _handler(self, function: Any, data: Any) -> DynamicRule:
         """Return what the rule set asks: a program's handler, or a rule that tracelogger brings along."""
-        if not self.is_root:
-            raise QnxError(Errno.EPERM, "attaching a handler needs I/O privilege")
         if data is RULE_DATA:
             rule: DynamicRule = function
             return rule
+        if not self.is_root or not self._has_io:
+            raise QnxError(Errno.EPERM, f"attaching a handler: {MISSING}")
         if not callable(function) or not isinstance(data, EventData) or not isinstance(data.data_array, list):
             raise QnxError(Errno.EFAULT, "a handler is a callable and an EventData with a list")
         return KernelHandler(function, data, self._caller[1], self.machine.target.release, self)

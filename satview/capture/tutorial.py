@@ -1,7 +1,8 @@
-"""Runs a control program of the tutorial the way the guide tells: `tracelogger -n 1 -d1` first, then the program."""
+"""Runs a control program of the tutorial the way the guide tells: `tracelogger -d1 -n 3 -f FILE`, then the program."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from satview.capture.logger_options import LoggerOptions
@@ -11,11 +12,14 @@ from satview.events.spec import Release
 
 MS = 1_000_000
 DURATION_MS = 2500
+ITERATIONS = 3
 
 
 def run_tutorial(main: Body, path: Path | str, cpus: int = 1, sys_release: str = "6.1.0",
                  seed: int = 1) -> CaptureResult:
-    """Run a control program against `tracelogger -n 1 -d1` on a small busy system; write the trace to a file.
+    """Run a control program against `tracelogger -d1 -n 3` on a small busy system; write the trace to a file.
+
+    What goes wrong is said on standard error, as the guide's programs do.
 
     Args:
         main: The program.
@@ -24,6 +28,10 @@ def run_tutorial(main: Body, path: Path | str, cpus: int = 1, sys_release: str =
         sys_release: Of the target; the guide's listings come from 6.1.0 and 6.2.1.
         seed: Of everything that varies.
     """
-    return run(Capture("small-system", seed, cpus, Release.QNX_6, DURATION_MS * MS,
-                       LoggerOptions(iterations=1, is_daemon=True), main, lead_in_ns=50 * MS, sys_release=sys_release,
-                       attributes=[("TRACELOGGER_ARGS", "tracelogger -n 1 -d1")]), path)
+    options = LoggerOptions(iterations=ITERATIONS, is_daemon=True)
+    command = f"tracelogger -d1 -n {ITERATIONS} -f {Path(path).name}"
+    result = run(Capture("small-system", seed, cpus, Release.QNX_6, DURATION_MS * MS, options, main,
+                         lead_in_ns=50 * MS, sys_release=sys_release, attributes=[("TRACELOGGER_ARGS", command)]), path)
+    for finding in result.findings:
+        sys.stderr.write(f"{finding}\n")
+    return result

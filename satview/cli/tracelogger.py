@@ -37,7 +37,8 @@ _MAX_FINDINGS = 100
 _REST: tuple[tuple[str, str, Any], ...] = (
     ("-d", "daemon", None), ("-F", "without", []), ("--skew", "skew", None), ("--duration", "duration", 0),
     ("--control", "control", None), ("--rules", "rules", None), ("--pace", "pace", 0),
-    ("--no-flush", "no_flush", False), ("--probe", "probe", False), ("--disk", "disk", _DISK_MS))
+    ("--no-flush", "no_flush", False), ("--probe", "probe", False), ("--no-privilege", "no_privilege", False),
+    ("--disk", "disk", _DISK_MS))
 
 
 def add_parser(subparsers: Any) -> None:
@@ -75,7 +76,8 @@ def _add_logger_options(parser: argparse.ArgumentParser) -> None:
     add("-r", dest="ring", action="store_true", help="ring mode: keep the newest, save at a signal or STOP")
     add("-S", dest="size", metavar="size", help="maximum size of the output; k, K, m, M")
     add("-s", dest="seconds", metavar="sec", type=float, default=0, help="log for so many (simulated) seconds")
-    add("-v", dest="verbose", action="count", default=0, help="more messages, repeatable")
+    add("-v", dest="verbose", action="count", default=0,
+        help="more messages; -vvv: also a line per buffer with interrupts, iterations, events")
     add("-w", dest="wide", action="store_true", help="wide events")
 
 
@@ -96,6 +98,8 @@ def _add_target_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--control", metavar="FILE.py", help="control program: main() yields TraceEvent() calls")
     group.add_argument("--rules", metavar="FILE.satrules", help="log what these rules let pass, instead of all classes")
     group.add_argument("--allow-code", action="store_true", help="let the rules call Python functions")
+    group.add_argument("--no-privilege", action="store_true",
+                       help="let programs attach handlers without ThreadCtl(_NTO_TCTL_IO); on a target that is EPERM")
     group.add_argument("--pace", metavar="X", type=float, default=0,
                        help="simulated seconds per real second, to watch the file grow; 0 = as fast as possible")
     group.add_argument("--probe", action="store_true",
@@ -151,8 +155,10 @@ def _capture(args: argparse.Namespace) -> int:
     with _signals() as caught, redirect_stdout(sys.stderr) if to_stdout else nullcontext():    # programs may print
         capture = Capture(
             args.workload, args.seed, args.cpus, Release(args.release), int(args.duration * NS_PER_S), _options(args),
-            control=control.load(args.control) if args.control else None, attributes=_attributes(args),
+            control=control.load(args.control, Release(args.release)) if args.control else None,
+            attributes=_attributes(args),
             limit_bytes=limit, pace=args.pace, skew_ns=args.skew, keeps_truth=False,
+            needs_privilege=not args.no_privilege,
             **_rules(args, switched_off.append))
         say(1, f"creating {path.name}" + (f", at most {limit} bytes" if limit else ""))
         result = run_capture(capture, path, cancelled=lambda: bool(caught), say=say, stream=stream)

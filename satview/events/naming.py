@@ -86,14 +86,15 @@ def _threads(release: Release) -> dict[int, Name]:
     names: dict[int, Name] = {}
     for state, number in state_numbers(release).items():
         code = wire.code(WireClass.PR_TH, number)
-        names[code] = Name("THREAD", _thread_name(state), f"_NTO_TRACE_{_thread_name(state)}", "thread", state)
+        names[code] = Name("THREAD", thread_name(state), f"_NTO_TRACE_{thread_name(state)}", "thread", state)
         if release != Release.QNX_8:
-            virtual = f"V{_thread_name(state)}"
+            virtual = f"V{thread_name(state)}"
             names[code + wire.VTHREAD_OFFSET] = Name("VTHREAD", virtual, f"_NTO_TRACE_{virtual}", "thread", state)
     return names
 
 
-def _thread_name(state: str) -> str:
+def thread_name(state: str) -> str:
+    """Return what headers and listings call a state: `THRUNNING`."""
     return "THREADY" if state == "READY" else f"TH{state}"   # one H less than the rule would give
 
 

@@ -83,6 +83,8 @@ _ROWS: Final = (
     ("STOPPED", StateGroup.STOPPED, "stopped by SIGSTOP, a debugger or a CONT that has not come"),
     ("SUSPENDED", StateGroup.STOPPED, "suspended by another thread"),
     ("DEAD", StateGroup.DEAD, "ended, not yet cleaned up"),
+    # No state of the kernel, where a thread waits for a server: Python programs traced by satview.threadtrace.
+    ("IO", StateGroup.MESSAGE, "waiting for input, output or another process"),
 )
 
 STATES: Final[tuple[StateMeaning, ...]] = tuple(

@@ -25,6 +25,7 @@ WHICH_SHIFT: Final = 5
 TURN_SHIFT: Final = 7
 ARGUMENTS: Final = 5
 OTHER: Final = wire.code(FIRST_CLASS, 0)
+OWN_CATEGORY: Final = 10    # of records in files of times, which thread_trace(4) does not know
 _FILE: Final = "unixware"
 
 
@@ -44,6 +45,11 @@ _TURNED_STATE: Final = {"thr_suspend 2": "SUSPENDED", "thr_continue 0": "READY"}
 def categories() -> dict[str, int]:
     """Return the words of THR_TRACE_EVENTS and their numbers (event1)."""
     return {row[1]: int(row[0]) for row in rows.columns(_FILE, "categories")}
+
+
+def cpu_time_codes() -> tuple[int, ...]:
+    """Return the codes of records that tell the processor time of a thread: in passing, and as the last of it."""
+    return record_code("cpu_time"), record_code("cpu_time", 0, Turn.ENDS)
 
 
 @cache
@@ -137,6 +143,7 @@ def state_values() -> NDArray[np.uint8]:
     for key, state in _TURNED_STATE.items():
         interface, which = key.split()
         table[record_code(interface, int(which), Turn.OTHER)] = states.STATE_BY_NAME[state].value
+    table[cpu_time_codes()[0]] = states.NOT_A_STATE
     table[wire.THREAD_CREATE] = states.READY
     table[wire.THREAD_DESTROY] = states.ABSENT
     return table

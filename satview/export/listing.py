@@ -19,7 +19,7 @@ from satview.base.errors import UsageError
 from satview.base.time import NS_PER_S, Clock
 from satview.events import wire
 from satview.events.spec import EventSpec, Release
-from satview.events.wire import WireClass
+from satview.events.variants import variants
 from satview.export.listing_columns import Group
 from satview.export.listing_forms import Form, Style, make_form
 from satview.export.listing_select import Selection, Selector
@@ -27,8 +27,8 @@ from satview.formats.kev.batch import Batch
 from satview.formats.listing.head import head_lines, slot_lines, stray_line
 from satview.formats.source import Source
 
-_FAILED = 1 << 46
 _COUNT_SHIFT = 15
+_VARIANT_SHIFT = 46
 TIMES = ("cycles", "full", "ns", "wall")
 
 
@@ -54,8 +54,14 @@ class Rows(Protocol):
     def head(self, source: Source) -> Iterator[str]:
         """Yield what comes before the first event."""
 
-    def form(self, spec: EventSpec, count: int, *, is_failed: bool) -> Form | None:
-        """Return the template of a kind of event, behind the common columns; None if it is not printed."""
+    def form(self, spec: EventSpec, count: int, variant: int) -> Form | None:
+        """Return the template of a kind of event, behind the common columns; None if it is not printed.
+
+        Args:
+            spec: The kind.
+            count: Payload words.
+            variant: What the words say of their layout, see `events.variants`.
+        """
 
     def common(self, batch: Batch, rows: NDArray[np.int64]) -> tuple[str, list[Sequence[Any]]]:
         """Return template and columns of what every event begins with."""
@@ -81,9 +87,9 @@ class TextRows:
         """Yield banner, header and titles."""
         yield from head_lines(source, is_vendor=self.style.is_vendor, is_verbose=self.is_verbose)
 
-    def form(self, spec: EventSpec, count: int, *, is_failed: bool) -> Form | None:
+    def form(self, spec: EventSpec, count: int, variant: int) -> Form | None:
         """Return the form of the layout."""
-        return make_form(spec, count, self.style, self.source.catalogue, is_failed=is_failed)
+        return make_form(spec, count, self.style, self.source.catalogue, variant)
 
     def common(self, batch: Batch, rows: NDArray[np.int64]) -> tuple[str, list[Sequence[Any]]]:
         """Return time and CPU."""
@@ -183,11 +189,10 @@ class Printer:
         if not len(rows):
             return []
         counts = (batch.start[rows + 1] - batch.start[rows]).astype(np.int64)
-        first = batch.words[batch.start[rows]]
         code = batch.code[rows].astype(np.int64)
-        is_exit = (code >> wire.CLASS_SHIFT == WireClass.KER_CALL) & (code >> 7 & 3 == 1)
-        failed = is_exit & (counts == 2) & (first == 0xFFFFFFFF)
-        kinds = code | counts << _COUNT_SHIFT | failed * _FAILED
+        found = variants(self.source.release, code, counts,
+                         lambda at, word: batch.words[batch.start[rows[at]] + word])
+        kinds = code | counts << _COUNT_SHIFT | found.astype(np.int64) << _VARIANT_SHIFT
         order = np.argsort(kinds, kind="stable")
         cuts = np.flatnonzero(np.diff(kinds[order])) + 1
         lines = np.empty(len(rows), object)
@@ -204,7 +209,7 @@ class Printer:
         if kind not in self._forms:
             spec = self.source.catalogue.spec(kind & wire.CODE_MASK)
             count = kind >> _COUNT_SHIFT & 0x7FFFFFFF
-            self._forms[kind] = self.rows.form(spec, count, is_failed=bool(kind & _FAILED))
+            self._forms[kind] = self.rows.form(spec, count, kind >> _VARIANT_SHIFT)
         return self._forms[kind]
 
     def _filled(self, form: Form, batch: Batch, rows: NDArray[np.int64], count: int) -> list[str]:

@@ -9,7 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.formats.kev.notation import SIGEVENT_WORDS, sigevent_text
+from satview.events.layout import SIGEVENT_WORDS, Part
+from satview.events.variants import user_text
+from satview.events.words import join64
+from satview.formats.kev.notation import sigevent_text
 
 _LINE_FEED = 0x0A
 _PRINTABLE = np.zeros(256, np.bool_)
@@ -38,8 +41,8 @@ class Group:
 
     def wide(self, first: int) -> NDArray[np.uint64]:
         """Return two words as 64-bit values, shape (m,)."""
-        low, high = (first, first + 1) if self.byte_order == "little" else (first + 1, first)
-        return self.words[:, low].astype(np.uint64) | self.words[:, high].astype(np.uint64) << np.uint64(32)
+        halves = self.words[:, first:first + 2].astype(np.uint64)
+        return join64(halves[:, 0], halves[:, 1], self.byte_order)
 
 
 Column = Callable[[Group], Sequence[Any]]
@@ -65,14 +68,13 @@ def signed(word: int) -> Column:
     return lambda group: np.ascontiguousarray(group.words[:, word]).view(np.int32).tolist()
 
 
-def unsigned64(word: int) -> Column:
-    """Return a column of two words as an unsigned number."""
-    return lambda group: group.wide(word).tolist()
-
-
-def signed64(word: int) -> Column:
-    """Return a column of two words as a signed number."""
-    return lambda group: group.wide(word).view(np.int64).tolist()
+def number(part: Part) -> Column:
+    """Return a column of a number as a layout has it: one or two words, signed or not."""
+    if part.words == 1:
+        return signed(part.word) if part.is_signed else unsigned(part.word)
+    if part.is_signed:
+        return lambda group: group.wide(part.word).view(np.int64).tolist()
+    return lambda group: group.wide(part.word).tolist()
 
 
 def message(word: int, count: int, *, has_line_feeds: bool = True) -> Column:
@@ -134,18 +136,8 @@ def user_tails(*, is_vendor: bool) -> Column:
 
 
 def _user_tail(raw: bytes, words: list[int]) -> str:
-    text, nul, rest = raw.partition(b"\0")
-    if text and not any(rest) and (nul or len(words) > 2) and _is_text(text):
-        return f' STR:"{plain_text(text)}"'
-    return f", {word_list(words)}"
-
-
-def _is_text(data: bytes) -> bool:
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return text.replace("\n", "").replace("\t", "").isprintable()
+    text = user_text(raw)
+    return f", {word_list(words)}" if text is None else f' STR:"{plain_text(raw)}"'
 
 
 def word_list(words: Sequence[int]) -> str:

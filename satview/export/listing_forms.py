@@ -7,20 +7,23 @@ special forms below; no code looks at single events.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from satview.events import arguments, wire
+from satview.events import wire
 from satview.events.catalogue import Catalogue
 from satview.events.constants import flag_names
-from satview.events.spec import EventSpec, Field, Release, Show
+from satview.events.layout import Layout, Part, layout_of, printed_layout
+from satview.events.spec import EventSpec, Release, Show
+from satview.events.variants import BY_COUNT, DOUBTFUL, FAILED, FAILED_UNKNOWN
 from satview.export import listing_columns as columns
 from satview.export.listing_columns import Column
-from satview.formats.kev import layouts
 
 _UNPADDED_6 = ("ADDRESS", "FUNC_ENTER", "FUNC_EXIT", "SLOG", "MSG_ERROR")
 _LABEL_WIDTHS_6 = {"THREAD": 13, "VTHREAD": 13, "PROCESS": 13, "COMM": 13, "SYSTEM": 15}
 _ONE_LINE_7 = ("THREAD", "VTHREAD", "QVM")
 _DROPPED_BY_VENDOR_6 = ("RESERVED", "BUFFER_END", "DROPPED")
+# Printers take every exit of two words that begins with -1 for a failed call.
+_PRINTED_AS_FAILED = (FAILED, FAILED_UNKNOWN, DOUBTFUL)
 MISPLACED_BAD = 101      # the sources of the 6.4 printer have BAD here, one above its place in every release
 
 
@@ -61,7 +64,7 @@ class Form:
     columns: tuple[Column, ...] = ()
 
 
-def make_form(spec: EventSpec, count: int, style: Style, names: Catalogue, *, is_failed: bool) -> Form | None:
+def make_form(spec: EventSpec, count: int, style: Style, names: Catalogue, variant: int = BY_COUNT) -> Form | None:
     """Return the form of a kind of event, None if it is not printed.
 
     Args:
@@ -69,15 +72,21 @@ def make_form(spec: EventSpec, count: int, style: Style, names: Catalogue, *, is
         count: Payload words.
         style: The layout.
         names: Of the release.
-        is_failed: An exit event whose first word is -1 and that has two words.
+        variant: What the words say of their layout.
     """
     if style.is_vendor and style.is_old and not _is_known_to_vendor(spec):
         return None
+    listed_code = spec.code
     if style.is_vendor and style.is_old and (spec.code & 0x7F) == MISPLACED_BAD and spec.code >> 10 == 2:
-        spec = _as_bad(spec, names)
+        listed_code = names.find(f"{spec.class_name}/BAD")[0]
+        spec = replace(names.spec(listed_code), code=spec.code)
     special = _SPECIAL.get((spec.class_name, spec.name)) or _SPECIAL.get((spec.class_name, ""))
     form = special(spec, count, style) if special else None
-    return form or _listed(spec, count, style, names, is_failed=is_failed)
+    if form:
+        return form
+    if count == 2 and variant in _PRINTED_AS_FAILED:
+        return _failed(spec, style)
+    return _listed(spec, count, style, printed_layout(names.release, listed_code, count, variant))
 
 
 def _is_known_to_vendor(spec: EventSpec) -> bool:
@@ -85,11 +94,6 @@ def _is_known_to_vendor(spec: EventSpec) -> bool:
     if wire_class == wire.WireClass.KER_CALL and spec.class_name in ("KER_CALL", "KER_EXIT", "INT_CALL"):
         return call == MISPLACED_BAD or (spec.is_known and spec.name != "BAD")
     return spec.is_known and wire_class <= wire.WireClass.COMM and spec.name not in _DROPPED_BY_VENDOR_6
-
-
-def _as_bad(spec: EventSpec, names: Catalogue) -> EventSpec:
-    known = names.spec(names.find(f"{spec.class_name}/BAD")[0])
-    return EventSpec(spec.code, known.class_name, known.name, known.label, known.fast, known.wide)
 
 
 # Columns before the arguments.
@@ -116,14 +120,19 @@ def event_column(spec: EventSpec, style: Style) -> str:
 
 # Arguments.
 
-def _listed(spec: EventSpec, count: int, style: Style, names: Catalogue, *, is_failed: bool) -> Form:
-    head = (class_column(spec, style) + event_column(spec, style)).replace("%", "%%")
-    if is_failed:
-        errno = columns.swapped(1) if style.is_vendor and style.byte_order == "big" else columns.signed(1)
-        end = "" if style.is_vendor and style.is_old else "\n"
-        return Form(f"{head} ret_val:-1, errno:%d{end}", (errno,))
-    fields = pick_fields(spec, count, names)
-    if fields is None:
+def _head(spec: EventSpec, style: Style) -> str:
+    return (class_column(spec, style) + event_column(spec, style)).replace("%", "%%")
+
+
+def _failed(spec: EventSpec, style: Style) -> Form:
+    errno = columns.swapped(1) if style.is_vendor and style.byte_order == "big" else columns.signed(1)
+    end = "" if style.is_vendor and style.is_old else "\n"
+    return Form(f"{_head(spec, style)} ret_val:-1, errno:%d{end}", (errno,))
+
+
+def _listed(spec: EventSpec, count: int, style: Style, layout: Layout | None) -> Form:
+    head = _head(spec, style)
+    if layout is None:
         pairs = [(f"word {index}", "0x%08x", (columns.unsigned(index),)) for index in range(count)]
         return Form(head + "".join(f" {name}:{template}" for name, template, _ in pairs) + "\n",
                     tuple(column for _, _, found in pairs for column in found))
@@ -131,49 +140,26 @@ def _listed(spec: EventSpec, count: int, style: Style, names: Catalogue, *, is_f
     is_state = spec.class_name == "THREAD" and spec.name not in ("THCREATE", "THDESTROY")
     one_line = style.is_one_line or not is_long or is_state or (not style.is_old and spec.class_name in _ONE_LINE_7)
     template, found = head, []
-    for name, value, filled in values_of(fields, count, style):
+    for name, value, filled in values_of(layout, style):
         template += f" {name}:{value}" if one_line else f"\n{name.rjust(26)}:{value}"
         found += filled
     end = " \n" if is_state and count == 2 and style.is_old and not style.is_first else "\n"
     return Form(template + end, tuple(found))
 
 
-def pick_fields(spec: EventSpec, count: int, names: Catalogue) -> tuple[Field, ...] | None:
-    """Return the arguments that describe a payload of that many words as printers do, None if no list does."""
-    fast, wide = arguments.listing_lists(spec, names.release)
-    if names.release == Release.QNX_6:
-        if fast is None or wide is None:
-            return None
-        # The 6.4 printer goes through its list until the payload is used up.
-        return wide if count > 2 or spec.name == "APS_NAME" else fast
-    if count == 2 and fast and layouts.word_count(fast) <= 2:
-        return fast
-    if wide and (layouts.is_open(wide) or count == layouts.word_count(wide) + layouts.word_count(wide) % 2):
-        return wide
-    return layouts.choose(spec, [0] * count, names)[1] or None
-
-
-def values_of(fields: tuple[Field, ...], count: int, style: Style) -> list[tuple[str, str, list[Column]]]:
-    """Return (name, template, columns) of every argument that a payload of `count` words holds; names escaped."""
+def values_of(layout: Layout, style: Style) -> list[tuple[str, str, list[Column]]]:
+    """Return (name, template, columns) of every argument of a printed layout; names escaped."""
     found = []
-    at, index = 0, 0
-    while index < len(fields) and at < count:
-        field = fields[index]
-        index += 1
-        name = field.name.replace("%", "%%")
-        if field.show == Show.STRING:
-            found.append((name, "%s", [columns.texts(at, is_vendor=style.is_vendor)]))
+    for index, part in enumerate(layout.parts):
+        name = part.name.replace("%", "%%")
+        if part.is_text:
+            found.append((name, "%s", [columns.texts(part.word, is_vendor=style.is_vendor)]))
+        elif part.show is Show.STRUCT:
             break
-        if field.show == Show.STRUCT or at + field.words > count:
-            break
-        words = field.words
-        if field.show in (Show.MSG, Show.MSG_MORE):
-            while index < len(fields) and fields[index].show == Show.MSG_MORE and at + words < count:
-                words, index = words + 1, index + 1
-            found.append((name, *_message(at, words, style)))
-        else:
-            found.append((name, *_number(field, at, style)))
-        at += words
+        elif part.show is Show.MSG:
+            found.append((name, *_message(part.word, layout.message_words(index), style)))
+        elif part.show is not Show.MSG_MORE:
+            found.append((name, *_number(part, style)))
     return found
 
 
@@ -184,16 +170,15 @@ def _message(at: int, words: int, style: Style) -> tuple[str, list[Column]]:
     return f'"%s" ({numbers})', [text, *(word(at + index) for index in range(words))]
 
 
-def _number(field: Field, at: int, style: Style) -> tuple[str, list[Column]]:
-    is_wide = field.words == 2
-    if field.show == Show.DEC:
-        return "%d", [columns.signed64(at) if is_wide else columns.signed(at)]
-    column = columns.unsigned64(at) if is_wide else columns.unsigned(at)
-    if style.is_old and field.show == Show.POINTER:
+def _number(part: Part, style: Style) -> tuple[str, list[Column]]:
+    column = columns.number(part)
+    if part.is_signed:
+        return "%d", [column]
+    if style.is_old and part.show == Show.POINTER:
         return "%x", [column]
-    if style.is_old and is_wide:
+    if style.is_old and part.words == 2:
         return "0x%x", [column]
-    return ("0x%016x" if is_wide else "0x%08x"), [column]
+    return ("0x%016x" if part.words == 2 else "0x%08x"), [column]
 
 
 # Kinds with a form of their own.
@@ -220,41 +205,59 @@ def _buffer_end(spec: EventSpec, _count: int, style: Style) -> Form:
     return Form(f"{head} cookie1 = %x, cookie2 = %x\n", (columns.unsigned(0), columns.unsigned(1)))
 
 
+def _parts(spec: EventSpec, count: int, style: Style) -> dict[str, Part]:
+    """Return the arguments of a payload by name; none where no list fits."""
+    return {part.name: part for part in layout_of(style.release, spec.code, count).parts}
+
+
+def _vector(parts: dict[str, Part]) -> tuple[Column, Column]:
+    """Return the columns of an interrupt's number: in hexadecimal, in decimal."""
+    word = parts["interrupt_number"].word
+    return columns.unsigned(word), columns.signed(word)
+
+
+def _address(part: Part) -> tuple[str, Column]:
+    return ("0x%016x" if part.words == 2 else "0x%08x"), columns.number(part)
+
+
 def _interrupt_entry(spec: EventSpec, count: int, style: Style) -> Form | None:
-    number, signed_number = columns.unsigned(0), columns.signed(0)
-    if spec.is_64bit and count >= 4:
-        template, address = "IP:0x%016x", columns.unsigned64(2)
-    else:
-        template, address = "IP:0x%08x", columns.unsigned(1)
-    text = " inkernel=0x%08x" if style.is_first else f"       {template}"
-    return Form(f"{class_column(spec, style)}0x%08x (%d){text}\n", (number, signed_number, address))
+    parts = _parts(spec, count, style)
+    if "ip" not in parts:
+        return None
+    template, address = _address(parts["ip"])
+    text = " inkernel=0x%08x" if style.is_first else f"       IP:{template}"
+    return Form(f"{class_column(spec, style)}0x%08x (%d){text}\n", (*_vector(parts), address))
 
 
-def _interrupt_exit(spec: EventSpec, _count: int, style: Style) -> Form:
+def _interrupt_exit(spec: EventSpec, count: int, style: Style) -> Form | None:
+    parts = _parts(spec, count, style)
+    flags = parts.get("inkernel") or parts.get("kernel_flag")
+    if flags is None:
+        return None
     mark = "=" if style.is_first else ":"
     return Form(f"{class_column(spec, style)}0x%08x (%d) inkernel{mark}0x%08x\n",
-                (columns.unsigned(0), columns.signed(0), columns.unsigned(1)))
+                (*_vector(parts), columns.unsigned(flags.word)))
 
 
 def _handler_entry(spec: EventSpec, count: int, style: Style) -> Form | None:
-    head = f"{class_column(spec, style)}0x%08x (%d)       PID:%d"
-    common = (columns.unsigned(1), columns.signed(1), columns.signed(0))
-    if spec.is_64bit and count >= 6:
-        return Form(f"{head} IP:0x%016x AREA:0x%016x\n", (*common, columns.unsigned64(2), columns.unsigned64(4)))
-    if count < 4:
+    parts = _parts(spec, count, style)
+    if "area" not in parts:
         return None
-    return Form(f"{head} IP:0x%08x AREA:0x%08x\n", (*common, columns.unsigned(2), columns.unsigned(3)))
+    (ip, ip_column), (area, area_column) = _address(parts["ip"]), _address(parts["area"])
+    return Form(f"{class_column(spec, style)}0x%08x (%d)       PID:%d IP:{ip} AREA:{area}\n",
+                (*_vector(parts), columns.number(parts["pid"]), ip_column, area_column))
 
 
 def _handler_exit(spec: EventSpec, count: int, style: Style) -> Form | None:
-    head = f"{class_column(spec, style)}0x%08x (%d) SIGEVENT:"
-    number = (columns.unsigned(0), columns.signed(0))
-    if count < 5:
+    parts = _parts(spec, count, style)
+    if "sigevent" not in parts or count < 5:
         return None
-    if style.release == Release.QNX_6:
-        return Form(f"{head}%s\n", (*number, columns.sigevents(1)))
-    words = range(1, count)
-    return Form(head + " ".join("0x%08x" for _ in words) + "\n", (*number, *(columns.unsigned(word) for word in words)))
+    head, event = class_column(spec, style) + "0x%08x (%d) SIGEVENT:", parts["sigevent"]
+    if event.words:
+        return Form(f"{head}%s\n", (*_vector(parts), columns.sigevents(event.word)))
+    words = range(event.word, count)
+    return Form(head + " ".join("0x%08x" for _ in words) + "\n",
+                (*_vector(parts), *(columns.unsigned(word) for word in words)))
 
 
 def _interrupted(spec: EventSpec, _count: int, style: Style) -> Form:
@@ -276,27 +279,31 @@ def _user(spec: EventSpec, count: int, style: Style) -> Form:
 
 
 def _profile(spec: EventSpec, count: int, style: Style) -> Form | None:
-    if style.is_old or count < 4:
+    parts = _parts(spec, count, style)
+    if style.is_old or not {"ip", "tid", "pid"} <= parts.keys():
         return None
     head = f"{class_column(spec, style)}{event_column(spec, style)}"
-    return Form(f"{head} ip = 0x%014x, tid = 0x%06x, pid = 0x%06x\n",
-                (columns.unsigned64(0), columns.unsigned(2), columns.unsigned(3)))
+    numbers = [columns.unsigned(parts[name].word) for name in ("tid", "pid")]
+    return Form(f"{head} ip = 0x%014x, tid = 0x%06x, pid = 0x%06x\n", (columns.number(parts["ip"]), *numbers))
 
 
 def _timer(spec: EventSpec, count: int, style: Style) -> Form | None:
-    if style.is_old or count < 4:
+    parts = _parts(spec, count, style)
+    if style.is_old or not {"pid", "tid", "timer_id", "flags"} <= parts.keys():
         return None
     head = f"{class_column(spec, style)}{event_column(spec, style)}"
+    numbers = [columns.signed(parts[name].word) for name in ("pid", "tid", "timer_id")]
+    flags = parts["flags"].word
     return Form(f"{head} pid:%d tid:%d timer_id:%d flags:0x%08x%s\n",
-                (columns.signed(0), columns.signed(1), columns.signed(2), columns.unsigned(3),
-                 columns.flag_words(3, flag_names("timer"))))
+                (*numbers, columns.unsigned(flags), columns.flag_words(flags, flag_names("timer"))))
 
 
-def _deliver(spec: EventSpec, _count: int, style: Style) -> Form | None:
-    if not spec.is_known:
+def _deliver(spec: EventSpec, count: int, style: Style) -> Form | None:
+    part = _parts(spec, count, style).get("intr_id")
+    if part is None:
         return None
     return Form(f"{class_column(spec, style)}{spec.name:<18}intr_id:0x%x(%d)\n",
-                (columns.unsigned(0), columns.signed(0)))
+                (columns.unsigned(part.word), columns.signed(part.word)))
 
 
 Maker = Callable[[EventSpec, int, Style], Form | None]

@@ -11,10 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.time import Clock
-from satview.events.spec import EventSpec, Field, Show
+from satview.events.layout import Layout, Part, printed_layout
+from satview.events.spec import EventSpec, Show
+from satview.events.variants import DOUBTFUL, ERRNO_WORD, FAILURES
 from satview.export import listing_columns as columns
 from satview.export.listing_columns import Column, Group
-from satview.export.listing_forms import Form, pick_fields
+from satview.export.listing_forms import Form
 from satview.formats.kev.batch import Batch
 from satview.formats.source import Source
 
@@ -65,9 +67,9 @@ class RecordRows:
             return "%d,%d,%d,%d,%d,", values
         return '{"time_ns": %d, "time_cycles": %d, "cpu": %d, "pid": %d, "tid": %d, ', values
 
-    def form(self, spec: EventSpec, count: int, *, is_failed: bool) -> Form | None:
+    def form(self, spec: EventSpec, count: int, variant: int) -> Form | None:
         """Return class, event and arguments of a kind as a template."""
-        pairs = self._pairs(spec, count, is_failed=is_failed)
+        pairs = self._pairs(spec, count, variant)
         found = tuple(column for _, _, filled in pairs for column in filled)
         if self.format == "csv":
             arguments = " ".join(f"{name}={template}" for name, template, _ in pairs)
@@ -76,49 +78,50 @@ class RecordRows:
         end = "\n" if self.format == "jsonl" else ""
         return Form(f'"class": "{spec.class_name}", "event": "{spec.name}", "arguments": {{{arguments}}}}}{end}', found)
 
-    def _pairs(self, spec: EventSpec, count: int, *, is_failed: bool) -> list[Pair]:
-        if is_failed:
-            names = self.source.catalogue
-            return [("ret_val", "-1", []), ("errno", "%d", [columns.signed(1)]),
-                    ("errno_name", self._text(), [self._escaped(_errno_column(names.errno_name))])]
+    def _pairs(self, spec: EventSpec, count: int, variant: int) -> list[Pair]:
+        if variant in FAILURES:
+            return self._failed(count, ERRNO_WORD.get(variant))
         if spec.class_name in _USER_CLASSES:
             return self._user(count)
-        fields = pick_fields(spec, count, self.source.catalogue)
-        return self._raw(0, count) if fields is None else self._listed(fields, count)
+        layout = None if variant == DOUBTFUL else printed_layout(self.source.release, spec.code, count, variant)
+        return self._raw(0, count) if layout is None else self._listed(layout, count)
 
-    def _listed(self, fields: tuple[Field, ...], count: int) -> list[Pair]:
+    def _failed(self, count: int, errno_word: int | None) -> list[Pair]:
+        returned: Pair = ("ret_val", "-1", [])
+        if errno_word is None:
+            return [returned, *self._raw(2, count)]
+        name_of = self.source.catalogue.errno_name
+        return [returned, ("errno", "%d", [columns.signed(errno_word)]),
+                ("errno_name", self._text(), [self._escaped(_errno_column(name_of, errno_word))])]
+
+    def _listed(self, layout: Layout, count: int) -> list[Pair]:
         pairs: list[Pair] = []
-        at = 0
-        for item in fields:
-            if at >= count or at + item.words > count:
-                break
-            if item.show == Show.STRUCT:
-                return pairs + self._raw(at, count)
-            if item.show == Show.STRING:
-                pairs.append((item.name, self._text(), [self._escaped(columns.texts(at, is_vendor=False))]))
-                break
-            if item.show == Show.DEC:
-                column = columns.signed64(at) if item.words == 2 else columns.signed(at)
-                pairs.append((item.name, "%d", [column]))
+        for index, part in enumerate(layout.parts):
+            if part.show is Show.STRUCT:
+                return pairs + self._raw(part.word, count)
+            if part.is_text:
+                pairs.append((part.name, self._text(), [self._escaped(columns.texts(part.word, is_vendor=False))]))
+            elif part.is_signed:
+                pairs.append((part.name, "%d", [columns.number(part)]))
             else:
-                pairs.append(self._hexadecimal(item.name, at, item.words))
-                if item.show == Show.MSG:
-                    more = sum(1 for other in fields if other.show == Show.MSG_MORE)
-                    text = columns.message(at, min(1 + more, count - at))
-                    pairs.append((f"{item.name}.text", self._text(), [self._escaped(text)]))
-            at += item.words
+                pairs.append(self._hexadecimal(part))
+                if part.show is Show.MSG:
+                    text = columns.message(part.word, layout.message_words(index))
+                    pairs.append((f"{part.name}.text", self._text(), [self._escaped(text)]))
         return pairs
 
-    def _hexadecimal(self, name: str, at: int, words: int) -> Pair:
-        digits = "0x%016x" if words == 2 else "0x%08x"
-        column = columns.unsigned64(at) if words == 2 else columns.unsigned(at)
-        return name, digits if self.format == "csv" else f'"{digits}"', [column]
+    def _hexadecimal(self, part: Part) -> Pair:
+        digits = "0x%016x" if part.words == 2 else "0x%08x"
+        return part.name, digits if self.format == "csv" else f'"{digits}"', [columns.number(part)]
+
+    def _words(self, name: str, first: int, count: int) -> list[Pair]:
+        return [self._hexadecimal(Part(f"{name}{index}", index, 1, Show.HEX)) for index in range(first, count)]
 
     def _raw(self, first: int, count: int) -> list[Pair]:
-        return [self._hexadecimal(f"word {index}", index, 1) for index in range(first, count)]
+        return self._words("word ", first, count)
 
     def _user(self, count: int) -> list[Pair]:
-        words = [self._hexadecimal(f"d{index}", index, 1) for index in range(count)]
+        words = self._words("d", 0, count)
         if count <= 2:
             return words
         return [("text", self._text(), [self._escaped(_user_text)]), *words]
@@ -151,8 +154,8 @@ def _named_apart(pairs: list[Pair]) -> list[Pair]:
     return apart
 
 
-def _errno_column(name_of: Callable[[int], str | None]) -> Column:
-    return lambda group: [name_of(number) or "" for number in columns.signed(1)(group)]
+def _errno_column(name_of: Callable[[int], str | None], word: int) -> Column:
+    return lambda group: [name_of(number) or "" for number in columns.signed(word)(group)]
 
 
 def _user_text(group: Group) -> list[str]:

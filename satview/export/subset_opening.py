@@ -17,13 +17,12 @@ from satview.events.wire import (
     THREAD_DESTROY,
     THREAD_RUNNING,
 )
+from satview.events.words import name_bytes
 from satview.filters.facts import state_rows
 from satview.filters.presets import rows_of_codes
 from satview.formats.kev.writer import SlotWriter
 from satview.store.losses import EVERY_CPU, losses
 from satview.store.trace import Trace
-
-_NAME_BYTES = 126  # as far as the kernel writes names
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +177,7 @@ class _Dump:
         """Add the creation of a process."""
         table = self._trace.processes
         ids = max(int(table.parent_pid[process]), 0), int(table.pid[process])
-        name = table.names[process].encode("utf-8", "replace")[:_NAME_BYTES]
+        name = name_bytes(table.names[process])
         if name:
             self._event(PROC_CREATE_NAME, 0, ids, name)
         else:
@@ -191,7 +190,7 @@ class _Dump:
         self._event(THREAD_CREATE, 0, ids)
         if state_row is not None:
             self.state(state_row)
-        name = table.names[thread].encode("utf-8", "replace")[:_NAME_BYTES]
+        name = name_bytes(table.names[thread])
         if name:
             self._event(PROC_THREAD_NAME, 0, ids, name)
 

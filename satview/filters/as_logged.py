@@ -12,8 +12,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.events.layout import logged_list
 from satview.events.spec import Payload
-from satview.events.wire import KER_64BIT, WireClass, class_of
 from satview.filters.columns import EXITS, RowColumns
 from satview.filters.facts import TraceFacts
 from satview.filters.fastwide import as_logged, has_two_forms
@@ -115,8 +115,7 @@ def as_logged_trace(trace: Trace, is_wide: Callable[[int], bool]) -> tuple[Trace
             continue  # it stays as it is, but takes as many slots as the other form has words
         form[rows] = len(layouts)
         layouts.append(tuple(word or 0 for word in words))
-        if old & KER_64BIT and class_of(old) == WireClass.KER_CALL and spec.fast is None:
-            code[rows] &= ~np.uint16(KER_64BIT)
+        code[rows] = logged_list(trace.release, old, is_wide=is_wide(old))[0]
     payloads = LoggedPayloads(trace.payloads, form, layouts, trace.byte_order)
     columns = replace(events, code=code, slot_count=slot_count)
     return replace(trace, events=columns, payloads=payloads, _kept={}), is_exact
@@ -126,7 +125,7 @@ def _has_failed(trace: Trace, rows: NDArray[np.intp], code: int) -> NDArray[np.b
     """Return which exits tell an error: those look the same in both forms, bool (len(rows),)."""
     if not EXITS[code]:
         return np.zeros(len(rows), np.bool_)
-    return np.asarray(RowColumns(trace, TraceFacts(trace), rows).errors()[1])
+    return RowColumns(trace, TraceFacts(trace), rows).failed()
 
 
 def _padded(count: int) -> int:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.errors import UsageError
+from satview.events.layout import logged_list, word_count
 from satview.events.modes import Mode
 from satview.filters.combination import names_in, parse_combination
 from satview.filters.external import INT_CLASSES, ExternalClass, ExternalEvent, has_event_masks
@@ -125,11 +126,12 @@ def _switch(state: RuleSet, external: ExternalClass, events: list[ExternalEvent]
 def _is_logged_wide(trace: Trace) -> bool:
     """Tell whether some event is longer than its fast form can be."""
     long = np.bincount(trace.events.code[trace.events.slot_count > 1], minlength=len(trace.code_counts))
-    specs = [trace.catalogue.spec(code) for code in np.flatnonzero(long).tolist() if has_two_forms(code, trace.release)]
-    return any(
-        spec.fast is not None and spec.fast != spec.wide and sum(item.words for item in spec.fast) <= 2
-        for spec in specs
+    fasts = (
+        logged_list(trace.release, code, is_wide=False)[1]
+        for code in np.flatnonzero(long).tolist()
+        if has_two_forms(code, trace.release)
     )
+    return any(fast is not None and word_count(fast) <= 2 for fast in fasts)
 
 
 # ---- threads -----------------------------------------------------------------------------------------------------

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.events.catalogue import catalogue
+from satview.events.layout import Part, arguments_of, place_of, text_at, text_place
 from satview.events.spec import Release
-from satview.events.wire import CODE_COUNT, KER_64BIT, WireClass
+from satview.events.variants import ERRNO_WORD, FAILURES, USER_CLASSES, is_exit, user_text, variants
+from satview.events.wire import CLASS_SHIFT, CODE_COUNT
+from satview.events.words import join64
 from satview.filters.facts import Facts
-from satview.filters.forms import LAST_ERRNO, MINUS_ONE, Place, is_exit, place_of, text_of, text_place
 from satview.filters.mask import Bools, Rows
 from satview.filters.scalar import number_of
 from satview.filters.vocabulary import argument_names
@@ -21,7 +26,8 @@ Known = NDArray[np.bool_] | bool
 Values = tuple[NDArray[np.integer] | int, Known]  # numbers, and which of them are known
 _TEXT_WORDS: Final = 1024  # of a text, at most
 _TEXT_BLOCK: Final = 1 << 20  # words gathered at a time
-_COUNT_SHIFT: Final = 16
+_MOST_WORDS: Final = (1 << 15) - 1
+_TABLE_LIMIT: Final = 1 << 17  # kinds of payloads that are counted in a table; more are sorted
 
 EXITS: Final = np.array([is_exit(code) for code in range(CODE_COUNT)])
 NUMBERS: Final = np.array([number_of(code) for code in range(CODE_COUNT)], np.uint16)
@@ -53,6 +59,32 @@ def codes_with(name: str, release: Release) -> Bools:
     table = np.zeros(CODE_COUNT, np.bool_)
     table[list(argument_names(release).get(name, ()))] = True
     return table
+
+
+def codes_with_text(release: Release) -> Bools:
+    """Return which codes may have a text in their payload, bool (32768,)."""
+    codes = catalogue(release).codes()
+    table = np.isin(np.arange(CODE_COUNT) >> CLASS_SHIFT, USER_CLASSES)
+    table[[code for code in codes if any(part.is_text for part in arguments_of(release, code))]] = True
+    return table
+
+
+@lru_cache(maxsize=128)
+def _ranks(name: str | None, release: Release) -> tuple[NDArray[np.intp], NDArray[np.uint16]]:
+    """Return the codes that have an argument (None: a text), and their numbers from 1 on, (32768,), 0 for others."""
+    table = codes_with_text(release) if name is None else codes_with(name, release)
+    return np.flatnonzero(table), np.where(table, np.cumsum(table), 0).astype(np.uint16)
+
+
+def _distinct(keys: NDArray[np.intp], shape: tuple[int, ...]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the different keys, ascending, and of every key which one it is."""
+    size = int(np.prod(shape))
+    if size > _TABLE_LIMIT:
+        return np.unique(keys, return_inverse=True)
+    kinds = np.flatnonzero(np.bincount(keys, minlength=size))
+    numbers = np.empty(size, np.intp)
+    numbers[kinds] = np.arange(len(kinds))
+    return kinds, numbers.take(keys)
 
 
 class RowColumns:
@@ -110,62 +142,67 @@ class RowColumns:
     def errors(self) -> Values:
         """Return the errors of failed kernel calls."""
         values, known = np.zeros(len(self.code), np.int64), np.zeros(len(self.code), np.bool_)
-        at = np.flatnonzero(EXITS[self.code])
-        if len(at):
-            values[at], known[at] = self._errors_of(self.index[at], self.code[at])
+        at = np.flatnonzero(EXITS.take(self.code))
+        found = self._variants(at)
+        for variant, word in ERRNO_WORD.items():
+            chosen = at[found == variant]
+            values[chosen], known[chosen] = self.trace.payloads.column(self.index[chosen], word).view(np.int32), True
         return values, known
 
-    def _errors_of(self, rows: NDArray[np.integer], code: NDArray[np.uint16]) -> tuple[NDArray[np.int64], Bools]:
-        payloads = self.trace.payloads
-        values, known = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.bool_)
-        failed = np.flatnonzero(payloads.column(rows, 0) == MINUS_ONE)
-        rows, is_64bit = rows[failed], code[failed] & KER_64BIT != 0
-        counts, second = payloads.word_counts(rows), payloads.column(rows, 1)
-        short = (counts == 2) & (~is_64bit | (second <= LAST_ERRNO))
-        third = payloads.column(rows, 2)
-        long = is_64bit & (counts == 4) & (second == MINUS_ONE) & (third >= 1) & (third <= LAST_ERRNO)
-        known[failed] = short | long
-        values[failed] = np.where(short, second, third)
-        return values, known
+    def failed(self) -> Bools:
+        """Return which events are exits of failed kernel calls."""
+        answer = np.zeros(len(self.code), np.bool_)
+        at = np.flatnonzero(EXITS.take(self.code))
+        answer[at] = np.isin(self._variants(at), FAILURES)
+        return answer
+
+    def _variants(self, at: NDArray[np.intp], counts: NDArray[np.int64] | None = None) -> NDArray[np.uint8]:
+        """Return the variants of the layouts of the events at some positions, whose word counts may be known."""
+        payloads, rows = self.trace.payloads, self.index[at]
+        counts = payloads.word_counts(rows) if counts is None else counts
+        return variants(self.trace.release, self.code[at], counts,
+                        lambda chosen, word: payloads.column(rows[chosen], word))
 
     def argument(self, name: str) -> Values:
-        """Return a numeric argument; known where the event has it and did not fail."""
+        """Return a numeric argument; known where the event has it."""
         values, known = np.zeros(len(self.code), np.int64), np.zeros(len(self.code), np.bool_)
-        for at, place in self._places(name):
-            if place is not None and place.words:
-                values[at], known[at] = self._gathered(self.index[at], place), True
-        exits = np.flatnonzero(known & EXITS.take(self.code))
-        if len(exits):
-            known[exits] &= ~self._errors_of(self.index[exits], self.code[exits])[1]
+        for at, part in self._places(name):
+            if part is not None and part.words:
+                values[at], known[at] = self._gathered(self.index[at], part), True
         return values, known
 
-    def _gathered(self, rows: NDArray[np.integer], place: Place) -> NDArray[np.int64]:
+    def _gathered(self, rows: NDArray[np.integer], part: Part) -> NDArray[np.int64]:
         payloads = self.trace.payloads
-        first = payloads.column(rows, place.word)
-        if place.words == 1:
-            return first.view(np.int32).astype(np.int64) if place.is_signed else first.astype(np.int64)
-        second = payloads.column(rows, place.word + 1)
-        low, high = (first, second) if self.trace.byte_order == "little" else (second, first)
-        return low.astype(np.int64) | high.astype(np.int64) << 32
+        first = payloads.column(rows, part.word)
+        if part.words == 1:
+            return first.view(np.int32).astype(np.int64) if part.is_signed else first.astype(np.int64)
+        second = payloads.column(rows, part.word + 1)
+        return join64(first.astype(np.int64), second.astype(np.int64), self.trace.byte_order)
 
-    def _places(self, name: str | None) -> list[tuple[NDArray[np.intp], Place | None]]:
-        """Return positions grouped by where an argument (None: the event's text) stands in the payload."""
+    def _places(self, name: str | None) -> list[tuple[NDArray[np.intp], Part | None]]:
+        """Return positions, ascending, grouped by where an argument (None: the event's text) is in the payload."""
         release = self.trace.release
-        groups: dict[Place | None, list[NDArray[np.intp]]] = {}
-        at = np.arange(len(self.code)) if name is None else np.flatnonzero(codes_with(name, release).take(self.code))
-        counts = np.minimum(self.trace.payloads.word_counts(self.index[at]), (1 << _COUNT_SHIFT) - 1)
-        keys = self.code[at].astype(np.int64) << _COUNT_SHIFT | counts
-        # Sorting by key puts equal layouts side by side; there are few of them.
-        order = np.argsort(keys, kind="stable")
-        keys = keys[order]
-        if not len(keys):
+        codes, rank_of_code = _ranks(name, release)
+        rank = rank_of_code.take(self.code)
+        at = np.flatnonzero(rank)
+        if not len(at):
             return []
-        starts = np.flatnonzero(np.append(True, np.diff(keys) != 0))
-        for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(keys)], strict=True):
-            code, count = int(keys[start]) >> _COUNT_SHIFT, int(keys[start]) & ((1 << _COUNT_SHIFT) - 1)
-            place = text_place(release, code, count) if name is None else place_of(release, code, count, name)
-            groups.setdefault(place, []).append(at[order[start:end]])
-        return [(np.sort(np.concatenate(parts)), place) for place, parts in groups.items()]
+        counts = np.minimum(self.trace.payloads.word_counts(self.index[at]), _MOST_WORDS)
+        found = np.zeros(len(at), np.uint8) if name is None else self._variants(at, counts)
+        # There are few different layouts: a number for each, no sorting.
+        shape = (len(codes), int(counts.max()) + 1, int(found.max()) + 1)
+        kinds, kind = _distinct(np.ravel_multi_index((rank[at] - 1, counts, found), shape), shape)
+        places: dict[Part | None, int] = {}
+        number_of_kind = np.empty(len(kinds), np.intp)
+        for number, (i, count, variant) in enumerate(zip(*(part.tolist() for part in np.unravel_index(kinds, shape)),
+                                                         strict=True)):
+            code = int(codes[i])
+            place = text_place(release, code, count) if name is None else place_of(release, code, count, name, variant)
+            number_of_kind[number] = places.setdefault(place, len(places))
+        if len(places) == 1:
+            return [(at, next(iter(places)))]
+        numbers = number_of_kind.take(kind)
+        return [(at[numbers == number], place) for place, number in places.items()]
 
     def texts(self, name: str | None, test: Callable[[str], bool]) -> Bools:
         """Return for which events a text argument (None: the event's text) passes a test.
@@ -176,24 +213,21 @@ class RowColumns:
         for at, place in self._places(name):
             if place is None or place.words:
                 continue
-            is_user = np.isin(self.code[at] >> 10, (WireClass.USER, WireClass.QUIP))
+            is_user = np.isin(self.code[at] >> CLASS_SHIFT, USER_CLASSES)
             counts = self.trace.payloads.word_counts(self.index[at])
             for kind in np.unique(counts * 2 + is_user).tolist():
                 chosen = at[counts * 2 + is_user == kind]
                 passes[chosen] = self._text_test(self.index[chosen], place, kind // 2, bool(kind & 1), test)
-        exits = np.flatnonzero(passes & EXITS.take(self.code)) if name is not None else ()
-        if len(exits):
-            passes[exits] &= ~self._errors_of(self.index[exits], self.code[exits])[1]
         return passes
 
     def _text_test(
-        self, rows: NDArray[np.integer], place: Place, count: int, is_user: bool, test: Callable[[str], bool]
+        self, rows: NDArray[np.integer], place: Part, count: int, is_user: bool, test: Callable[[str], bool]
     ) -> Bools:
         width = min(count - place.word, _TEXT_WORDS)
         passes = np.zeros(len(rows), np.bool_)
         if width <= 0:
             return passes
-        start = Place(0, 0, False, place.text_index)
+        start = replace(place, word=0)
         step = max(1, _TEXT_BLOCK // width)
         answers: dict[bytes, bool] = {}
         for first in range(0, len(rows), step):
@@ -204,7 +238,7 @@ class RowColumns:
             said = np.zeros(len(unique), np.bool_)
             for i, item in enumerate(unique.tolist()):
                 if item not in answers:
-                    text = text_of(item, start, is_user)
+                    text = user_text(item) if is_user else text_at(item, start)
                     answers[item] = text is not None and test(text)
                 said[i] = answers[item]
             passes[first : first + len(part)] = said[where]

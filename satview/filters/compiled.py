@@ -350,7 +350,7 @@ class _Test:
         if isinstance(node, Field):
             assert FIELDS[node.name].kind is FieldKind.FLAG
             assert self.columns is not None
-            return np.asarray(self.columns.errors()[1])
+            return self.columns.failed()
         answer = self.numbers(node)
         return answer if isinstance(answer, np.ndarray) and answer.shape == (count,) else np.full(count, answer)
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from satview.events.catalogue import catalogue
-from satview.events.spec import EventSpec, Field, Release, Show
-from satview.events.wire import KER_64BIT, THREAD_CREATE, THREAD_DESTROY, WireClass, class_of, event_of
-from satview.filters.external import external_of
-from satview.filters.forms import error_of, fields_for, is_exit
-from satview.filters.switches import C
+from satview.events.layout import Layout, canonical, layout_of, logged_list
+from satview.events.spec import EventSpec, Field, Release
+from satview.events.variants import FAILURES, variant_of
+from satview.events.wire import WireClass, class_of
 from satview.store.trace import Trace
 
 
@@ -37,14 +35,15 @@ class LoggedForm:
 
 
 def has_two_forms(code: int, release: Release) -> bool:
-    """Tell whether fast and wide differ for the class of a code: kernel calls, THREAD, COMM, SYSTEM.
+    """Tell whether a kernel logs an event differently in fast and in wide mode.
 
-    Up to 6.5 creation and end of a thread are two words in either mode (trace format, section 8.4).
+    Only kernel calls, THREAD, COMM and SYSTEM events have two forms (section 8.1); where the list of a kernel call or
+    a SYSTEM event is not known, it may have two.
     """
-    if release is Release.QNX_6 and code in (THREAD_CREATE, THREAD_DESTROY):
-        return False
-    external = external_of(code, release).external
-    return external in (C.KERCALLENTER, C.KERCALLEXIT, C.THREAD, C.COMM, C.SYSTEM)
+    fast, wide = (logged_list(release, code, is_wide=mode) for mode in (False, True))
+    if fast[1] is None or wide[1] is None:
+        return class_of(code) in (WireClass.KER_CALL, WireClass.SYSTEM)
+    return fast != wide
 
 
 def as_logged(spec: EventSpec, words: Sequence[int], release: Release, *, wide: bool) -> LoggedForm:
@@ -57,27 +56,26 @@ def as_logged(spec: EventSpec, words: Sequence[int], release: Release, *, wide: 
         wide: The wanted form.
     """
     as_is = tuple(words)
-    if is_exit(spec.code) and error_of(words, bool(event_of(spec.code) & KER_64BIT)) is not None:
+    variant = variant_of(release, spec.code, words)
+    if variant in FAILURES:
         return LoggedForm("failed", (), as_is)
-    wanted = spec.wide if wide else _fast_list(spec, release)
-    actual = fields_for(spec, len(words))
-    if wanted is None or not actual:
-        return LoggedForm("raw", actual, as_is)
-    if spec.fast == spec.wide or not has_two_forms(spec.code, release):
-        return LoggedForm("same", actual, as_is)
-    if actual == wanted or (wide and actual != spec.fast):
-        return LoggedForm("wide" if wide else "fast", actual, as_is)
-    return _converted("wide" if wide else "fast", wanted, _by_name(actual, as_is))
+    wanted = logged_list(release, spec.code, is_wide=wide)[1]
+    actual = layout_of(release, spec.code, len(words), variant)
+    if wanted is None or actual.form == "raw":
+        return LoggedForm("raw", (), as_is)
+    if not has_two_forms(spec.code, release):
+        return LoggedForm("same", wanted, as_is)
+    form = "wide" if wide else "fast"
+    if actual.form == form:
+        return LoggedForm(form, wanted, as_is)
+    return _converted(form, wanted, _by_name(actual, as_is))
 
 
-def _by_name(fields: Sequence[Field], words: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
+def _by_name(layout: Layout, words: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
     found: dict[str, tuple[int, ...]] = {}
-    at = 0
-    for item in fields:
-        size = item.words or len(words) - at
-        if at + size <= len(words):
-            found.setdefault(item.name, words[at : at + size])
-        at += size
+    for part in layout.parts:
+        end = part.word + part.words if part.words else len(words)
+        found.setdefault(canonical(part.name), words[part.word : end])
     return found
 
 
@@ -85,10 +83,10 @@ def _converted(form: str, wanted: tuple[Field, ...], known: dict[str, tuple[int,
     words: list[int | None] = []
     missing = []
     for item in wanted:
-        value = known.get(item.name)
+        value = known.get(canonical(item.name))
         if item.name == "empty":
             words.append(0)
-        elif value is not None and (len(value) == item.words or item.show in (Show.STRING, Show.STRUCT)):
+        elif value is not None and (len(value) == item.words or not item.words):
             words += value
         else:
             words += [None] * max(item.words, 1)
@@ -99,15 +97,3 @@ def _converted(form: str, wanted: tuple[Field, ...], known: dict[str, tuple[int,
 def logged_form(trace: Trace, event: int, *, wide: bool) -> LoggedForm:
     """Return one event of a trace as it would have been logged with its switch on fast or on wide."""
     return as_logged(trace.spec(event), trace.payloads.words(event).tolist(), trace.release, wide=wide)
-
-
-def _fast_list(spec: EventSpec, release: Release) -> tuple[Field, ...] | None:
-    """Return the fast list of an event; a call of 64 bits that has none is logged as that of 32 bits."""
-    if spec.fast is None and _has_flag(release) and spec.code & KER_64BIT:
-        is_call = class_of(spec.code) == WireClass.KER_CALL
-        return catalogue(release).spec(spec.code & ~KER_64BIT).fast if is_call else spec.wide
-    return spec.fast
-
-
-def _has_flag(release: Release) -> bool:
-    return release in (Release.QNX_7, Release.QNX_8)

@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 from satview.events.wire import THREAD_RUNNING, WireClass, code
 from satview.filters.facts import state_rows
 from satview.filters.mask import CHUNK_ROWS, Bools
+from satview.links.table import LinkKind
+from satview.links.trace_links import links
 from satview.store.idle import idle_threads
 from satview.store.trace import Trace
 
@@ -78,7 +80,8 @@ def message_graph(trace: Trace) -> NDArray[np.int64]:
     sends = rows_of_codes(trace, _SEND)
     to_process = _unique_pairs(events.thread[sends], payloads.column(sends, 1).view(np.int32))
     receivers = np.unique(events.thread[rows_of_codes(trace, _RECEIVE)])
-    direct = np.concatenate((answered, _received(trace, sends)))
+    received = links(trace, LinkKind.MESSAGE)
+    direct = np.concatenate((answered, _unique_pairs(events.thread[received.from_row], events.thread[received.to_row])))
     edges = [direct]
     known = {(int(client), int(trace.threads.pid[server])) for client, server in direct if server > 0}
     for client, pid in to_process.tolist():
@@ -89,26 +92,6 @@ def message_graph(trace: Trace) -> NDArray[np.int64]:
             edges.append(np.column_stack((np.full(len(servers), client), servers)).astype(np.int64))
     pairs = np.concatenate(edges)
     return np.unique(pairs[(pairs > 0).all(axis=1) & (pairs[:, 0] != pairs[:, 1])], axis=0)
-
-
-def _received(trace: Trace, sends: NDArray[np.uint32]) -> NDArray[np.int64]:
-    """Return the pairs of threads of which one received what the other sent last under that rcvid, int64 (pairs, 2)."""
-    payloads, thread = trace.payloads, trace.events.thread
-    receipts = rows_of_codes(trace, _RECEIVE)
-    if not len(sends):
-        return np.empty((0, 2), np.int64)
-    sent_to, rcvid = payloads.column(sends, 1).astype(np.int64), payloads.column(sends, 0)
-    received_by = trace.threads.pid[thread[receipts]].astype(np.int64) & 0xFFFFFFFF
-    sent, received = sent_to << 32 | rcvid, received_by << 32 | payloads.column(receipts, 0)
-    order = np.lexsort((sends, sent))
-    # One number for both: the place of the rcvid among all, then the row of the event.
-    kinds = np.unique(sent)
-    keys = np.searchsorted(kinds, sent[order]).astype(np.int64) << 32 | sends[order]
-    kind = np.minimum(np.searchsorted(kinds, received), len(kinds) - 1)
-    at = np.searchsorted(keys, kind.astype(np.int64) << 32 | receipts) - 1
-    found = np.flatnonzero((kinds[kind] == received) & (at >= 0))
-    found = found[keys[at[found]] >> 32 == kind[found]]
-    return _unique_pairs(thread[sends[order[at[found]]]], thread[receipts[found]])
 
 
 def message_family(trace: Trace, threads: Bools, graph: NDArray[np.int64] | None = None) -> Bools:

@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.events.catalogue import catalogue
+from satview.events.layout import is_same_name, logged_list
 from satview.events.spec import Field as Item
 from satview.events.spec import Release, Show
+from satview.events.variants import FAILED_ARGUMENTS
 from satview.events.wire import CODE_COUNT, WireClass, class_of
 from satview.filters.columns import EXITS
 from satview.filters.compiled import domains, table_of
-from satview.filters.fastwide import has_two_forms
-from satview.filters.forms import is_same_name
 from satview.filters.semantics import CodeTest
 from satview.filters.syntax import And, Argument, Field, In, Node, Not, Or, Word, children
 from satview.filters.vocabulary import FIELDS, Domain, Known, argument_names
@@ -88,15 +88,14 @@ class Logged:
 
 def items_logged(release: Release, code: int, wide: bool) -> tuple[Item, ...]:
     """Return the arguments of an event in its wide or in its fast form; empty where they are not known."""
-    spec = catalogue(release).spec(code)
-    if not has_two_forms(code, release):
-        wide = False
-    return (spec.wide if wide else spec.fast) or ()
+    return logged_list(release, code, is_wide=wide)[1] or ()
 
 
 @cache
 def has_argument(release: Release, code: int, name: str, wide: bool) -> bool:
-    """Tell whether an event has an argument in its wide or in its fast form."""
+    """Tell whether an event has an argument in its wide or in its fast form; exits may be those of failed calls."""
+    if EXITS[code] and name in FAILED_ARGUMENTS:
+        return True
     return any(is_same_name(item.name, name) for item in items_logged(release, code, wide))
 
 

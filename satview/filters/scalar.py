@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 from satview.events.catalogue import catalogue
+from satview.events.layout import Part, place_of, text_at, text_place
 from satview.events.spec import Release
-from satview.events.wire import KER_64BIT, WireClass, class_of, event_of
+from satview.events.variants import FAILURES, error_of, is_user, user_text, variant_of
+from satview.events.wire import WireClass, class_of, event_of
+from satview.events.words import join64
 from satview.filters.event_facts import EventFacts, signed_word
-from satview.filters.forms import error_of, is_exit, place_of, text_of, text_place
 from satview.filters.semantics import CodeTest
 from satview.filters.syntax import (
     And,
@@ -64,7 +66,8 @@ class _Event:
             node.pattern.refill()
             return any(node.pattern.matches(text) for text in self.texts(node.value))
         assert isinstance(node, Field)
-        return self.error() is not None  # the only flag is `failed`
+        # The only flag is `failed`.
+        return variant_of(self.release, self.facts.code, self.facts.words) in FAILURES
 
     def code_test(self, node: CodeTest) -> bool:
         code, book = self.facts.code, catalogue(self.release)
@@ -109,9 +112,9 @@ class _Event:
         """The text of a field; a process is known by its path and by its name alone. Empty = not known."""
         facts = self.facts
         if isinstance(node, Argument):
-            place = place_of(self.release, facts.code, len(facts.words), node.name)
-            found = text_of(facts.payload, place, False) if place is not None and not place.words else None
-            return () if found is None or self.error() is not None else (found,)
+            place = self.place(node.name)
+            found = text_at(facts.payload, place) if place is not None and not place.words else None
+            return () if found is None else (found,)
         assert isinstance(node, Field)
         if node.name == "name":
             full = facts.process_name
@@ -119,9 +122,15 @@ class _Event:
         if node.name == "thread_name":
             return (facts.thread_name,) if facts.thread_name else ()
         place = text_place(self.release, facts.code, len(facts.words))
-        is_user = class_of(facts.code) in (WireClass.USER, WireClass.QUIP)
-        found = text_of(facts.payload, place, is_user) if place is not None else None
+        if place is None:
+            return ()
+        found = user_text(facts.payload) if is_user(facts.code) else text_at(facts.payload, place)
         return () if found is None else (found,)
+
+    def place(self, name: str) -> Part | None:
+        facts = self.facts
+        variant = variant_of(self.release, facts.code, facts.words)
+        return place_of(self.release, facts.code, len(facts.words), name, variant)
 
     def number(self, node: Node) -> int | None:
         if isinstance(node, Number):
@@ -152,27 +161,20 @@ class _Event:
         if name in plain:
             return plain[name]
         if name == "errno":
-            return self.error()
+            return error_of(self.release, facts.code, facts.words)
         if name in ("pid", "tid"):
             value = facts.pid if name == "pid" else facts.tid
             return value if value >= 0 else None
         return {"priority": facts.priority, "duration": facts.duration_ns, "length": facts.length_ns}[name]
 
-    def error(self) -> int | None:
-        facts = self.facts
-        return error_of(facts.words, bool(event_of(facts.code) & KER_64BIT)) if is_exit(facts.code) else None
-
     def argument(self, name: str) -> int | None:
-        facts = self.facts
-        place = place_of(self.release, facts.code, len(facts.words), name)
-        if place is None or not place.words or self.error() is not None:
+        facts, place = self.facts, self.place(name)
+        if place is None or not place.words:
             return None
+        word = facts.word(place.word)
         if place.words == 2:
             order = "little" if facts.is_little_endian else "big"
-            halves = facts.word(place.word), facts.word(place.word + 1)
-            low, high = halves if order == "little" else halves[::-1]
-            return wrapped(low | high << 32)
-        word = facts.word(place.word)
+            return wrapped(join64(word, facts.word(place.word + 1), order))
         return signed_word(word) if place.is_signed else word
 
     def arithmetic(self, node: Arithmetic) -> int | None:

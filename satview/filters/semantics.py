@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from satview.events import states
 from satview.events.catalogue import catalogue
+from satview.events.layout import arguments_of, is_same_name
 from satview.events.spec import Release, Show
 from satview.events.wire import CODE_COUNT
 from satview.filters.diagnostics import ExpressionError, did_you_mean, nearest
-from satview.filters.forms import is_same_name
 from satview.filters.pattern import Pattern
 from satview.filters.syntax import (
     And,
@@ -155,14 +155,11 @@ class _Checker:
                 node.end,
                 [f"arg.{hint}" for hint in hints],
             )
-        specs = (catalogue(self.release).spec(code) for code in known[node.name])
         shows = {
-            item.show
-            for spec in specs
-            for fields in (spec.fast, spec.wide)
-            if fields
-            for item in fields
-            if is_same_name(item.name, node.name)
+            part.show
+            for code in known[node.name]
+            for part in arguments_of(self.release, code)
+            if is_same_name(part.name, node.name)
         }
         if is_text and Show.STRING not in shows:
             raise ExpressionError(f"the argument {node.name!r} is a number", node.start, node.end)

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from satview.events import states
 from satview.events.catalogue import Catalogue, catalogue
+from satview.events.layout import arguments_of
 from satview.events.spec import Release
+from satview.events.variants import is_exit
 from satview.events.wire import CODE_COUNT
 from satview.filters.external import ExternalClass, external_of
 
@@ -176,12 +178,11 @@ def argument_names(release: Release) -> dict[str, tuple[int, ...]]:
     """Return every argument name of a release and the codes that have it."""
     book: Catalogue = catalogue(release)
     found: dict[str, list[int]] = {}
-    for code in book.codes():
-        if book.class_name(code) == "USREVENT":
-            continue
-        spec = book.spec(code)
-        for name in dict.fromkeys(item.name for fields in (spec.fast, spec.wide) if fields for item in fields):
-            found.setdefault(name, []).append(code)
+    # Any kernel call can fail, those without a name too.
+    exits = (code for code in range(CODE_COUNT) if is_exit(code))
+    for code in sorted({*book.codes(), *exits}):
+        for part in arguments_of(release, code):
+            found.setdefault(part.name, []).append(code)
     for name in [name for name in found if name.endswith("[0]") or f"{name}[1]" in found]:
         # Releases write the first word of a message `msg` or `msg[0]`; both are understood everywhere.
         other = name.removesuffix("[0]") if name.endswith("[0]") else f"{name}[0]"

@@ -47,6 +47,7 @@ _STATE_COLOURS: Final = {
     "STOPPED": (0x8C93A1, 0x6B7280),
     "SUSPENDED": (0x9FA6B3, 0x5C6370),
     "DEAD": (0x5A606B, 0x2A2D33),
+    "IO": (0x7FB3D9, 0x3F6E99),
 }
 _OTHER_COLOURS: Final = {
     states.UNKNOWN: (0xDFE2E8, 0x2C3038),

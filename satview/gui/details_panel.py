@@ -11,11 +11,12 @@ from PySide6.QtWidgets import QTextBrowser, QVBoxLayout, QWidget
 
 from satview.gui.colours import class_colour
 from satview.gui.theme import Theme, css
+from satview.links.table import Link
+from satview.links.trace_links import link_of
 from satview.session.event_text import Details, Line, Section, event_details, span_details
 from satview.session.jobs import IsCancelled, LatestJob, Report
 from satview.session.open_trace import OpenTrace
 from satview.store.trace import Trace
-from satview.timeline.calls import partner
 
 _AT_ONCE: Final = 500_000  # events that can be looked through within a frame
 
@@ -44,9 +45,9 @@ class DetailsPanel(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self.browser)
-        self._partner: int | None = None
+        self._link: Link | None = None
         self._job = LatestJob(self)
-        self._job.done.connect(self._on_partner)
+        self._job.done.connect(self._on_link_found)
         opened.selection.changed.connect(self._on_selection)
         self._forms = opened.filters.is_wide
         opened.filters.view_changed.connect(self._on_filter)
@@ -66,7 +67,7 @@ class DetailsPanel(QWidget):
         if selection.event is not None:
             code = int(self._opened.trace.events.code[selection.event])
             is_wide = self._opened.filters.is_wide.get(code)
-            found.append(event_details(self._opened.trace, selection.event, self._partner, is_wide))
+            found.append(event_details(self._opened.trace, selection.event, self._link, is_wide))
         if selection.span is not None and selection.lane is not None and selection.span.value:
             found.append(span_details(self._opened.timeline, selection.lane, selection.span))
         return tuple(found)
@@ -88,17 +89,17 @@ class DetailsPanel(QWidget):
     def _on_selection(self) -> None:
         event, trace = self._opened.selection.event, self._opened.trace
         self._job.cancel()
-        self._partner = None
+        self._link = None
         if event is not None and len(trace.events) <= _AT_ONCE:
-            self._partner = partner(trace, event)
+            self._link = link_of(trace, event)
         elif event is not None:
-            self._job.start(_PartnerWork(trace, event))  # a call that never ends is looked for all through the trace
+            self._job.start(_LinkWork(trace, event))  # the first click makes the links of the whole trace
         self.refresh()
 
     @Slot(object)
-    def _on_partner(self, other: object) -> None:
-        if isinstance(other, int):
-            self._partner = other
+    def _on_link_found(self, link: object) -> None:
+        if isinstance(link, Link):
+            self._link = link
             self.refresh()
 
     @Slot()
@@ -176,11 +177,11 @@ class DetailsPanel(QWidget):
             self.event_wanted.emit(int(url.path()))
 
 
-class _PartnerWork:
-    """Looks for the matching event of one event. Holds the trace, no widget."""
+class _LinkWork:
+    """Looks for the link of one event. Holds the trace, no widget."""
 
     def __init__(self, trace: Trace, event: int) -> None:
         self._arguments = (trace, event)
 
     def __call__(self, _is_cancelled: IsCancelled, _report: Report) -> object:
-        return partner(*self._arguments)
+        return link_of(*self._arguments)

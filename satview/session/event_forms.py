@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from satview.events.layout import canonical
 from satview.events.spec import Argument
 from satview.filters.fastwide import LoggedForm, logged_form
 from satview.store.trace import Trace
@@ -16,15 +17,15 @@ def form_of(trace: Trace, event: int, *, is_wide: bool) -> LoggedForm:
 
 def arguments_as(trace: Trace, event: int, *, is_wide: bool) -> tuple[Argument, ...]:
     """Return the arguments of an event in one of its forms; those that the trace does not have say so."""
-    known = {argument.name: argument for argument in trace.payloads.decode(event).arguments}
-    form = form_of(trace, event, is_wide=is_wide)
-    if form.form in ("same", "failed", "raw"):
-        return tuple(known.values())
+    payload, form = trace.payloads.decode(event), form_of(trace, event, is_wide=is_wide)
+    if form.form in ("same", "failed", "raw", payload.form):
+        return payload.arguments
+    known = {canonical(argument.name): argument for argument in payload.arguments}
     found = []
     at = 0
     for item in form.fields:
-        if item.name in known:
-            found.append(known[item.name])
+        if argument := known.get(canonical(item.name)):
+            found.append(argument)
         elif item.name != "empty":
             found.append(Argument(item.name, "", _UNKNOWN, at, item.words))
         at += item.words

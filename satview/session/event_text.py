@@ -8,6 +8,7 @@ from typing import Final
 from satview.base.time import NS_PER_S, format_duration, format_time
 from satview.events.spec import Argument
 from satview.events.states import STATE_BY_VALUE
+from satview.links.table import Certainty, Link, LinkKind
 from satview.session.event_forms import arguments_as, form_of
 from satview.store.trace import Trace
 from satview.timeline.lane_tree import LaneInfo, LaneKind, Timeline
@@ -116,13 +117,14 @@ def arguments_text(arguments: tuple[Argument, ...], limit: int = 300) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "\N{HORIZONTAL ELLIPSIS}"
 
 
-def event_details(trace: Trace, event: int, other: int | None, is_wide: bool | None = None) -> Details:
+def event_details(trace: Trace, event: int, link: Link | None, is_wide: bool | None = None) -> Details:
     """Return all that is known of an event.
 
     Args:
         trace: The trace.
         event: Row of the event table.
-        other: The event that ends or begins what this one begins or ends, None if there is none or not yet known.
+        link: The call, interrupt, handler or state that the event begins or ends (`links.trace_links.link_of`), None if
+            there is none or it is not yet known.
         is_wide: Show the arguments as the wide or fast mode logs them; None = as they were logged.
     """
     spec = trace.spec(event)
@@ -137,7 +139,7 @@ def event_details(trace: Trace, event: int, other: int | None, is_wide: bool | N
         what.append(Line("Public call", calls))
     if spec.when:
         what.append(Line("When", spec.when))
-    what += [Line("Number", f"{event + 1:,} of {len(trace.events):,}"), *_partner_lines(trace, event, other)]
+    what += [Line("Number", f"{event + 1:,} of {len(trace.events):,}"), *_link_lines(trace, event, link)]
     return Details(
         title=spec.name,
         subtitle=trace.thread_name(thread) if thread else trace.cpu_title(int(trace.events.cpu[event])),
@@ -165,10 +167,10 @@ def span_details(timeline: Timeline, lane: int, span: Span) -> Details:
     if span.thread > 0:
         lines.append(Line("Thread", trace.thread_name(span.thread)))
     if 0 <= span.event < len(trace.events):
-        lines.append(Line("Begun by", f"event {span.event + 1:,}: {trace.spec(span.event).name}", event=span.event))
+        lines.append(Line("Begun by", _event_name(trace, span.event), event=span.event))
     following = _event_at_end(timeline, lane, span)
     if following is not None:
-        lines.append(Line("Ended by", f"event {following + 1:,}: {trace.spec(following).name}", event=following))
+        lines.append(Line("Ended by", _event_name(trace, following), event=following))
     return Details(
         timeline.label(span),
         f"{lane_path(timeline, lane)}  {info.subtitle}".strip(),
@@ -225,19 +227,28 @@ def _place_lines(trace: Trace, event: int) -> tuple[Line, ...]:
     return tuple(lines)
 
 
-def _partner_lines(trace: Trace, event: int, other: int | None) -> list[Line]:
-    if other is None:
+def _link_lines(trace: Trace, event: int, link: Link | None) -> list[Line]:
+    if link is None:
         return []
-    times = trace.events.time_cycles
-    length = abs(int(times[other]) - int(times[event]))
+    times, last = trace.events.time_cycles, len(trace.events) - 1
+    cycles = int(times[min(link.to_row, last)]) - int(times[link.from_row])
+    length = format_duration(trace.clock.duration_ns(cycles))
+    if link.kind is LinkKind.STATE:
+        until = Line("Until", "the end of the trace")
+        if link.to_row <= last:
+            until = Line("Until", _event_name(trace, link.to_row), event=link.to_row)
+        return [until, Line("Length", length, f"{cycles:,} cycles")]
+    is_begin = link.from_row == event
+    other = link.to_row if is_begin else link.from_row
+    note = "" if link.certainty is Certainty.SURE else "next on this CPU; the calling thread is not known"
     return [
-        Line(
-            "Ends with" if other > event else "Began with",
-            f"event {other + 1:,}: {trace.spec(other).name}",
-            event=other,
-        ),
-        Line("Duration", format_duration(trace.clock.duration_ns(length)), f"{length:,} cycles"),
+        Line("Ends with" if is_begin else "Began with", _event_name(trace, other), note, event=other),
+        Line("Duration", length, f"{cycles:,} cycles"),
     ]
+
+
+def _event_name(trace: Trace, event: int) -> str:
+    return f"event {event + 1:,}: {trace.spec(event).name}"
 
 
 def _argument_sections(trace: Trace, event: int, is_wide: bool | None = None) -> tuple[Section, ...]:

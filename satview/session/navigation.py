@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 import numpy as np
 from PySide6.QtCore import QObject
 
 from satview.base.errors import UsageError
 from satview.base.time import TimeWindow
+from satview.links.trace_links import are_made, partner
 from satview.session.open_trace import OpenTrace
 from satview.session.step import ON
 from satview.session.time_text import parse_place
-from satview.timeline.calls import partner
+
+_AT_ONCE: Final = 500_000  # events that can be searched for pairs within a frame
 
 
 class Navigation(QObject):
@@ -127,10 +130,13 @@ class Navigation(QObject):
         """Go to the event that ends what the selected one began, or the other way round.
 
         Raises:
-            UsageError: There is none.
+            UsageError: There is none, or a long trace is not searched for pairs yet, which whoever shows the details of
+                the selected event has begun.
         """
-        event = self._opened.selection.event
-        other = partner(self._opened.trace, event) if event is not None else None
+        event, trace = self._opened.selection.event, self._opened.trace
+        if event is not None and len(trace.events) > _AT_ONCE and not are_made(trace):
+            raise UsageError("matching events are still being looked for; try again in a moment")
+        other = partner(trace, event) if event is not None else None
         if other is None:
             raise UsageError("the selected event has no matching enter or exit")
         self.show_event(other)

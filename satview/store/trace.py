@@ -7,7 +7,7 @@ from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 from weakref import ref
 
 import numpy as np
@@ -27,6 +27,8 @@ from satview.store.tables import (
     StateIndex,
     ThreadTable,
 )
+
+_Made = TypeVar("_Made")
 
 
 class PayloadSource(Protocol):
@@ -151,7 +153,7 @@ class Trace:
         payloads: Access to arguments.
         problems: What is wrong with the file.
         pairs: uint32, (n,): row of the event that ends or begins the same call, 2**32 - 1 for none; None where the
-            format leaves pairing to `timeline.calls`.
+            format leaves pairing to `links`.
         cpu_titles: Titles of the CPU lanes where they are not CPUs, such as `LWP 3`; empty = `CPU 0`, ...
     """
 
@@ -177,7 +179,7 @@ class Trace:
     truncated: NDArray[np.uint32] = field(default_factory=lambda: np.empty(0, np.uint32))
     pairs: NDArray[np.uint32] | None = None
     cpu_titles: tuple[str, ...] = ()
-    _kept: dict[str, NDArray[np.int64]] = field(default_factory=dict, repr=False, compare=False)
+    _kept: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         # `open_trace(path).events(...)` has to outlive the trace it was called on, but a table that held the trace
@@ -193,13 +195,22 @@ class Trace:
         """Events per code, shape (32768,), int64; counted at the first call."""
         return self.kept("code_counts", _count_codes)
 
-    def kept(self, name: str, make: Callable[[Trace], NDArray[np.int64]]) -> NDArray[np.int64]:
-        """Return `make(self)`, made at the first call under that name; not to be changed."""
+    def kept(self, name: str, make: Callable[[Trace], _Made]) -> _Made:
+        """Return `make(self)`, made at the first call under that name; not to be changed.
+
+        What is made must not hold the trace: that would be a cycle.
+        """
         if name not in self._kept:
             made = make(self)
-            made.setflags(write=False)
+            if isinstance(made, np.ndarray):
+                made.setflags(write=False)
             self._kept[name] = made
-        return self._kept[name]
+        found: _Made = self._kept[name]
+        return found
+
+    def is_kept(self, name: str) -> bool:
+        """Tell whether `kept` has made what it keeps under a name, so that it costs no time any more."""
+        return name in self._kept
 
     @property
     def window(self) -> TimeWindow:

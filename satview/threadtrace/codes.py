@@ -1,4 +1,4 @@
-"""Numbers of thread_trace(4) that the recorder writes.
+"""Numbers of thread_trace(4) that the recorder writes, and those of the file of times, which is satview's own.
 
 The readers take them from `resources/events/unixware.toml`; a traced program must not load that machinery, so those
 needed here stand here, and a test compares the two.
@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Final
 
 CATEGORIES: Final = {"thread": 1, "mutex": 2, "cond": 3, "sema": 4, "rwlock": 5, "rmutex": 6, "barrier": 7,
-                     "barrier_spin": 8, "spin": 9}
-THREAD, MUTEX, COND, SEMA, RMUTEX, BARRIER = 1, 2, 3, 4, 6, 7
+                     "barrier_spin": 8, "spin": 9, "time": 10}
+THREAD, MUTEX, COND, SEMA, RMUTEX, BARRIER, TIME = 1, 2, 3, 4, 6, 7, 10
 SINGLE, FIRST, SECOND = 0, 1, 2   # `which`
 
 THR_CREATE, THR_EXIT, THR_JOIN, THR_SELF = 1, 2, 3, 4
@@ -18,6 +18,7 @@ MUTEX_INIT, MUTEX_LOCK, MUTEX_TRYLOCK, MUTEX_UNLOCK = 1, 2, 3, 4   # of rmutex t
 COND_INIT, COND_SIGNAL, COND_BROADCAST, COND_WAIT, COND_TIMEDWAIT = 1, 2, 3, 4, 5
 SEMA_INIT, SEMA_WAIT, SEMA_TRYWAIT, SEMA_POST = 1, 2, 3, 4
 BARRIER_INIT, BARRIER_WAIT = 1, 2
+CPU_TIME, SLEEP, READ, WRITE, CONNECT, ACCEPT, POLL, WAIT_PROCESS, SYNC = 1, 2, 3, 4, 5, 6, 7, 8, 9  # of time
 
 # Results as System V Release 4 numbers them.
 OK, EPERM, ESRCH, EINTR, EAGAIN, EBUSY, EINVAL, EDEADLK, ETIME = 0, 1, 3, 4, 11, 16, 22, 45, 62

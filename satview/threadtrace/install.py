@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from satview.threadtrace import codes, state, threads, waiting
+from satview.threadtrace import codes, state, threads, times, waiting
 from satview.threadtrace.locks import TracedLock, TracedRLock
 from satview.threadtrace.recorder import Recorder, Settings
 
@@ -62,11 +62,13 @@ def _replacements(categories: frozenset[str]) -> list[tuple[Any, str, Any]]:
         found.append((threading, "RLock", TracedRLock))
     if "sema" in categories:
         found.append((queue, "SimpleQueue", waiting.TracedSimpleQueue))
+    if "time" in categories:
+        found += times.patches()
     return found
 
 
 def _replace(owner: Any, name: str, value: Any) -> None:
-    _Installed.originals.append((owner, name, owner.__dict__[name]))
+    _Installed.originals.append((owner, name, owner.__dict__.get(name)))
     setattr(owner, name, value)
 
 
@@ -105,7 +107,10 @@ def uninstall() -> None:
     threads.release_main_thread()
     while _Installed.originals:
         owner, name, value = _Installed.originals.pop()
-        setattr(owner, name, value)
+        if value is None:  # it was inherited
+            delattr(owner, name)
+        else:
+            setattr(owner, name, value)
 
 
 @contextmanager

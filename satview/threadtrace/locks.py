@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 import _thread
+import time
 from types import TracebackType
 from typing import Any, Final, NoReturn
 
 from satview.threadtrace import codes, state
-from satview.threadtrace.log import Log, now, record_text
+from satview.threadtrace.log import RECORDS_KEPT, Log, Record, now, record_text
+from satview.threadtrace.state import State
 
-_GOT_MUTEX: Final = record_text(codes.MUTEX, codes.MUTEX_LOCK, codes.SECOND)
-_GOT_RMUTEX: Final = tuple(
-    record_text(codes.RMUTEX, codes.MUTEX_LOCK, codes.SECOND, codes.OK, 0, depth) for depth in range(10)
-)
+_ATTEMPTS: Final = 10
+_PAUSE_S: Final = 20e-6
+_sleep: Final = time.sleep  # the program's own may be traced
+_GOT: Final = record_text(codes.MUTEX, codes.MUTEX_LOCK, codes.SECOND)
+_LOCK, _TRY, _UNLOCK = codes.MUTEX_LOCK, codes.MUTEX_TRYLOCK, codes.MUTEX_UNLOCK
 
 
 class _Traced:
     """What both locks share.
 
     A lock that another traced object makes for itself is the interpreter's own one: nothing of it would be recorded.
+    `with` on a free lock is what programs do most, so that path calls nothing that is not needed, and the lock is free
+    no longer than it must be: while records are made of it, others would queue up.
 
     Attributes:
         address: What records call the lock.
     """
 
-    __slots__ = ("__weakref__", "_asking", "_letting_go", "_raw", "_waiting", "address")
+    __slots__ = ("__weakref__", "_free", "_letting_go", "_raw", "_take", "_waiting", "address")
     _category = codes.MUTEX
     _kind = "Lock"
     _raw: Any
@@ -35,89 +40,81 @@ class _Traced:
 
     def __init__(self) -> None:
         self._raw = self._make()
+        self._take, self._free = self._raw.acquire, self._raw.release
         self._waiting: list[None] = []  # appending and popping need no lock, counting would
         self.address = state.new_object(self._kind)
         state.current().note(now(), self._category, codes.MUTEX_INIT, codes.SINGLE, self.address)
-        self._asking = record_text(self._category, codes.MUTEX_LOCK, codes.FIRST, self.address)
-        self._letting_go = record_text(self._category, codes.MUTEX_UNLOCK, codes.SINGLE, self.address)
+        self._letting_go = record_text(self._category, _UNLOCK, codes.SINGLE, self.address)
 
     @staticmethod
     def _make() -> Any:
         return _thread.allocate_lock()
 
-    def _got(self) -> int:
-        """Note one more hold by the caller; return the depth for the record."""
-        return 0
+    def _got(self, start_ns: int) -> Record:
+        """Note one more hold by the caller; return the two records of an acquisition that did not wait."""
+        raise NotImplementedError
 
-    def _got_text(self, depth: int) -> str:  # noqa: ARG002  -- a recursive lock has one
-        """Return the second record of an acquisition that did not wait."""
-        return _GOT_MUTEX
+    def _depth_now(self) -> int:
+        """Note one more hold by the caller, who waited for it; return the depth for the record."""
+        return 0
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
         """Acquire the lock as `threading.Lock.acquire` does."""
-        raw = self._raw
         log = state.current()
-        if log.busy:
-            got: bool = raw.acquire(blocking, timeout)
-            if got:
-                self._got()
-            return got
         if timeout != -1 and not (blocking and 0 <= timeout <= _thread.TIMEOUT_MAX):
-            return bool(raw.acquire(blocking, timeout))  # raises as it should
-        start_ns = now()
-        got = raw.acquire(False)
-        if got:
-            depth = self._got()
-            if blocking:
-                log.put_pair(start_ns, self._asking, now(), self._got_text(depth))
-                return True
-        if not blocking:
-            result = codes.OK if got else codes.EBUSY
-            log.note(start_ns, self._category, codes.MUTEX_TRYLOCK, codes.SINGLE, self.address, result)
-            return got
-        return self._wait(log, start_ns, timeout)
+            return bool(self._take(blocking, timeout))  # raises as it should
+        got: bool = self._take(False)
+        if log.busy:
+            if not got and blocking:
+                got = self._take(True, timeout)
+            if got:
+                self._depth_now()
+        elif blocking:
+            if not got:
+                return self._wait(log, timeout)
+            log.put(self._got(now()))
+        else:
+            if got:
+                self._depth_now()
+            log.note(now(), self._category, _TRY, codes.SINGLE, self.address, codes.OK if got else codes.EBUSY)
+        return got
 
-    def _wait(self, log: Log, start_ns: int, timeout: float) -> bool:
-        log.put(start_ns, self._asking)
+    def _wait(self, log: Log, timeout: float = -1) -> bool:
+        start_ns = now()
+        log.note(start_ns, self._category, _LOCK, codes.FIRST, self.address)
+        log.sample_cpu(start_ns)
         result, depth, got = codes.EINTR, 0, False
         self._waiting.append(None)
         try:
-            got = self._raw.acquire(True, timeout)
+            got = (timeout == -1 and self._take_soon()) or self._take(True, timeout)
             result = codes.OK if got else codes.ETIME
-            depth = self._got() if got else 0
+            depth = self._depth_now() if got else 0
         finally:
             self._waiting.pop()
-            log.note(now(), self._category, codes.MUTEX_LOCK, codes.SECOND, result, 1, depth)
-        return bool(got)
+            end_ns = now()
+            log.note(end_ns, self._category, _LOCK, codes.SECOND, result, 1, depth)
+            log.sample_cpu(end_ns)
+        return got
+
+    def _take_soon(self) -> bool:
+        """Try to take the lock a few times; return whether it worked.
+
+        A thread that waits in the lock itself is woken by every release, takes the lock before it has the
+        interpreter's, and so makes the one that runs wait in turn: a busy lock is handed over each time, at 20 times
+        the price. Without tracing a lock is free for too short a time for that to happen often.
+        """
+        for _ in range(_ATTEMPTS):
+            _sleep(_PAUSE_S)
+            if self._take(False):
+                return True
+        return False
 
     def release(self) -> None:
         """Release the lock as `threading.Lock.release` does."""
-        log = state.current()
-        if log.busy:
-            self._release()
-            return
-        # Taken before the release, so that it is not later than the record of whoever waits for it.
-        start_ns, text = now(), self._release_text() if self._waiting else self._letting_go
-        try:
-            self._release()
-        except RuntimeError:
-            log.note(start_ns, self._category, codes.MUTEX_UNLOCK, codes.SINGLE, self.address, codes.EPERM)
-            raise
-        log.put(start_ns, text)
+        self.__exit__(None, None, None)
 
-    def _release_text(self) -> str:
-        """Return the record of a release that somebody waits for."""
-        return record_text(self._category, codes.MUTEX_UNLOCK, codes.SINGLE, self.address, codes.OK, 1)
-
-    def _release(self) -> None:
-        self._raw.release()
-
-    __enter__ = acquire
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.release()
+    def _fail_to_release(self, log: Log) -> None:
+        log.note(now(), self._category, _UNLOCK, codes.SINGLE, self.address, codes.EPERM)
 
     def __repr__(self) -> str:
         return f"<traced {self._raw!r}>"
@@ -139,62 +136,136 @@ class _Traced:
 class TracedLock(_Traced):
     """A lock whose acquisitions and releases are recorded as those of a mutex."""
 
-    __slots__ = ()
+    __slots__ = ("_asking", "_is_locked", "_waking")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._is_locked = self._raw.locked
+        self._asking = record_text(codes.MUTEX, _LOCK, codes.FIRST, self.address)
+        self._waking = record_text(codes.MUTEX, _UNLOCK, codes.SINGLE, self.address, codes.OK, 1)
+
+    def __enter__(self) -> bool:
+        if not self._take(False):
+            return self.acquire()
+        try:
+            log = State.local.log
+        except AttributeError:
+            log = state.current()
+        if not log.busy:
+            log.put((now(), self._asking, _GOT))
+        return True
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            log = State.local.log
+        except AttributeError:
+            log = state.current()
+        if log.busy:
+            self._free()
+            return
+        # Recorded before the release, so that it is not later than the record of whoever waits for it.
+        if self._is_locked():
+            log.put((now(), self._waking if self._waiting else self._letting_go, None))
+        else:
+            self._fail_to_release(log)
+        is_full = len(log.records) > RECORDS_KEPT
+        self._free()
+        if is_full:
+            log.flush(0)
+
+    def _got(self, start_ns: int) -> Record:
+        return start_ns, self._asking, _GOT
 
     def locked(self) -> bool:
         """Tell whether it is held."""
-        return bool(self._raw.locked())
+        return bool(self._is_locked())
 
     acquire_lock, release_lock, locked_lock = _Traced.acquire, _Traced.release, locked
 
     # Three that Condition looks for: it finds out by trying to acquire, which would be recorded.
     def _is_owned(self) -> bool:
-        if self._raw.acquire(False):
-            self._raw.release()
+        if self._take(False):
+            self._free()
             return False
         return True
 
     def _release_save(self) -> None:
-        self._raw.release()
+        self._free()
 
     def _acquire_restore(self, _saved: None) -> None:
-        self._raw.acquire()
+        self._take()
 
 
 class TracedRLock(_Traced):
     """A recursive lock, recorded as a recursive mutex with its depth."""
 
-    __slots__ = ("_depth",)
+    __slots__ = ("_depth", "_is_mine", "_taking")
     _category = codes.RMUTEX
     _kind = "RLock"
 
     def __init__(self) -> None:
         self._depth = 0  # only its owner changes it
         super().__init__()
+        self._is_mine = self._raw._is_owned
+        self._taking: list[tuple[str, str]] = []  # by depth, from 1
 
     @staticmethod
     def _make() -> Any:
         return _thread.RLock()
 
-    def _got(self) -> int:
+    def __enter__(self) -> bool:
+        if not self._take(False):
+            return self.acquire()
+        try:
+            log = State.local.log
+        except AttributeError:
+            log = state.current()
+        self._depth += 1
+        if not log.busy:
+            try:
+                texts = self._taking[self._depth - 1]
+            except IndexError:
+                texts = self._taking_at(self._depth)
+            log.put((now(), *texts))
+        return True
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            log = State.local.log
+        except AttributeError:
+            log = state.current()
+        if not self._is_mine():
+            if not log.busy:
+                self._fail_to_release(log)
+        else:
+            self._depth -= 1
+            if not log.busy:
+                log.put((now(), self._letting_go, None))
+        is_full = len(log.records) > RECORDS_KEPT
+        self._free()
+        if is_full:
+            log.flush(0)
+
+    def _taking_at(self, depth: int) -> tuple[str, str]:
+        """Return the records of an acquisition at a depth; who asks holds the lock, so that nobody else does."""
+        while len(self._taking) < depth:
+            second = record_text(codes.RMUTEX, _LOCK, codes.SECOND, codes.OK, 0, len(self._taking) + 1)
+            self._taking.append((record_text(codes.RMUTEX, _LOCK, codes.FIRST, self.address), second))
+        return self._taking[depth - 1]
+
+    def _got(self, start_ns: int) -> Record:
+        return start_ns, *self._taking_at(self._depth_now())
+
+    def _depth_now(self) -> int:
         self._depth += 1
         return self._depth
 
-    def _got_text(self, depth: int) -> str:
-        if depth < len(_GOT_RMUTEX):
-            return _GOT_RMUTEX[depth]
-        return record_text(codes.RMUTEX, codes.MUTEX_LOCK, codes.SECOND, codes.OK, 0, depth)
-
-    def _release_text(self) -> str:
-        return self._letting_go  # rmutex_unlock does not tell of waiters
-
-    def _release(self) -> None:
-        if self._raw._is_owned():
-            self._depth -= 1
-        self._raw.release()
-
     def _is_owned(self) -> bool:
-        return bool(self._raw._is_owned())
+        return bool(self._is_mine())
 
     def _release_save(self) -> tuple[Any, int]:
         depth, self._depth = self._depth, 0

@@ -1,4 +1,4 @@
-"""The records of one thread: kept in memory without any lock, written to the file of its LWP."""
+"""The records of one thread: kept in memory without any lock, written to the files of its LWP."""
 
 from __future__ import annotations
 
@@ -6,22 +6,50 @@ import _thread
 import os
 import sys
 import time
-from collections import deque
+from itertools import groupby
 from typing import Final
 
+from satview.threadtrace import codes
+
 now = time.perf_counter_ns  # never steps back; the writer adds what makes it a date
-_RECORDS_KEPT: Final = 4096
+cpu_now = getattr(time, "thread_time_ns", None)  # processor time of the calling thread; some systems have none
+RECORDS_KEPT: Final = 1024
 _NS: Final = 1_000_000_000
 _FILE_MODE: Final = 0o644
 _PATIENCE_S: Final = 2.0
-Record = tuple[int, str]  # value of `now()`; everything behind the thread id, newline included
+_CPU_SAMPLE_NS: Final = 1_000_000  # a thread that waits more often is not asked for its processor time each time
+_WRITE: Final = os.write  # the program's own `os.write` may be traced
+# Value of `now()`, and one or two records of that moment: everything behind the thread id, newline included.
+Record = tuple[int, str, str | None]
 
 
 def record_text(
     category: int, interface: int, which: int, a1: int = 0, a2: int = 0, a3: int = 0, a4: int = 0, a5: int = 0
 ) -> str:
     """Return a record from behind the thread id to its newline."""
-    return f":{category}:{interface}:{which}:{a1}:{a2}:{a3}:{a4}:{a5}\n"
+    return f"{category}:{interface}:{which}:{a1}:{a2}:{a3}:{a4}:{a5}\n"
+
+
+def text_of(records: list[Record], offset_ns: int, ids: str) -> str:
+    """Return the lines of records.
+
+    Half the time of tracing a lock goes into this, so it is one expression for all records of a second.
+
+    Args:
+        records: At least one, in the order in which they were made.
+        offset_ns: Turns a value of `now()` into nanoseconds since 1970.
+        ids: `:LWP:PROCESS:THREAD:`.
+    """
+    second = (records[0][0] + offset_ns) // _NS
+    if (records[-1][0] + offset_ns) // _NS != second:
+        by_second = groupby(records, lambda record: (record[0] + offset_ns) // _NS)
+        return "".join([text_of(list(group), offset_ns, ids) for _, group in by_second])
+    start_ns, head = second * _NS - offset_ns, f"{second}:"
+    return "".join([
+        f"{head}{time_ns - start_ns}{ids}{one}" if other is None
+        else f"{head}{(ns := time_ns - start_ns)}{ids}{one}{head}{ns}{ids}{other}"
+        for time_ns, one, other in records
+    ])
 
 
 def file_flags(truncate: bool) -> int:
@@ -57,7 +85,7 @@ class Output:
             self._fd = os.open(self.path, file_flags(self._is_new), _FILE_MODE)
             self._is_new = False
         while data:
-            data = data[os.write(self._fd, data):]
+            data = data[_WRITE(self._fd, data):]
 
     def close(self) -> None:
         """Close the file; it is opened again if more comes."""
@@ -74,45 +102,80 @@ class Output:
 class Log:
     """The records of one thread.
 
-    Only its thread appends; whoever holds the guard takes out and writes, so no record needs a lock.
+    Only its thread appends, and whoever holds the guard takes out and writes, so no record needs a lock.
 
     Attributes:
         tid: Number of the thread, from 1.
         lwp: Number of its LWP, from 1; free again when the thread has ended.
         busy: True while a traced operation goes on in the thread: what that does inside is not recorded.
         output: The file of the LWP.
+        put: Appends a record; the caller says when to `flush`, if there are many.
+        records: What is not written yet.
     """
 
-    __slots__ = ("_direct", "_guard", "_offset_ns", "_pid", "_records", "busy", "lwp", "output", "tid")
+    __slots__ = ("_cpu_clock", "_direct", "_guard", "_offset_ns", "_pid", "_sampled_ns", "_takes_times", "_times",
+                 "_times_output", "busy", "lwp", "output", "put", "records", "tid")
 
-    def __init__(self, pid: int, lwp: int, tid: int, output: Output, offset_ns: int, direct: bool) -> None:
-        self.tid, self.lwp, self.output = tid, lwp, output
+    def __init__(
+        self, pid: int, lwp: int, tid: int, outputs: tuple[Output, Output], offset_ns: int, direct: bool,
+        takes_times: bool,
+    ) -> None:
+        self.tid, self.lwp = tid, lwp
+        self.output, self._times_output = outputs
         self.busy = False
         self._pid, self._offset_ns, self._direct = pid, offset_ns, direct
-        self._records: deque[Record] = deque()
+        self.records: list[Record] = []
+        self._times: list[Record] = []
+        self._sampled_ns = 0
+        self._cpu_clock: int | None = None
+        self._takes_times = takes_times and cpu_now is not None
         self._guard = _thread.allocate_lock()
+        self.put = self._put_at_once if direct else self.records.append
 
-    def note(
-        self, time_ns: int, category: int, interface: int, which: int,
-        a1: int = 0, a2: int = 0, a3: int = 0, a4: int = 0, a5: int = 0,
-    ) -> None:
-        """Append a record; `time_ns` is a value of `now()`."""
-        self.put(time_ns, f":{category}:{interface}:{which}:{a1}:{a2}:{a3}:{a4}:{a5}\n")
+    def _put_at_once(self, record: Record) -> None:
+        self.records.append(record)
+        self.flush(0)
 
-    def put(self, time_ns: int, text: str) -> None:
-        """Append a record whose text (`record_text`) was made before: what locks do, for they repeat themselves."""
-        records = self._records
-        records.append((time_ns, text))
-        if self._direct or len(records) > _RECORDS_KEPT:
+    def note(self, time_ns: int, *numbers: int) -> None:
+        """Append a record; `time_ns` is a value of `now()`, `numbers` are those of `record_text`."""
+        self.put((time_ns, record_text(*numbers), None))
+        if len(self.records) > RECORDS_KEPT:
             self.flush(0)
 
-    def put_pair(self, first_ns: int, first: str, second_ns: int, second: str) -> None:
-        """Append two records."""
-        records = self._records
-        records.append((first_ns, first))
-        records.append((second_ns, second))
-        if self._direct or len(records) > _RECORDS_KEPT:
+    def note_time(self, time_ns: int, *numbers: int) -> None:
+        """Append a record to the file of times."""
+        self._times.append((time_ns, record_text(codes.TIME, *numbers), None))
+        if self._direct or len(self._times) > RECORDS_KEPT:
             self.flush(0)
+
+    def watch_cpu(self) -> None:
+        """Let other threads read the processor time of the calling thread, whose log this is."""
+        if self._takes_times and hasattr(time, "pthread_getcpuclockid"):
+            self._cpu_clock = time.pthread_getcpuclockid(_thread.get_ident())
+
+    def sample_cpu(self, time_ns: int, spacing_ns: int = _CPU_SAMPLE_NS) -> None:
+        """Note the processor time of the calling thread, unless that was done a moment ago.
+
+        Args:
+            time_ns: A value of `now()`.
+            spacing_ns: How long a moment is.
+        """
+        if self._takes_times and time_ns - self._sampled_ns >= spacing_ns and not self.busy:
+            self._sampled_ns = time_ns
+            self.note_time(time_ns, codes.CPU_TIME, codes.SINGLE, cpu_now())  # type: ignore[misc]
+
+    def sample_from_outside(self, spacing_ns: int) -> None:
+        """Note the processor time of a thread that has not done so itself for some time."""
+        clock, time_ns = self._cpu_clock, now()
+        if clock is None or self.busy or time_ns - self._sampled_ns < spacing_ns:
+            return
+        try:
+            cpu_ns = time.clock_gettime_ns(clock)
+        except OSError:  # the thread has just ended
+            self._cpu_clock = None
+        else:
+            self._sampled_ns = time_ns
+            self.note_time(time_ns, codes.CPU_TIME, codes.SINGLE, cpu_ns)
 
     def flush(self, patience_s: float = _PATIENCE_S) -> None:
         """Write all records.
@@ -123,16 +186,20 @@ class Log:
         if not (self._guard.acquire(True, patience_s) if patience_s else self._guard.acquire(False)):
             return
         try:
-            self._drain()
+            self._drain(self.records, self.output)
+            self._drain(self._times, self._times_output)
         finally:
             self._guard.release()
 
-    def _drain(self) -> None:
-        take, offset_ns, ids = self._records.popleft, self._offset_ns, f":{self.lwp}:{self._pid}:{self.tid}"
-        lines = []
-        for _ in range(len(self._records)):
-            time_ns, text = take()
-            seconds, rest_ns = divmod(time_ns + offset_ns, _NS)
-            lines.append(f"{seconds}:{rest_ns}{ids}{text}")
-        if lines:
-            self.output.write("".join(lines))
+    def _drain(self, records: list[Record], output: Output) -> None:
+        left = len(records)  # what comes meanwhile is for the next time
+        while left > 0:
+            some = records[:min(left, RECORDS_KEPT)]
+            del records[:len(some)]
+            left -= len(some)
+            output.write(text_of(some, self._offset_ns, f":{self.lwp}:{self._pid}:{self.tid}:"))
+
+    def close(self) -> None:
+        """Close the files; they are opened again if more comes."""
+        self.output.close()
+        self._times_output.close()

@@ -17,6 +17,7 @@ from satview.threadtrace.log import Log, Output, now
 _INTERVAL_S: Final = 0.2
 _FIRST_ADDRESS: Final = 0x10000
 _ADDRESS_STEP: Final = 16
+_CPU_SAMPLE_NS: Final = 150_000_000  # less than the interval: at each flush of a thread that was not sampled meanwhile
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ class Recorder:
         self.offset_ns = time.time_ns() - now()
         self._lock = _thread.allocate_lock()
         self._logs: dict[int, Log] = {}
-        self._outputs: dict[int, Output] = {}
+        self._outputs: dict[int, tuple[Output, Output]] = {}
         self._free_lwps: list[int] = []
         self._lwp_count = 0
         self._names: deque[str] = deque()
@@ -88,8 +89,11 @@ class Recorder:
                 lwp = self._lwp_count
             number = lwp & 0xFFF
             if number not in self._outputs:
-                self._outputs[number] = Output(self._path(f"{number:03x}"), is_new=True)
-            log = Log(self.pid, lwp, tid, self._outputs[number], self.offset_ns, self.settings.direct)
+                self._outputs[number] = (Output(self._path(f"{number:03x}"), is_new=True),
+                                         Output(self._path(f"{number:03x}.time"), is_new=True))
+            takes_times = "time" in self.settings.categories
+            log = Log(self.pid, lwp, tid, self._outputs[number], self.offset_ns, self.settings.direct, takes_times)
+            log.watch_cpu()
             self._logs[lwp] = log
             log.busy = self.is_closed
         self._start_flusher()
@@ -102,7 +106,7 @@ class Recorder:
         with self._lock:
             if self._logs.get(log.lwp) is log:
                 del self._logs[log.lwp]
-                log.output.close()
+                log.close()
                 heapq.heappush(self._free_lwps, log.lwp)
 
     def name(self, kind: str, number: int, text: str) -> None:
@@ -114,6 +118,7 @@ class Recorder:
     def flush(self) -> None:
         """Write all that is recorded so far."""
         for log in list(self._logs.values()):
+            log.sample_from_outside(0)
             log.flush()
         self._write_names()
 
@@ -129,8 +134,9 @@ class Recorder:
     def after_fork(self) -> None:
         """Begin new files in a child process; what the parent had not written is the parent's to write."""
         self._names_output.forget()
-        for output in self._outputs.values():
-            output.forget()
+        for outputs in self._outputs.values():
+            for output in outputs:
+                output.forget()
         self._start_process()
 
     def _write_names(self) -> None:
@@ -165,6 +171,7 @@ class Recorder:
     def _flush_until(self, stop: _thread.LockType, stopped: _thread.LockType) -> None:
         while not stop.acquire(True, _INTERVAL_S):
             for log in list(self._logs.values()):
+                log.sample_from_outside(_CPU_SAMPLE_NS)
                 log.flush(0)
             self._write_names()
         stopped.release()

@@ -18,8 +18,11 @@ _SITE: Final = ("site-packages", "dist-packages")
 _DEEPEST: Final = 40
 
 
-class _State:
-    """Holds the recorder; a module variable would need `global` in every place that changes it."""
+class State:
+    """Holds the recorder and `local.log`, the log of the calling thread, which locks read without a call.
+
+    A module variable would need `global` in every place that changes it.
+    """
 
     recorder: Recorder | None = None
     local: Any = _thread._local()
@@ -28,14 +31,14 @@ class _State:
 
 def recorder() -> Recorder:
     """Return the recorder; there is one while tracing is installed."""
-    assert _State.recorder is not None
-    return _State.recorder
+    assert State.recorder is not None
+    return State.recorder
 
 
 def current() -> Log:
     """Return the log of the calling thread, a new one for a thread that nobody announced."""
     try:
-        log: Log = _State.local.log
+        log: Log = State.local.log
     except AttributeError:
         return begin(next(recorder().tids))
     return log
@@ -43,26 +46,26 @@ def current() -> Log:
 
 def begin(tid: int) -> Log:
     """Make the log of the calling thread; one that it has already gets the number."""
-    if hasattr(_State.local, "log"):
-        _State.local.log.tid = tid
+    if hasattr(State.local, "log"):
+        State.local.log.tid = tid
         return current()
-    log = _State.local.log = recorder().new_log(tid)
+    log = State.local.log = recorder().new_log(tid)
     return log
 
 
 def start(new: Recorder) -> None:
     """Make a recorder the one of the process."""
-    _State.recorder = new
-    _State.local = _thread._local()
-    _State.routines = {}
+    State.recorder = new
+    State.local = _thread._local()
+    State.routines = {}
 
 
 def fork_child() -> None:
     """Begin new files in a child process; the thread that forked keeps its number."""
-    tid = getattr(getattr(_State.local, "log", None), "tid", 0)
+    tid = getattr(getattr(State.local, "log", None), "tid", 0)
     here = recorder()
     here.after_fork()
-    _State.local = _thread._local()
+    State.local = _thread._local()
     if not here.is_closed:
         begin(tid or next(here.tids))
 
@@ -82,10 +85,10 @@ def routine(code: CodeType | None, name: str) -> int:
     """Return an address for a function that a thread runs."""
     if code is None:
         return 0
-    address = _State.routines.get(code)
+    address = State.routines.get(code)
     if address is None:
         here = recorder()
-        address = _State.routines[code] = next(here.addresses)
+        address = State.routines[code] = next(here.addresses)
         here.name("object", address, f"{name} {_place(code.co_filename, code.co_firstlineno)}")
     return address
 

@@ -20,13 +20,16 @@ def begin_thread(tid: int, begun_ns: list[int]) -> None:
     log = state.begin(tid)
     begun_ns.append(now())
     log.note(begun_ns[0], codes.THREAD, codes.THR_SELF, codes.SINGLE)
+    log.sample_cpu(begun_ns[0], 0)
 
 
 def end_thread() -> None:
     """Make the last record of the calling thread."""
     log = state.current()
     if not log.busy:
-        log.note(now(), codes.THREAD, codes.THR_EXIT, codes.SINGLE)
+        end_ns = now()
+        log.sample_cpu(end_ns, 0)
+        log.note(end_ns, codes.THREAD, codes.THR_EXIT, codes.SINGLE)
     state.recorder().end_log(log)
 
 
@@ -64,7 +67,6 @@ def _create(log: Any, routine: int, flags: int, tid: int, begun_ns: list[int], s
 def _thread_patches() -> list[Patch]:
     thread = threading.Thread
     init_original, start_original, join_original = thread.__init__, thread.start, thread.join
-    name_original: Any = thread.name
 
     def __init__(self: threading.Thread, *args: Any, **named: Any) -> None:  # noqa: N807
         quietly(state.current(), init_original, self, *args, **named)
@@ -102,7 +104,9 @@ def _thread_patches() -> list[Patch]:
         if log is None or log.busy:
             join_original(self, timeout)
             return
-        log.note(now(), codes.THREAD, codes.THR_JOIN, codes.FIRST, tid)
+        start_ns = now()
+        log.sample_cpu(start_ns)
+        log.note(start_ns, codes.THREAD, codes.THR_JOIN, codes.FIRST, tid)
         result, departed = codes.EINTR, 0
         try:
             quietly(log, join_original, self, timeout)
@@ -111,15 +115,22 @@ def _thread_patches() -> list[Patch]:
             result = codes.EDEADLK
             raise
         finally:
-            log.note(now(), codes.THREAD, codes.THR_JOIN, codes.SECOND, departed, 0, result)
+            end_ns = now()
+            log.note(end_ns, codes.THREAD, codes.THR_JOIN, codes.SECOND, departed, 0, result)
+            log.sample_cpu(end_ns)
+
+    return [(thread, "__init__", __init__), (thread, "start", start), (thread, "join", join), _name_patch()]
+
+
+def _name_patch() -> Patch:
+    original: Any = threading.Thread.name
 
     def set_name(self: threading.Thread, name: str) -> None:
-        name_original.fset(self, name)
+        original.fset(self, name)
         if tid := self.__dict__.get(_TID):
             state.recorder().name("thread", tid, str(name))
 
-    name = property(name_original.fget, set_name, doc=name_original.__doc__)
-    return [(thread, "__init__", __init__), (thread, "start", start), (thread, "join", join), (thread, "name", name)]
+    return threading.Thread, "name", property(original.fget, set_name, doc=original.__doc__)
 
 
 def _low_level_patches() -> list[tuple[Any, str, Any]]:

@@ -91,8 +91,9 @@ def _single(original: Method, log: Log, category: int, interface: int, address: 
 def _pair(original: Method, log: Log, category: int, interface: int, first: tuple[int, ...],
           failed: Callable[[Any], int], self: Any, *args: Any, **named: Any) -> Any:
     """Run a method that two records stand for; `failed` tells the result that goes with what it returned."""
-    result = codes.EINTR
-    log.note(now(), category, interface, codes.FIRST, *first)
+    start_ns, result = now(), codes.EINTR
+    log.sample_cpu(start_ns)
+    log.note(start_ns, category, interface, codes.FIRST, *first)
     try:
         value = quietly(log, original, self, *args, **named)
         result = failed(value)
@@ -100,7 +101,9 @@ def _pair(original: Method, log: Log, category: int, interface: int, first: tupl
         result = result_of(error)
         raise
     finally:
-        log.note(now(), category, interface, codes.SECOND, result)
+        end_ns = now()
+        log.note(end_ns, category, interface, codes.SECOND, result)
+        log.sample_cpu(end_ns)
     return value
 
 

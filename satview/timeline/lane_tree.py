@@ -218,7 +218,7 @@ class Timeline:
             lanes = [self._thread_spans(thread) for thread in self._threads_of(info.process).tolist()]
             return process_spans(lanes, trace.window.end) if lanes else constant_lane(trace.window, UNKNOWN)
         if info.kind == LaneKind.INTERRUPTS:
-            return interrupt_spans(trace, info.cpu, self.lost_marks[:, 1]) or constant_lane(trace.window)
+            return interrupt_spans(trace, info.cpu) or constant_lane(trace.window)
         with self._lock:
             if self._slices is None:
                 self._slices = run_slices(trace)

@@ -1,1 +1,69 @@
-"""The programming interface of the vendor's traceparser library, function by function, for programs ported from C."""
+"""The vendor's traceparser library in Python: its functions, and the numbers of its header, under their C names.
+
+    from satview.traceparser import (
+        _NTO_TRACE_COMM, _NTO_TRACE_COMM_SMSG, traceparser, traceparser_cs, traceparser_destroy, traceparser_init)
+
+Everything is imported when it is first used. `_TRACEPARSER_...` are the numbers of <sys/traceparser.h>;
+`_NTO_TRACE_...` and `__KER_...` those of <sys/trace.h> and <sys/kercalls.h> in 7.x, the release that
+`traceparser_init()` means if none is named: `header_names("8.0")` gives them for another.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from satview.traceparser.api import (
+        traceparser,
+        traceparser_cs,
+        traceparser_cs_range,
+        traceparser_debug,
+        traceparser_destroy,
+        traceparser_get_info,
+        traceparser_init,
+        traceparser_sort,
+    )
+    from satview.traceparser.constants import Debug, Error, Info, Sort
+
+__all__ = [
+    "Debug",
+    "Error",
+    "Info",
+    "Sort",
+    "traceparser",
+    "traceparser_cs",
+    "traceparser_cs_range",
+    "traceparser_debug",
+    "traceparser_destroy",
+    "traceparser_get_info",
+    "traceparser_init",
+    "traceparser_sort",
+]
+
+
+def header_names(release: str = "7.x") -> dict[str, int]:
+    """Return the names of the trace headers of a release and their numbers.
+
+    Args:
+        release: `6.x`, `6.6`, `7.x` or `8.0`.
+    """
+    from satview.events import header_names as names
+    from satview.events.spec import Release
+
+    return names.header_names(Release(release))
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        return getattr(import_module(f"{__name__}.{'api' if name.startswith('trace') else 'constants'}"), name)
+    if name.startswith("_TRACEPARSER_"):
+        found = import_module(f"{__name__}.constants").header_number(name)
+    elif "_NTO_TRACE_" in name or "__KER_" in name:
+        spec = import_module("satview.events.spec")
+        found = import_module("satview.events.header_names").number_of(name, spec.Release.QNX_7)
+    else:
+        found = None
+    if found is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return found

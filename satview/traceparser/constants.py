@@ -112,3 +112,16 @@ def info_key(mode: int, release: Release) -> str | None:
     if release == Release.QNX_8 and mode in (NORMALIZEDN_8, HEADER_END_8):
         return "NORMALIZEDN" if mode == NORMALIZEDN_8 else "HEADER_END"
     return Info(mode).name if 0 <= mode <= Info.HEADER_END else None
+
+
+def header_number(name: str) -> int | None:
+    """Return the number behind a name of <sys/traceparser.h>, None if there is none.
+
+    `_TRACEPARSER_INFO_DATE` is an information mode, `_TRACEPARSER_DEBUG_ALL` a flag, `_TRACEPARSER_SORT` an order, any
+    other name an error.
+    """
+    rest = name.removeprefix("_TRACEPARSER_")
+    for prefix, kind in (("INFO_", Info), ("DEBUG_", Debug), ("", Sort), ("", Error)):
+        if rest.startswith(prefix) and rest.removeprefix(prefix) in kind.__members__:
+            return int(kind[rest.removeprefix(prefix)])
+    return None

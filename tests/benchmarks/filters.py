@@ -21,6 +21,8 @@ from satview.filters.passes import Pass, PassEvaluator, PassStack
 from satview.filters.rules import RuleSet
 from satview.filters.switches import C
 from satview.formats.kev.reader import open_kev
+from satview.links.calls import calls
+from satview.links.interrupts import interrupts
 from satview.store.trace import Trace
 from tests.benchmarks.load import median_ns
 from tests.benchmarks.made_traces import make_file
@@ -108,7 +110,9 @@ def run(args: list[str]) -> None:
         took = report(text, lambda expression=expression: expression.mask(trace, None, facts))
         if text == EXPRESSIONS[0]:
             print(f"{'':<64} {took / plain_ns:.2f} x numpy by hand")
-    report("facts: pairs of kernel calls and interrupts", lambda: TraceFacts(trace).duration_ns(np.arange(1)))
+    report("links: kernel calls, interrupts and handlers", lambda: (calls(trace), interrupts(trace)))
+    report("duration of every event", lambda: [facts.duration_ns(np.arange(part.start, part.stop))
+                                               for part in evaluate.chunks(len(trace.events))])
     evaluator = PassEvaluator(trace, facts)
     stack = PassStack((Pass("a", expression="cpu == 1"), Pass("b", expression="class == COMM", is_inverted=True)))
     evaluator.result(stack)

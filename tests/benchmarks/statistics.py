@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import argparse
 import tempfile
+from functools import partial
 from pathlib import Path
 
 from satview.analysis.basis import Basis
 from satview.analysis.statistics import Statistics
 from satview.base.time import TimeWindow
-from satview.filters.facts import TraceFacts
 from satview.formats.kev.reader import open_kev
+from satview.links.calls import calls
+from satview.links.interrupts import dispatches, interrupts
+from satview.links.states import states
 from tests.benchmarks.filters import copy_of
 from tests.benchmarks.load import median_ns
 from tests.benchmarks.made_traces import make_file
@@ -35,10 +38,12 @@ def run(args: list[str]) -> None:
         per_event = took_ns / len(trace.events)
         print(f"{name:<28} {took_ns / 1e6:8.1f} ms  {per_event:6.2f} ns/event  {took_ns / copy_ns:6.2f} x copy")
 
-    report("facts: pairs of events", median_ns(lambda: TraceFacts(trace).partners))
+    for make in (calls, interrupts, dispatches, states):
+        report(f"links: {make.__name__}", median_ns(partial(make, trace)))
     report("basis: runs, interrupts", median_ns(lambda: (Basis(trace).runs, Basis(trace).interrupts)))
     basis = Basis(trace)
-    _ = basis.facts.partners, basis.runs, basis.interrupts
+    basis.facts.make_ready()
+    _ = basis.runs, basis.interrupts
     whole = trace.window
     hundredth = TimeWindow(whole.start + whole.length // 2, whole.start + whole.length // 2 + whole.length // 100)
     for title, window in (("whole trace", whole), ("a hundredth", hundredth)):

@@ -79,16 +79,17 @@ class SlowLogger:
 
 
 def damaged(setup: Callable[[Kernel], None], ms: float, folder: Path, release: Release, cpus: int, *, ring: bool,
-            wide: bool, slots: int = 16, skew_ns: int | None = None) -> Traced:
+            wide: bool, slots: int = 16, skew_ns: int | None = None,
+            classes: tuple[tuple[Any, ...], ...] = ALL) -> Traced:
     """Trace a workload through a few tiny buffers: in linear mode with a slow logger, in ring mode what is left."""
     kind = target(release, cpus, skew_ns=skew_ns)
     made = Kernel(replace(kind, slots_per_buffer=slots + 40, mark_linear=slots, mark_ring=slots), seed=5)
     logger = SlowLogger(made)
     made.trace_event(mode("ALLOCBUFFER"), 4, [])
     made.control.hook = (lambda _buffer: None) if ring else logger
-    for name in ("ADDALLCLASSES", "SETALLCLASSESWIDE" if wide else "SETALLCLASSESFAST",
-                 "SETRINGMODE" if ring else "SETLINEARMODE", "START"):
-        made.trace_event(mode(name))
+    for name, *args in (*classes, ("SETALLCLASSESWIDE" if wide else "SETALLCLASSESFAST",),
+                        ("SETRINGMODE" if ring else "SETLINEARMODE",), ("START",)):
+        made.trace_event(mode(name), *args)
     since = made.machine.now
     setup(made)
     run(made, ms)

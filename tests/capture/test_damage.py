@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 
 from satview.capture.workloads import registry
-from satview.events import wire
 from satview.events.spec import Release
 from satview.events.states import ABSENT, UNKNOWN
 from satview.filters.facts import TraceFacts
-from satview.store.tables import UNKNOWN_THREAD
-from satview.timeline.calls import partner
+from satview.links.table import LinkKind
+from satview.links.trace_links import link_of
 from satview.timeline.lane_tree import LaneKind, Timeline
 from tests.capture.judge import Judge
 from tests.capture.made import damaged
 from tests.capture.overstating import check_nothing_is_overstated
 
 RELEASES = (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8)
+PAIRS = (LinkKind.CALL, LinkKind.INTERRUPT, LinkKind.HANDLER)
 NAMES = [name for name, _ in registry.names()]
 
 
@@ -57,11 +57,13 @@ def test_filters_know_the_pairs_and_states_that_a_click_shows(
     trace = damaged(workload.setup, 20, tmp_path, release, workload.cpus, ring=ring, wide=True).trace
     facts, timeline = TraceFacts(trace), Timeline(trace)
     every = np.arange(len(trace.events))
-    partners = facts.partners.astype(np.int64)
-    shown = [partner(trace, event) for event in every.tolist()]
-    # A click also ventures a pair where the thread is not known; and handlers pair by depth, which a loss unsettles.
-    sure = (trace.events.code >> wire.CLASS_SHIFT == wire.WireClass.KER_CALL) & (trace.events.thread != UNKNOWN_THREAD)
-    assert [p if p < len(every) else None for p in partners[sure].tolist()] == np.array(shown)[sure].tolist()
+    shown = [link_of(trace, event) for event in every.tolist()]
+    durations = facts.duration_ns(every)
+    paired = [row for row, link in enumerate(shown) if link and link.kind in PAIRS]
+    assert paired == np.flatnonzero(durations >= 0).tolist()
+    for row in paired:
+        first, last = trace.events.time_cycles[[shown[row].from_row, shown[row].to_row]].tolist()
+        assert durations[row] == trace.clock.duration_ns(last - first), row
     told = facts.state_length_ns(every)
     for info in timeline.infos:
         if info.kind is not LaneKind.THREAD:

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from satview.capture.payloads import call_payloads, encode, text_words
+from satview.capture.payloads import call_payloads
 from satview.capture.workloads import registry
 from satview.events.spec import Release
+from satview.events.words import encode, name_bytes, text_words
 from satview.formats.kev.reader import open_kev
 from satview.store.trace import Trace
 from tests.capture.made import events, names, traced
@@ -18,7 +19,6 @@ WIDE = (("ADDALLCLASSES",), ("SETALLCLASSESWIDE",))
 EXCEPTIONS = {
     "INT_DELIVER": {"raw"}, "SYNC_BARRIER_WAIT": {"raw"}, "SYNC_RWLOCK": {"raw"},     # no list in any source
     "IPI_64": {"wide"},               # has one list only
-    "SYNC_MUTEX_UNLOCK": {"wide"},    # 64-bit: three fast words, padded, look like the four wide ones
     "THCREATE": {"fast"}, "THDESTROY": {"fast"},     # 6.x: two words in either mode
 }
 FAST = (("ADDALLCLASSES",), ("SETALLCLASSESFAST",))
@@ -62,11 +62,11 @@ def test_64_bit_processes_set_the_flag_and_32_bit_ones_do_not() -> None:
 def test_encoding_by_hand() -> None:
     plan = (("coid", 1), ("sparts", 2), ("msg[0]", 1))
     values = {"coid": -1, "sparts": 0x1_0000_0002, "msg[0]": 7}
-    assert encode(plan, values) == [0xFFFFFFFF, 2, 1, 7]
-    assert encode(plan, values, big_endian=True) == [0xFFFFFFFF, 1, 2, 7]
-    assert text_words("abc", "little") == [0x00636261]
-    assert text_words("abcd", "big") == [0x61626364, 0]
-    assert len(text_words("x" * 500, "little")) == 32, "names are cut to 126 bytes"
+    assert encode(plan, values, "little") == [0xFFFFFFFF, 2, 1, 7]
+    assert encode(plan, values, "big") == [0xFFFFFFFF, 1, 2, 7]
+    assert text_words(b"abc", "little") == [0x00636261]
+    assert text_words(b"abcd", "big") == [0x61626364, 0]
+    assert len(text_words(name_bytes("x" * 500), "little")) == 32, "names are cut to 126 bytes"
 
 
 def test_timer_timeout_has_two_fast_words() -> None:

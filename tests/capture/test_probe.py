@@ -56,3 +56,20 @@ def test_number_of_buffers_seconds_and_ring(tmp_path: Path) -> None:
 def test_a_probe_takes_no_control_program(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["tracelogger", "--probe", "-d1", "-f", str(tmp_path / "t.kev")]) == 2
     assert "--probe" in capsys.readouterr().err
+
+
+def test_the_example_of_the_page_gives_the_numbers_of_the_page(tmp_path: Path,
+                                                               capsys: pytest.CaptureFixture[str]) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "filters.md").read_text(encoding="utf-8")
+    example = page[page.index("With `mine.satrules`"):]
+    rules = tmp_path / "mine.satrules"
+    rules.write_text(example.split("```")[1], encoding="utf-8")
+    captured(tmp_path, "all.kev", "-w")
+    captured(tmp_path, "mine.kev", "--rules", str(rules))
+    capsys.readouterr()
+    assert main(["filter", str(tmp_path / "all.kev"), "-r", str(rules), "--would-keep"]) == 0
+    assert main(["info", str(tmp_path / "mine.kev")]) == 0
+    said = capsys.readouterr().out
+    for line in example.split("```")[3].splitlines():
+        if line.strip() and not line.startswith(("$", "...")):
+            assert line in said

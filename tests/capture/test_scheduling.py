@@ -24,12 +24,14 @@ from satview.capture.sim.calls import (
     MutexUnlock,
     RwLockAcquire,
     RwLockRelease,
+    SchedJoinPartition,
     SchedSet,
     SemPost,
     SemWait,
     Sleep,
     Spawn,
     ThreadCreate,
+    ThreadCtl,
     ThreadJoin,
     ThreadRunmask,
     TimerTimeout,
@@ -302,6 +304,7 @@ def test_an_event_masks_its_interrupt_until_it_is_unmasked(release: Release) -> 
     begin = kernel.machine.now
 
     def program() -> Program:
+        yield ThreadCtl()
         ident = yield InterruptAttachEvent(5)
         while True:
             yield InterruptWait()
@@ -314,3 +317,110 @@ def test_an_event_masks_its_interrupt_until_it_is_unmasked(release: Release) -> 
     kernel.machine.run(kernel.machine.now + kernel.target.cycles(60 * MS))
     assert not kernel.machine.faults
     assert woken == pytest.approx([3, 20], abs=1.1)
+
+
+class TestPartitionsOfServers:
+    """A client in a partition of 10 %, a server in System, and a hog there and in a partition of 40 %."""
+
+    MS_RUN = 2000
+
+    def run(self, fixed_priority: bool = False, is_critical: bool = False, replies_by_another: bool = False) -> Kernel:
+        kernel = Kernel(target(Release.QNX_7, 1), 1)
+        small, large = kernel.partitions(("small", 10, 20 if is_critical else 0), ("large", 40, 0))
+        rcvids: list[int] = []
+        ready = Semaphore("ready", 0)
+
+        def serve() -> Program:
+            yield ChannelCreate(fixed_priority=fixed_priority)
+            if replies_by_another:
+                yield ThreadCreate(answer, (), 20)
+            while True:
+                received = yield MsgReceive(1)
+                yield Compute(5 * MS)
+                if replies_by_another:
+                    rcvids.append(received.rcvid)
+                    yield SemPost(ready)
+                else:
+                    yield MsgReply(received.rcvid)
+
+        def answer() -> Program:
+            while True:
+                yield SemWait(ready)
+                yield MsgReply(rcvids.pop())
+
+        def ask() -> Program:
+            yield SchedJoinPartition(small.ident, is_critical=is_critical)
+            coid = yield ConnectAttach(server.pid, 1)
+            while True:
+                yield MsgSend(coid, b"work")
+
+        def busy(partition: int) -> Program:
+            yield SchedJoinPartition(partition)
+            yield Compute(10_000 * MS)
+
+        server = kernel.spawn("server", serve, priority=20)
+        kernel.spawn("client", ask, priority=20)
+        kernel.spawn("hog", busy, large.ident, priority=10)
+        kernel.spawn("shell", busy, 0, priority=10)
+        kernel.machine.run(kernel.machine.now + kernel.target.cycles(self.MS_RUN * MS))
+        kernel.machine.close()
+        assert not kernel.machine.faults, kernel.machine.faults
+        return kernel
+
+    def share(self, kernel: Kernel, process: str, partition: int | None = None) -> float:
+        """Return the percentage of the time that a process had, or was charged to a partition."""
+        pid = next(p.pid for p in kernel.machine.processes.values() if p.name == process)
+        charges = kernel.machine.truth.charges
+        used = sum(end - start for ident, thread, start, end in charges
+                   if thread[0] == pid and partition in (None, ident))
+        return used * 100 / kernel.target.cycles(self.MS_RUN * MS)
+
+    def test_its_time_is_the_client_s_and_within_the_client_s_budget(self) -> None:
+        kernel = self.run()
+        assert self.share(kernel, "server", 1) > 0.98 * self.share(kernel, "server"), "charged to the client"
+        assert self.share(kernel, "server", 1) + self.share(kernel, "client", 1) == pytest.approx(10, abs=1)
+        assert self.share(kernel, "hog") == pytest.approx(40, abs=2)
+        assert self.share(kernel, "shell") == pytest.approx(50, abs=2)
+
+    def test_a_channel_of_fixed_priority_lends_no_partition(self) -> None:
+        kernel = self.run(fixed_priority=True)
+        assert self.share(kernel, "server", 1) == 0
+        assert self.share(kernel, "server", 0) > 30, "System has 50 %, the shell there is less urgent"
+
+    def test_a_critical_client_makes_its_server_critical(self) -> None:
+        kernel = self.run(is_critical=True)
+        server = next(p for p in kernel.machine.processes.values() if p.name == "server")
+        assert {whose[0] for _, _, whose in kernel.machine.truth.bankruptcies} >= {server.pid}
+
+    def test_whoever_replies_ends_the_work_of_the_receiver(self) -> None:
+        kernel = self.run(replies_by_another=True)
+        assert self.share(kernel, "server", 1) + self.share(kernel, "client", 1) == pytest.approx(10, abs=1)
+        server = next(p for p in kernel.machine.processes.values() if p.name == "server")
+        by_thread = {(ident, thread[1]) for ident, thread, _, _ in kernel.machine.truth.charges
+                     if thread[0] == server.pid}
+        assert (1, 2) not in by_thread, "who only answers works for nobody"
+
+    def test_the_partition_is_the_client_s_from_receive_to_reply(self) -> None:
+        kernel = Kernel(target(Release.QNX_7, 1), 1)
+        small, = kernel.partitions(("small", 10, 0))
+        seen: list[tuple[str, int]] = []
+
+        def serve() -> Program:
+            yield ChannelCreate()
+            received = yield MsgReceive(1)
+            thread = next(iter(server.threads.values()))
+            seen.append(("serving", thread.partition.ident if thread.partition else -1))
+            yield Compute(MS)
+            yield MsgReply(received.rcvid)
+            seen.append(("answered", thread.partition.ident if thread.partition else -1))
+            yield MsgReceive(1)
+
+        def ask() -> Program:
+            yield SchedJoinPartition(small.ident)
+            coid = yield ConnectAttach(server.pid, 1)
+            yield MsgSend(coid, b"x")
+
+        server = kernel.spawn("server", serve, priority=20)
+        kernel.spawn("client", ask, priority=20)
+        kernel.machine.run(kernel.machine.now + kernel.target.cycles(20 * MS))
+        assert seen == [("serving", 1), ("answered", 0)]

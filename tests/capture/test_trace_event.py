@@ -12,7 +12,7 @@ import pytest
 from satview.capture.event_data import EventData
 from satview.capture.gate import ON, WIDE
 from satview.capture.kernel import Kernel
-from satview.capture.sim.calls import ClockTime, Compute, Sleep, TraceEvent
+from satview.capture.sim.calls import ClockTime, Compute, Sleep, ThreadCtl, TraceEvent
 from satview.capture.sim.errors import QnxError
 from satview.capture.sim.target import target
 from satview.capture.sim.threads import Program
@@ -444,6 +444,7 @@ def test_what_a_handler_must_not_yield_is_its_fault_and_the_event_passes() -> No
 
 def test_handlers_go_with_their_process() -> None:
     def program() -> Program:
+        yield ThreadCtl()
         yield TraceEvent(mode("ADDCLASSEVHANDLER"), Class.THREAD, lambda _data: 0, EventData())
         yield Sleep(3_000_000)
 

@@ -198,7 +198,7 @@ def test_bad_arguments_never_stop_the_simulation(program: str, expected: str, tm
 
 def test_handlers_that_raise_are_reported(tmp_path: Path) -> None:
     text = ("def handler():\n    return 1 / 0\n\n"
-            "def main():\n    yield InterruptAttach(5, handler)\n    yield Sleep(10**8)\n\n"
+            "def main():\n    yield ThreadCtl()\n    yield InterruptAttach(5, handler)\n    yield Sleep(10**8)\n\n"
             "def setup(kernel):\n    kernel.device(5, lambda: 3000000)\n    kernel.spawn('usr/bin/faulty', main)\n")
     result = capture(write(tmp_path, text), tmp_path, duration_ns=20 * 10**6)
     assert any("faulty.py:3: interrupt handler raised ZeroDivisionError" in finding for finding in result.findings)

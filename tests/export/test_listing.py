@@ -14,6 +14,7 @@ from satview.events import wire
 from satview.events.catalogue import catalogue
 from satview.events.spec import Release, Show
 from satview.events.wire import WireClass
+from satview.events.words import text_words
 from satview.export.listing import Printer, TextRows, default_time, layout_of
 from satview.export.listing_columns import message_texts
 from satview.export.listing_forms import Style
@@ -288,7 +289,7 @@ def one_of_each(release, order):
             count = 2 if fields is None else sum(field.words for field in fields)
             words = [int(word) for word in rng.choice([0, 1, 0x41424344, *rng.integers(0, 2**32, 3)], count)]
             if fields and fields[-1].show == Show.STRING:
-                words += writer.words_of_text(b"some text, with: things")
+                words += text_words(b"some text, with: things", writer.byte_order)
             elif fields and fields[-1].show == Show.STRUCT:
                 words += [4, 1, 2, 3]
             writer.event(code, 3, len(writer), words)

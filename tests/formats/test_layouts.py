@@ -2,22 +2,17 @@
 
 import struct
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from satview.events import wire
 from satview.events.catalogue import catalogue
-from satview.events.spec import Release, Show
+from satview.events.spec import Release
 from satview.events.wire import WireClass
-from satview.formats.kev import layouts
+from satview.formats.kev.details import decode_payload
 
 QNX = (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8)
-ALL_LISTS = sorted({fields for release in QNX for code in catalogue(release).codes()
-                    for fields in (catalogue(release).spec(code).fast, catalogue(release).spec(code).wide) if fields},
-                   key=repr)
-
 
 def payload(*words, order="little"):
     return struct.pack(f"{'<' if order == 'little' else '>'}{len(words)}I", *(word & 0xFFFFFFFF for word in words))
@@ -25,7 +20,7 @@ def payload(*words, order="little"):
 
 def decode(release, wire_class, event, raw, order="little"):
     spec = catalogue(release).spec(wire.code(wire_class, event))
-    return layouts.decode_payload(spec, raw, order, catalogue(release))
+    return decode_payload(spec, raw, order, catalogue(release))
 
 
 def shown(decoded):
@@ -161,39 +156,11 @@ def test_padding_is_hidden_only_while_it_is_zero():
     assert shown(dirty)["word 3"] == "0x00000007"
 
 
-@pytest.mark.parametrize("order", ["little", "big"])
-@pytest.mark.parametrize("fields", ALL_LISTS, ids=lambda fields: f"{fields[0].name}-{len(fields)}")
-def test_numpy_reads_what_construct_builds(fields, order):
-    """For the list of every row in both modes, with values that tell every byte apart."""
-    values, rng = {}, np.random.default_rng(len(fields))
-    for name, field in zip(layouts.column_names(fields), fields, strict=True):
-        if field.show in (Show.STRING, Show.STRUCT):
-            values[name] = b"some text"
-        else:
-            low = -(1 << (32 * field.words - 1)) if field.show == Show.DEC else 0
-            values[name] = int(rng.integers(low, low + (1 << (32 * field.words - 1)), dtype=np.int64))
-    built = layouts.struct(fields, order).build(values)
-    parsed = layouts.struct(fields, order).parse(built)
-    assert {name: parsed[name] for name in values} == values
-    fixed = [field for field in fields if field.words]
-    dtype = layouts.dtype(fixed, order)
-    assert dtype.itemsize == 4 * layouts.word_count(fields)
-    record = np.frombuffer(built, dtype=dtype, count=1)[0]
-    for name in dtype.names:
-        assert int(record[name]) == values[name]
-
-
-def test_a_list_with_text_has_no_dtype():
-    spec = catalogue(Release.QNX_7).spec(wire.PROC_CREATE_NAME)
-    with pytest.raises(ValueError, match="no fixed size"):
-        layouts.dtype(spec.wide, "little")
-
-
 @given(release=st.sampled_from(QNX), code=st.integers(0, wire.CODE_MASK), raw=st.binary(max_size=120),
        order=st.sampled_from(["little", "big"]))
 def test_any_bytes_decode_and_every_word_is_accounted_for(release, code, raw, order):
     events = catalogue(release)
-    decoded = layouts.decode_payload(events.spec(code), raw, order, events)
+    decoded = decode_payload(events.spec(code), raw, order, events)
     assert decoded.raw == raw
     assert len(decoded.words) == len(raw) // 4
     covered = [word for a in decoded.arguments for word in range(a.first_word, a.first_word + a.words)]
@@ -206,5 +173,5 @@ def test_any_bytes_decode_and_every_word_is_accounted_for(release, code, raw, or
 def test_known_codes_with_any_words_never_raise(release, index, words):
     events = catalogue(release)
     code = events.codes()[index % len(events.codes())]
-    decoded = layouts.decode_payload(events.spec(code), payload(*words), "little", events)
+    decoded = decode_payload(events.spec(code), payload(*words), "little", events)
     assert decoded.form in ("fast", "wide", "same", "failed", "raw")

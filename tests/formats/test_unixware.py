@@ -12,8 +12,8 @@ from satview.events.states import SEEN_EVENT
 from satview.events.unixware import argument_lists, categories, interfaces, record_code
 from satview.formats.registry import open_trace
 from satview.formats.unixware.reader import open_thread_trace, score
+from satview.links.trace_links import link_of, partner
 from satview.session.event_text import event_details, list_row
-from satview.timeline.calls import partner
 from satview.timeline.lane_tree import LaneKind, Timeline
 from tests.helpers.shared import shared_path
 from tests.helpers.thread_trace import PID, record, write_set
@@ -75,7 +75,7 @@ class TestRows:
         trace = open_trace(write_set(tmp_path, CONTENTION))
         assert list_row(trace, 7, 6)[2:] == ("1.000 µs", "1", f"pid {PID}", "2", "mutex", "mutex_lock 2",
                                              "rval=0  blocked=1  mutex=0x10010")
-        text = event_details(trace, 7, 4).as_text()
+        text = event_details(trace, 7, link_of(trace, 7)).as_text()
         assert "16.00 µs" in text
         assert "event 5: mutex_lock 1" in text
 
@@ -87,11 +87,13 @@ class TestRows:
         assert trace.payloads.decode(0).words[0] == 0x3456789A
 
     def test_every_record_of_the_tables_decodes(self, tmp_path):
-        lines = []
+        lines = {"": [], ".time": []}
         for number, key in enumerate(argument_lists()):
             interface, which = key.split()
-            lines.append(record(number, 1, 1, interface, int(which), 101, 102, 103, 104, 105))
-        (tmp_path / "tr.0000001.001").write_text("".join(lines))
+            line = record(number, 1, 1, interface, int(which), 101, 102, 103, 104, 105)
+            lines[".time" if interfaces()[interface][0] == 10 else ""].append(line)
+        for suffix, some in lines.items():
+            (tmp_path / f"tr.0000001.001{suffix}").write_text("".join(some))
         trace = open_trace(tmp_path)
         for event, (key, fields) in enumerate(argument_lists().items()):
             interface, which = key.split()
@@ -100,7 +102,7 @@ class TestRows:
             assert [a.value for a in payload.arguments[:5]] == [101, 102, 103, 104, 105], key
             names = [item.name for item in fields] + [f"a{i + 1}" for i in range(len(fields), 5)]
             assert [a.name for a in payload.arguments[:5]] == names
-        assert len(argument_lists()) == 73
+        assert len(argument_lists()) == 73 + 17  # those of thread_trace(4), and those of files of times
         assert "unknown-events" not in trace.problems.counts()
 
     def test_tables_match_the_description(self):
@@ -457,4 +459,4 @@ def test_the_sample_set_is_whole():
     assert len(trace.problems) == 0
     assert trace.threads.names[1:] == ("MainThread", "producer", "watcher", "worker 1", "worker 2")
     shown = {label for lane in lanes(trace).values() for _, label in lane}
-    assert {"RUNNING", "JOIN", "CONDVAR", "SEM", "MUTEX", "BARRIER"} <= shown
+    assert {"RUNNING", "JOIN", "CONDVAR", "SEM", "MUTEX", "BARRIER", "NANOSLEEP"} <= shown

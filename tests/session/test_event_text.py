@@ -1,7 +1,7 @@
 from __future__ import annotations
 
+from satview.links.trace_links import link_of
 from satview.session.event_text import event_details, list_row, span_details
-from satview.timeline.calls import partner
 
 CLIENT_1 = 3
 
@@ -24,7 +24,7 @@ def test_row_of_the_list(opened):
 
 def test_details_of_a_kernel_call(opened):
     event = row_at(opened, 2_000)
-    details = event_details(opened.trace, event, partner(opened.trace, event))
+    details = event_details(opened.trace, event, link_of(opened.trace, event))
     found = lines(details)
     assert details.title == "MSG_SENDV"
     assert details.kind == "KER_CALL"
@@ -38,7 +38,8 @@ def test_details_of_a_kernel_call(opened):
 
 
 def test_copied_text_has_everything(opened):
-    text = event_details(opened.trace, row_at(opened, 2_000), row_at(opened, 9_000)).as_text()
+    event = row_at(opened, 2_000)
+    text = event_details(opened.trace, event, link_of(opened.trace, event)).as_text()
     for part in (
         "MSG_SENDV",
         "KER_CALL",

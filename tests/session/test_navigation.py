@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from satview.base.errors import UsageError
+from satview.links.trace_links import partners
 from satview.session.navigation import Navigation
 from satview.session.step import BACK, ON
 
@@ -69,6 +70,17 @@ def test_partner_of_a_call(opened, moves):
     assert opened.trace.clock.ns(int(opened.trace.events.time_cycles[event])) == 9_000
     moves.show_partner()
     assert opened.trace.clock.ns(int(opened.trace.events.time_cycles[opened.selection.event])) == 2_000
+
+
+def test_long_traces_are_not_searched_for_pairs_while_the_window_waits(opened, moves, monkeypatch):
+    monkeypatch.setattr("satview.session.navigation._AT_ONCE", 0)
+    moves.show_place("2us")
+    with pytest.raises(UsageError, match="in a moment"):
+        moves.show_partner()
+    assert name(opened) == "MSG_SENDV"
+    partners(opened.trace)
+    moves.show_partner()
+    assert opened.trace.clock.ns(int(opened.trace.events.time_cycles[opened.selection.event])) == 9_000
 
 
 def test_no_partner_is_told(opened, moves):

@@ -13,6 +13,7 @@ from satview.formats.registry import open_trace
 from satview.timeline.lane_tree import LaneKind, Timeline
 
 ROOT = str(Path(__file__).parents[2])
+WITHOUT_TIMES = "thread:mutex:cond:sema:rmutex:barrier"
 HAS_FORK = hasattr(os, "fork")
 
 
@@ -21,7 +22,8 @@ def run(tmp_path, program, *arguments, environment=None, code=0):
     script = tmp_path / "program.py"
     script.write_text(textwrap.dedent(program), encoding="utf-8")
     variables = {key: value for key, value in os.environ.items() if not key.startswith("THR_TRACE_")}
-    variables |= {"THR_TRACE_DIR": str(tmp_path / "traces"), "PYTHONPATH": ROOT, **(environment or {})}
+    variables |= {"THR_TRACE_DIR": str(tmp_path / "traces"), "PYTHONPATH": ROOT, "THR_TRACE_EVENTS": WITHOUT_TIMES,
+                  **(environment or {})}
     done = subprocess.run([sys.executable, "-m", "satview.threadtrace", str(script), *arguments], capture_output=True,
                           text=True, timeout=60, env=variables, cwd=tmp_path, check=False)
     assert done.returncode == code, done.stderr
@@ -226,7 +228,8 @@ def test_threads_started_without_threading(tmp_path):
 
 @pytest.mark.parametrize(
     ("wanted", "categories"),
-    [("mutex", {"mutex"}), ("thread:sema", {"thread", "sema"}), ("", {"thread", "mutex", "sema", "cond", "rmutex"})],
+    [("mutex", {"mutex"}), ("thread:sema", {"thread", "sema"}),
+     ("", {"thread", "mutex", "sema", "cond", "rmutex", "time"})],
 )
 def test_categories(tmp_path, wanted, categories):
     program = """
@@ -333,7 +336,8 @@ class TestCommand:
             "import sys, threading\nthreading.Lock()\nprint(sys.argv[1:])")
         done = subprocess.run(
             [sys.executable, "-m", "satview.threadtrace", "-m", "tool", "a", "-b"], capture_output=True, text=True,
-            cwd=tmp_path, env={**os.environ, "PYTHONPATH": ROOT, "THR_TRACE_DIR": "out"}, timeout=60,
+            cwd=tmp_path, env={**os.environ, "PYTHONPATH": ROOT, "THR_TRACE_DIR": "out",
+                                "THR_TRACE_EVENTS": WITHOUT_TIMES}, timeout=60,
             check=False)
         assert (done.returncode, done.stdout) == (0, "['a', '-b']\n"), done.stderr
         assert open_trace(tmp_path / "out").class_counts() == {"thread": 2, "mutex": 1}

@@ -9,8 +9,8 @@ from satview.base.time import TimeWindow
 from satview.events import states, wire
 from satview.events.states import SEEN_EVENT, SEEN_RUNNING, STATE_BY_NAME, VALUE_MASK
 from satview.formats.registry import open_trace
+from satview.links.trace_links import partner
 from satview.store.losses import lost_marks
-from satview.timeline.calls import partner
 from satview.timeline.lane_tree import LaneKind, Timeline
 from satview.timeline.levels import build_levels
 from satview.timeline.spans import LaneSpans, exact_raster, pixel_edges
@@ -65,7 +65,7 @@ class TestCpuLanes:
 
     def test_without_thread_events_calls_are_shown_and_the_rest_is_unknown(self, tmp_path):
         builder = (
-            TraceBuilder().time_event(0).call(11, 1000).exit(11, 3000).call(14, 5000).call(11, 6000).exit(11, 8000)
+            TraceBuilder().time_event(0).call(19, 1000).exit(19, 3000).call(14, 5000).call(42, 6000).exit(42, 8000)
         )
         trace = builder.event(wire.code(6, 1), 10000).open(tmp_path)
         assert picture(trace, "CPU 0", 10) == "uKKuuuKKuu"

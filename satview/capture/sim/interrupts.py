@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from satview.base.errors import told
 from satview.capture.sim import pulses
 from satview.capture.sim.call_base import Sigevent, code_address
 from satview.capture.sim.errors import Errno, place_of
+from satview.capture.sim.privilege import refused
+from satview.capture.sim.trace_hooks import TraceHooks
 from satview.capture.sim.truth import Delivery, InterruptSpan
 
 if TYPE_CHECKING:
@@ -74,6 +76,7 @@ class Interrupts:
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
         self._next_ident = 1
+        self.trace_hooks: TraceHooks[Any] = TraceHooks()
         machine.service = self.service
         machine.due = self._due
 
@@ -215,10 +218,15 @@ class Interrupts:
         source = self.machine.sources.get(vector)
         if source is None:
             source = self.machine.sources[vector] = InterruptSource(vector, 0, lambda: None)
-        attachment = Attachment(self._next_ident, vector, thread, event, handler, handler_ns)
-        self._next_ident += 1
+        attachment = Attachment(self.new_ident(), vector, thread, event, handler, handler_ns)
         source.attachments.append(attachment)
         return attachment
+
+    def new_ident(self) -> int:
+        """Return an id for an attachment; InterruptDetach() takes it."""
+        ident = self._next_ident
+        self._next_ident += 1
+        return ident
 
     def detach(self, ident: int, process: Process) -> bool:
         """Detach by id; False if the process has no such attachment."""
@@ -227,12 +235,13 @@ class Interrupts:
                 if attachment.ident == ident and attachment.process is process:
                     source.attachments.remove(attachment)
                     return True
-        return False
+        return self.trace_hooks.detach(ident, process)
 
     def detach_all(self, process: Process) -> None:
         """Detach everything of a process that dies."""
         for source in self.machine.sources.values():
             source.attachments[:] = [a for a in source.attachments if a.process is not process]
+        self.trace_hooks.detach_all(process)
 
 
 def interrupt_attach(machine: Machine, cpu: Cpu, thread: Thread, call: InterruptAttach) -> None:
@@ -241,6 +250,8 @@ def interrupt_attach(machine: Machine, cpu: Cpu, thread: Thread, call: Interrupt
     if not machine.target.has_handlers:
         machine.fail(thread, Errno.ENOTSUP, "this release has no interrupt handlers")
         return
+    if refused(machine, thread):
+        return
     attachment = machine.interrupts.attach(thread, call.vector, None, call.handler, call.handler_ns)
     machine.complete(thread, attachment.ident, int_fun_id=attachment.ident)
 
@@ -248,6 +259,8 @@ def interrupt_attach(machine: Machine, cpu: Cpu, thread: Thread, call: Interrupt
 def interrupt_attach_event(machine: Machine, cpu: Cpu, thread: Thread, call: InterruptAttachEvent) -> None:
     """Attach an event."""
     machine.enter(cpu, thread, call)
+    if machine.target.has_handlers and refused(machine, thread):
+        return
     attachment = machine.interrupts.attach(thread, call.vector, call.event, None)
     if not machine.target.has_handlers:
         machine.record.service_thread(cpu.index, machine.stamp(), thread, attachment.ident, cpu.index)

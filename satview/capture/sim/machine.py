@@ -18,6 +18,7 @@ from satview.capture.sim import processes, signals, timers
 from satview.capture.sim.calls import Call, Compute
 from satview.capture.sim.cpu import Cpu
 from satview.capture.sim.errors import Errno, QnxError, ThreadCancelled, WorkloadError, place_of
+from satview.capture.sim.forgotten import ADVICE, WATCH
 from satview.capture.sim.history import History
 from satview.capture.sim.loop import EventLoop
 from satview.capture.sim.recorder import Recorder
@@ -58,6 +59,7 @@ class Machine(EventLoop):
         self.cpus = [Cpu(i) for i in range(target.cpus)]
         self.processes: dict[int, Process] = {}
         self.partitions: list[Partition] = []
+        self._forgotten: set[str] = set()      # places of calls that were never yielded
         self.history = History(start_cycles)
         self.history.truth.skew_cycles = _skews(target, seed)
         self.scheduler = Scheduler(self)
@@ -154,7 +156,7 @@ class Machine(EventLoop):
         cpu.token += 1
         thread.remaining = 0
         self.steps += 1
-        item = self._resume(thread)
+        item = self._watched(thread)
         if type(item) is Compute:
             thread.remaining = self._length(thread, item)
             cpu.until = self.now + thread.remaining
@@ -165,6 +167,20 @@ class Machine(EventLoop):
         else:
             processes.end_of_program(self, cpu, thread)
         self.leave(cpu)
+
+    def _watched(self, thread: Thread) -> Any:
+        """Resume a program; report calls that it made and did not yield, unless an error kept it from that."""
+        faults, WATCH.is_on = len(self.faults), True
+        try:
+            item = self._resume(thread)
+        finally:
+            WATCH.is_on = False
+        for place in WATCH.take():
+            if place not in self._forgotten and len(self.faults) == faults:
+                self._forgotten.add(place)
+                self.fault(thread, ADVICE, place)
+                faults += 1
+        return item
 
     def _resume(self, thread: Thread) -> Any:
         """Return the next thing the program yields; None when it has ended, by itself or by its own fault."""

@@ -120,7 +120,7 @@ def msg_send(machine: Machine, cpu: Cpu, thread: Thread, call: MsgSend) -> None:
         server = take_receiver(channel)
         envelope.server = server
         machine.block(cpu, thread, "REPLY", envelope, (server,))
-        adopt_priority(machine, cpu, server, channel, thread.priority)
+        _work_for(machine, cpu, server, envelope)
         server.finish = lambda: _receive(machine, server, envelope)
         machine.wake(cpu, server, waker=thread, handoff=True)
         return
@@ -157,6 +157,14 @@ def adopt_priority(machine: Machine, cpu: Cpu, server: Thread, channel: Channel,
     machine.scheduler.set_priority(cpu, server, max(priority, effective_priority(server)))
 
 
+def _work_for(machine: Machine, cpu: Cpu, server: Thread, envelope: Envelope) -> None:
+    """Let a server run at the priority and in the partition of the client whose message it received."""
+    channel = envelope.connection.channel
+    if not channel.fixed_priority:
+        machine.scheduler.serve(cpu, server, envelope.client, envelope)
+    adopt_priority(machine, cpu, server, channel, envelope.client.priority)
+
+
 def _receive(machine: Machine, server: Thread, envelope: Envelope) -> None:
     """Hand a message to the server that runs now; on its own CPU, just before its call ends."""
     if envelope.dropped:
@@ -183,6 +191,7 @@ def msg_receive(machine: Machine, cpu: Cpu, thread: Thread, call: MsgReceive) ->
         machine.fail(thread, Errno.ESRCH, f"no channel {call.chid}")
         return
     thread.received_from = channel
+    machine.scheduler.end_service(cpu, thread)
     pulse = max(channel.pulses, key=lambda p: p.priority, default=None)
     envelope = max(channel.senders, key=lambda e: e.client.priority, default=None) if not call.pulses_only else None
     if pulse is not None and (envelope is None or pulse.priority >= envelope.client.priority):
@@ -191,7 +200,7 @@ def msg_receive(machine: Machine, cpu: Cpu, thread: Thread, call: MsgReceive) ->
         thread.finish = lambda: receive_pulse(machine, thread, channel, pulse)
     elif envelope is not None:
         channel.senders.remove(envelope)
-        adopt_priority(machine, cpu, thread, channel, envelope.client.priority)
+        _work_for(machine, cpu, thread, envelope)
         envelope.server = thread
         thread.finish = lambda: _take_queued(machine, cpu, thread, envelope)
     else:
@@ -240,6 +249,7 @@ def msg_reply(machine: Machine, cpu: Cpu, thread: Thread, call: MsgReply) -> Non
     message = call.message + envelope.written[len(call.message):]
     answer = call.payload if call.payload is not None else (call.status, message)
     machine.complete(client, answer, status=call.status, **message_words(message, "rmsg"))
+    _answered(machine, cpu, envelope)
     machine.wake(cpu, client, waker=thread)
     machine.complete(thread)
     pass_on_priority(machine, cpu, thread)
@@ -257,8 +267,15 @@ def msg_error(machine: Machine, cpu: Cpu, thread: Thread, call: MsgError) -> Non
     envelope.truth.status = -call.error
     machine.record.comm(cpu.index, envelope.truth.replied, "ERROR", (client.tid, client.pid), client.pid, client.tid)
     machine.fail(client, Errno(call.error))
+    _answered(machine, cpu, envelope)
     machine.wake(cpu, client, waker=thread)
     machine.complete(thread)
+
+
+def _answered(machine: Machine, cpu: Cpu, envelope: Envelope) -> None:
+    """End the work for a client, of whoever received its message; another thread may have answered."""
+    if envelope.server is not None:
+        machine.scheduler.end_service(cpu, envelope.server, envelope)
 
 
 def _envelope_of(process: Process, rcvid: int) -> Envelope | None:

@@ -1,4 +1,10 @@
-"""Adaptive partitions: each has a share of CPU time over a sliding window, to be used up before others get theirs."""
+"""Adaptive partitions: each has a share of CPU time over a sliding window, to be used up before others get theirs.
+
+A thread that receives a message works in the partition of the client, critical if the client is, until it replies to
+it or receives again: what it does is done for the client, and charged to it. A channel of fixed priority
+(_NTO_CHF_FIXED_PRIORITY) lends no partition, as the manual of ChannelCreate() says. A pulse has no client that waits:
+its receiver works in its own partition.
+"""
 
 from __future__ import annotations
 
@@ -49,6 +55,8 @@ class PartitionScheduler:
         if partition is None:
             return
         used = end - start
+        if used:
+            self.machine.truth.charges.append((partition.ident, (thread.pid, thread.tid), start, end))
         self._forget_old(partition)
         if thread.is_critical and partition.used_total >= self.budget(partition):
             partition.critical_used += used
@@ -57,6 +65,39 @@ class PartitionScheduler:
                 self._bankrupt(cpu, thread, partition)
         partition.used.append((end, used))
         partition.used_total += used
+
+    def lend(self, server: Thread, client: Thread, lender: object) -> bool:
+        """Let a server work in the partition of a client, until `take_back`; return whether that changes anything.
+
+        Args:
+            server: Who received.
+            client: Who waits for it; it may itself work in the partition of another.
+            lender: The message.
+        """
+        server.lender = lender
+        return self._move(server, client.partition, client.is_critical)
+
+    def take_back(self, server: Thread, lender: object = None) -> bool:
+        """Put a server back into its own partition; return whether that changes anything.
+
+        Args:
+            server: Who served.
+            lender: The message that is answered: a server that works for another one stays there. None = whatever it
+                works for.
+        """
+        if server.lender is None or (lender is not None and server.lender is not lender):
+            return False
+        server.lender = None
+        return self._move(server, server.own_partition, server.is_critical_itself)
+
+    def _move(self, thread: Thread, partition: Partition | None, is_critical: bool) -> bool:
+        """Change the partition of a thread; what it used until now is charged to the one it leaves."""
+        if thread.partition is partition and thread.is_critical == is_critical:
+            return False
+        if thread.state == "RUNNING" and thread.cpu >= 0:
+            self.machine.scheduler.charge(self.machine.cpus[thread.cpu], thread)
+        thread.partition, thread.is_critical = partition, is_critical
+        return True
 
     def _forget_old(self, partition: Partition) -> None:
         oldest = self.machine.now - self.window

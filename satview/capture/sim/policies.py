@@ -49,6 +49,7 @@ def join_partition(machine: Machine, cpu: Cpu, thread: Thread, call: SchedJoinPa
     if chosen is None:
         machine.fail(thread, Errno.EINVAL, f"no partition {call.partition}")
         return
-    thread.partition = chosen
-    thread.is_critical = call.is_critical
+    thread.own_partition, thread.is_critical_itself = chosen, call.is_critical
+    if thread.lender is None:
+        thread.partition, thread.is_critical = chosen, call.is_critical
     machine.complete(thread)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from satview.capture.sim.call_base import Call, code_address
+from satview.capture.sim.forgotten import WATCH
 from satview.capture.sim.threads import ANY_CPU, Body, Policy
 
 if TYPE_CHECKING:
@@ -218,17 +219,27 @@ class Munmap(Call):
 
 @dataclass(slots=True)
 class TraceEvent(Call):
-    """The call of the trace interface; see `capture.trace_event`."""
+    """The call of the trace interface; see `capture.trace_event`.
+
+    Attributes:
+        place: Where a program made it, until the kernel gets it: one that is thrown away before was not yielded.
+    """
 
     name = "TRACE_EVENT"
     mode: int
     args: tuple[Any, ...] = ()
+    place: str = field(default="", compare=False, repr=False)
 
     def __init__(self, mode: int, *args: Any) -> None:
         if not isinstance(mode, int):
             raise TypeError(f"TraceEvent: mode {mode!r:.40} is no number")
         self.mode = mode
         self.args = args
+        self.place = WATCH.place()
+
+    def __del__(self) -> None:
+        if getattr(self, "place", ""):     # none if the mode was no number
+            WATCH.thrown_away(self.place)
 
     def is_silent(self, target: Target) -> bool:
         """From 6.4 on nothing is logged of calls that insert an event but that event."""

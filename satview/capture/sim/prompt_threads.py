@@ -9,6 +9,7 @@ from satview.capture.sim import signals
 from satview.capture.sim.call_base import CLOCK_MONOTONIC, Call
 from satview.capture.sim.errors import Errno, QnxError
 from satview.capture.sim.objects import Mutex, SyncObject
+from satview.capture.sim.privilege import TCTL_IO
 from satview.capture.sim.process_calls import SignalKill
 from satview.capture.sim.prompt import Answer, PromptCall
 from satview.capture.sim.threads import Policy, Thread
@@ -69,11 +70,20 @@ class ThreadCancel(PromptCall):
 
 @dataclass(slots=True)
 class ThreadCtl(PromptCall):
-    """Change how a thread runs; of the commands only those for names and CPUs (calls of their own) have an effect."""
+    """Change how a thread runs. `_NTO_TCTL_IO`, the default, gives the caller I/O privilege.
+
+    Names and CPUs have calls of their own; the other commands have no effect.
+    """
 
     name = "THREAD_CTL"
-    cmd: int = 1                    # I/O privilege
+    cmd: int = TCTL_IO
     data_p: int = 0
+
+    def answer(self, machine: Machine, cpu: Cpu, thread: Thread) -> Answer:  # noqa: ARG002
+        """Grant I/O privilege: everybody is root here."""
+        if self.cmd == TCTL_IO:
+            thread.has_io = True
+        return 0, {}
 
 
 @dataclass(slots=True)

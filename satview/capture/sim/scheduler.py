@@ -117,7 +117,7 @@ class Scheduler:
         cpu.thread = None
         thread.cpu = -1
         machine.history.ran(cpu, thread, thread.run_since, machine.now)
-        self._charge(cpu, thread, is_leaving=True)
+        self.charge(cpu, thread, is_leaving=True)
 
     def make_ready(self, cpu: Cpu, thread: Thread) -> int:
         """Put a thread into its queue and find it a CPU; return the time of the event."""
@@ -168,6 +168,23 @@ class Scheduler:
             if falls and thread.cpu != cpu.index:
                 self.machine.send_ipi(self.machine.cpus[thread.cpu], -1)
 
+    def serve(self, cpu: Cpu, server: Thread, client: Thread, message: object) -> None:
+        """Let a server that received a message work in the partition of its client."""
+        if self.partitions is not None and self.partitions.lend(server, client, message):
+            self._show(cpu, server)
+
+    def end_service(self, cpu: Cpu, server: Thread, message: object = None) -> None:
+        """Put a server back into its own partition, if it works for that message; None = for any."""
+        if self.partitions is not None and self.partitions.take_back(server, message):
+            self._show(cpu, server)
+
+    def _show(self, cpu: Cpu, thread: Thread) -> None:
+        """Tell of the new partition of a running thread, as of a new priority; a blocked one has it when it runs."""
+        if thread.state == "RUNNING" and thread.cpu >= 0:
+            self.machine.set_state(cpu, thread, "RUNNING", on_cpu=thread.cpu)
+            if thread.cpu != cpu.index:
+                self.machine.send_ipi(self.machine.cpus[thread.cpu], -1)
+
     def tick(self, here: Cpu) -> None:
         """Account for one tick on all CPUs: slices of round robin, sporadic budgets, partitions."""
         machine = self.machine
@@ -175,7 +192,7 @@ class Scheduler:
             thread = cpu.thread
             if thread is None or thread.is_idle:
                 continue
-            self._charge(cpu, thread, is_leaving=False)
+            self.charge(cpu, thread)
             must_look = False
             if thread.sporadic is not None:
                 self._take_priority(cpu, thread)
@@ -192,8 +209,8 @@ class Scheduler:
             if must_look and cpu is not here:
                 machine.send_ipi(cpu, -1)
 
-    def _charge(self, cpu: Cpu, thread: Thread, is_leaving: bool) -> None:
-        """Book what a thread has used of its CPU and is not booked yet."""
+    def charge(self, cpu: Cpu, thread: Thread, is_leaving: bool = False) -> None:
+        """Book what a thread has used of its CPU and is not booked yet; `is_leaving` if it gives the CPU up."""
         since, now = thread.charged_until, self.machine.now
         thread.charged_until = now
         self._charge_sporadic(thread, now - since, is_leaving)
@@ -243,6 +260,6 @@ class Scheduler:
         if account is None:
             return
         if thread.state == "RUNNING":
-            self._charge(cpu, thread, is_leaving=False)
+            self.charge(cpu, thread)
             account.active_since = self.machine.now
         self.set_priority(cpu, thread, account.high)

@@ -32,6 +32,7 @@ class Target:
         has_handlers: Interrupt handlers and event handlers exist (gone in 8.0).
         is_64bit: Kernel and, unless a process says otherwise, programs are 64-bit.
         big_endian: Byte order of 64-bit payload values and of the file.
+        needs_privilege: Handlers are for threads with I/O privilege only, as on a target.
         skew_ns: How far the counters of two CPUs may be apart. The kernel of 6.4 subtracts what it measured at boot, to
             some ten nanoseconds; later ones read one clock that all CPUs share.
     """
@@ -51,6 +52,7 @@ class Target:
     is_64bit: bool = True
     big_endian: bool = False
     skew_ns: int = 0
+    needs_privilege: bool = True
 
     @property
     def waits_for_threads(self) -> bool:

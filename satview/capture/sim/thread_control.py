@@ -24,7 +24,8 @@ def thread_create(machine: Machine, cpu: Cpu, thread: Thread, call: ThreadCreate
         return
     priority = call.priority if call.priority >= 0 else thread.base_priority
     new = add_thread(thread.process, program, priority, call.policy, call.thread_name, call.runmask)
-    new.partition = thread.partition
+    new.partition = new.own_partition = thread.own_partition
+    new.has_io = thread.has_io
     start(machine, cpu, new)
     machine.complete(thread, new.tid, thread_id=new.tid, owner=new.tid << 16 | thread.process.pid & 0xFFFF)
 

@@ -110,11 +110,15 @@ class Thread:
         remaining: Cycles of user code before it comes back with its next call; None = for ever.
         finish: What to do when it runs again after a blocking call: emits and returns the call's outcome.
         waiting_on: Kernel object it is blocked on; None unless it is.
+        partition: Whose budget it uses: its own, or while it serves that of the client. None without partitions.
+        own_partition, is_critical_itself: Those it goes back to.
+        lender: The message whose client lent it the partition; None while it is in its own.
     """
 
     __slots__ = ("base_priority", "blocked_signals", "call", "charged_until", "cpu", "error", "exit_error",
-                 "exit_value", "exit_values", "finish", "generator", "held", "held_signals", "is_cancelled",
-                 "is_critical", "is_detached", "joiner", "last_cpu", "name", "partition", "pending_signals", "policy",
+                 "exit_value", "exit_values", "finish", "generator", "has_io", "held", "held_signals", "is_cancelled",
+                 "is_critical", "is_critical_itself", "is_detached", "joiner", "last_cpu", "lender", "name",
+                 "own_partition", "partition", "pending_signals", "policy",
                  "priority", "process", "received_from", "remaining", "run_since", "runmask", "serving",
                  "signal_frames", "slice_ticks", "sporadic", "state", "tid", "timeout_ns", "timeout_states",
                  "timeout_token", "unmasked_intr", "value", "wait_signals", "waiting_on")
@@ -129,8 +133,10 @@ class Thread:
         self.policy = policy
         self.name = name
         self.runmask = runmask
-        self.partition = process.partition
-        self.is_critical = False
+        self.partition = self.own_partition = process.partition
+        self.is_critical = self.is_critical_itself = False
+        self.lender: Any = None
+        self.has_io = False            # I/O privilege
         self.state = "READY"
         self.cpu = -1                  # CPU it runs on, -1 = none
         self.last_cpu = -1

@@ -99,7 +99,10 @@ Handler = Callable[[], "Sigevent | None"]
 
 @dataclass(slots=True)
 class InterruptAttach(Call):
-    """Attach a handler that runs in the interrupt and may return an event; gone in 8.0 (ENOTSUP). Result: id."""
+    """Attach a handler that runs in the interrupt and may return an event; gone in 8.0 (ENOTSUP). Result: id.
+
+    EPERM without I/O privilege.
+    """
 
     name = "INTERRUPT_ATTACH"
     vector: int
@@ -114,7 +117,10 @@ class InterruptAttach(Call):
 
 @dataclass(slots=True)
 class InterruptAttachEvent(Call):
-    """Attach an event without a handler; in 8.0 the caller becomes the interrupt's service thread. Result: id."""
+    """Attach an event without a handler; in 8.0 the caller becomes the interrupt's service thread. Result: id.
+
+    EPERM without I/O privilege, up to 7.x.
+    """
 
     name = "INTERRUPT_ATTACH"
     vector: int
@@ -127,14 +133,19 @@ class InterruptAttachEvent(Call):
 
 @dataclass(slots=True)
 class InterruptHookTrace(Call):
-    """Hear of full trace buffers: `handler(buffer index << 13 | sequence & 0x7ff)` returns an event, or None."""
+    """Hear of full trace buffers: `handler(buffer index << 13 | sequence & 0x7ff)` returns an event, or None.
+
+    Several handlers may hook the interrupt; all are called. A new one comes first, with `_NTO_INTR_FLAGS_END` last.
+    Result: an id for InterruptDetach(); EPERM without I/O privilege.
+    """
 
     name = "INTERRUPT_ATTACH"
     handler: Callable[[int], Sigevent | None]
+    flags: int = 0
 
     def values(self, thread: Thread) -> dict[str, int]:
         """Return the synthetic interrupt and the address."""
-        return {"intr": 0x80000000, "handler_p": code_address(self.handler, thread), "flags": 0}
+        return {"intr": 0x80000000, "handler_p": code_address(self.handler, thread), "flags": self.flags}
 
 
 @dataclass(slots=True)

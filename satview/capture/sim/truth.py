@@ -140,6 +140,7 @@ class Truth:
     marks: list[tuple[int, int, ThreadId]] = field(default_factory=list)          # time, code, thread
     processes: list[tuple[int, str, int, str]] = field(default_factory=list)      # time, created/destroyed, pid, name
     bankruptcies: list[tuple[int, int, ThreadId]] = field(default_factory=list)   # time, partition, thread
+    charges: list[tuple[int, ThreadId, int, int]] = field(default_factory=list)   # partition, thread, start, end
     start: int = 0
     end: int = 0
     skew_cycles: tuple[int, ...] = ()

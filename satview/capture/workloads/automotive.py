@@ -26,6 +26,7 @@ from satview.capture.sim.calls import (
     Sigevent,
     Sleep,
     ThreadCreate,
+    ThreadCtl,
     TraceEvent,
 )
 from satview.capture.sim.messages import Received
@@ -94,6 +95,7 @@ def _can_receive(car: Car) -> Program:
         return Sigevent("pulse", coid, 31, code=2, value=seen[0]) if seen[0] % 2 else None   # every other frame is ours
 
     if car.kernel.target.has_handlers:
+        yield ThreadCtl()
         yield InterruptAttach(CAN_VECTOR, handler, 2 * US)
         while True:
             yield MsgReceive(chid)
@@ -110,6 +112,8 @@ def _net_driver(car: Car) -> Program:
 
 
 def _net_receive(car: Car) -> Program:
+    if car.kernel.target.has_handlers:
+        yield ThreadCtl()
     ident = yield InterruptAttachEvent(NET_VECTOR)
     log = yield from car.slog.connect()
     while True:
@@ -147,6 +151,8 @@ def _camera_driver(car: Car) -> Program:
 
 
 def _camera_frames(car: Car) -> Program:
+    if car.kernel.target.has_handlers:
+        yield ThreadCtl()
     ident = yield InterruptAttachEvent(CAMERA_VECTOR)
     fusion = yield from car.fusion.connect()
     while True:

@@ -12,6 +12,7 @@ from satview.capture.sim.calls import (
     InterruptUnmask,
     MsgReceive,
     Sigevent,
+    ThreadCtl,
 )
 from satview.capture.sim.threads import Program
 from satview.capture.workloads.parts import MS, US
@@ -46,6 +47,7 @@ def _driver(kernel: Kernel) -> Program:
         return pulse if count[0] % 8 == 1 else None
 
     if kernel.target.has_handlers:
+        yield ThreadCtl()
         yield InterruptAttach(VECTOR, handler, 12 * US)
         while True:
             yield MsgReceive(chid)

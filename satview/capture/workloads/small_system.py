@@ -21,6 +21,7 @@ from satview.capture.sim.calls import (
     Sleep,
     Spawn,
     ThreadCreate,
+    ThreadCtl,
     WaitPid,
 )
 from satview.capture.sim.messages import Received
@@ -60,6 +61,7 @@ def _start(kernel: Kernel, name: str, address: Address, workers: int, priority: 
 
 
 def _disk_interrupts(lock: Mutex, ready: Condvar) -> Program:
+    yield ThreadCtl()
     ident = yield InterruptAttachEvent(DISK_VECTOR)
     yield ThreadCreate(_disk_work, (lock, ready), 21, Policy.RR)
     while True:

@@ -11,6 +11,7 @@ from satview.capture.sim.calls import (
     InterruptWait,
     SchedYield,
     ThreadCreate,
+    ThreadCtl,
 )
 from satview.capture.sim.threads import Policy, Program
 from satview.capture.workloads.parts import MS, US
@@ -34,6 +35,7 @@ def _main() -> Program:
 
 def _a() -> Program:
     """Created (t1), blocks for I/O (t2); resumes (t6) when it completes, and dies (t7)."""
+    yield ThreadCtl()
     ident = yield InterruptAttachEvent(DEVICE_VECTOR)
     yield InterruptWait()
     yield InterruptUnmask(DEVICE_VECTOR, ident)

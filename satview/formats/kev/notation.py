@@ -5,15 +5,15 @@ Source: kernel event trace format, sections 8.3 to 8.11; listing format, section
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from satview.events.catalogue import Catalogue
 from satview.events.constants import flag_names
-from satview.events.spec import Argument, EventSpec, Field, Release, Show
+from satview.events.layout import SIGEVENT_WORDS, Part
+from satview.events.spec import Argument, EventSpec, Release
 
 SIGEV_CRITICAL = 0x100
-SIGEVENT_WORDS = 4
 _POWER_CPU_MASK = 0xFFFF
 _POWER_IDLE = 0x10000
 
@@ -29,16 +29,11 @@ def signed(value: int, words: int) -> int:
     return value - (1 << bits) if value >> (bits - 1) else value
 
 
-def raw_word(words: Sequence[int], index: int, note: str = "") -> Argument:
-    """Return a payload word of unknown meaning."""
-    return Argument(f"word {index}", words[index], hex_text(words[index], 1), index, 1, note)
-
-
-def message(field: Field, raw: bytes, words: Sequence[int], first: int, count: int) -> Argument:
+def message(name: str, raw: bytes, words: Sequence[int], first: int, count: int) -> Argument:
     """Return message words as one argument: `"RSVP" (0x50565352)`; the value is their bytes."""
     data = raw[4 * first:4 * (first + count)]
     numbers = " ".join(hex_text(word, 1) for word in words[first:first + count])
-    return Argument(field.name, data, f'"{message_text(data)}" ({numbers})', first, count)
+    return Argument(name, data, f'"{message_text(data)}" ({numbers})', first, count)
 
 
 def message_text(data: bytes) -> str:
@@ -65,22 +60,15 @@ def text_argument(name: str, data: bytes, first_word: int, words: int, note: str
     return Argument(name, value, shown, first_word, words, note)
 
 
-def number_argument(
-    spec: EventSpec, field: Field, value: int, first_word: int, *, is_first: bool, catalogue: Catalogue,
-) -> Argument:
-    """Return a number in the notation of its field, with what it means as note."""
-    words = field.words or 1
-    if field.show == Show.DEC:
-        value = signed(value, words)
-        text = str(value)
-    else:
-        text = hex_text(value, words)
-    note = _meaning(spec, field, value, is_first, catalogue)
-    if not note and not field.is_sure and spec.class_name in ("KER_CALL", "KER_EXIT"):
+def number_argument(spec: EventSpec, part: Part, value: int, catalogue: Catalogue) -> Argument:
+    """Return a number, signed as its part says, in the notation of the part, with what it means as note."""
+    text = str(value) if part.is_signed else hex_text(value, part.words)
+    note = _meaning(spec, part, value, catalogue)
+    if not note and not part.is_sure and spec.class_name in ("KER_CALL", "KER_EXIT"):
         note = "notation inferred"
-    if field.name == "errno" and (name := catalogue.errno_name(value)):
+    if part.name == "errno" and (name := catalogue.errno_name(value)):
         text = f"{name} ({value})"
-    return Argument(field.name, value, text, first_word, words, note)
+    return Argument(part.name, value, text, part.word, part.words, note)
 
 
 def errno_argument(value: int, first_word: int, catalogue: Catalogue, note: str = "") -> Argument:
@@ -90,13 +78,12 @@ def errno_argument(value: int, first_word: int, catalogue: Catalogue, note: str 
     return Argument("errno", value, f"{name} ({value})" if name else str(value), first_word, 1, note)
 
 
-def sigevent(words: Sequence[int], raw: bytes, first: int, byte_order: str) -> Argument:
+def sigevent(event: Any, raw: bytes, first: int) -> Argument:
     """Return the sigevent structure of 6.x: notify, signo or coid or id, value, code and priority of 16 bits each."""
     data = raw[4 * first:4 * (first + SIGEVENT_WORDS)]
     if not any(data):
         return Argument("sigevent", data, "NONE", first, SIGEVENT_WORDS, "the handler returned no event")
-    code, priority = struct.unpack_from("<hh" if byte_order == "little" else ">hh", data, 12)
-    text = sigevent_text(words[first], words[first + 1], words[first + 2], code, priority)
+    text = sigevent_text(event.notify, event.number, event.value, event.code, event.priority)
     return Argument("sigevent", data, text, first, SIGEVENT_WORDS)
 
 
@@ -141,11 +128,11 @@ _MEANINGS: dict[tuple[str, str, str], Callable[[int], str]] = {
 }
 
 
-def _meaning(spec: EventSpec, field: Field, value: int, is_first: bool, catalogue: Catalogue) -> str:
-    if known := _MEANINGS.get((spec.class_name, spec.name, field.name)):
+def _meaning(spec: EventSpec, part: Part, value: int, catalogue: Catalogue) -> str:
+    if known := _MEANINGS.get((spec.class_name, spec.name, part.name)):
         return known(value)
-    if spec.class_name == "CONTROL" and spec.name == "BUFFER" and not is_first and value == 0:
+    if spec.class_name == "CONTROL" and spec.name == "BUFFER" and part.word and value == 0:
         return "not counted: the buffer was not handed over"
-    if catalogue.release == Release.QNX_6 and spec.class_name == "COMM" and field.name == "rcvid":
+    if catalogue.release == Release.QNX_6 and spec.class_name == "COMM" and part.name == "rcvid":
         return f"thread {(value >> 16) + 1}, scoid 0x{value & 0xFFFF:x}" if value != 0xFFFFFFFF else "failed"
     return ""

@@ -81,7 +81,7 @@ class SlotPayloads:
     def decode(self, event: int) -> Payload:
         """Return the named arguments of one event."""
         # Brings construct, which start-up has no need of.
-        from satview.formats.kev.layouts import decode_payload
+        from satview.formats.kev.details import decode_payload
 
         spec = self._catalogue.spec(int(self._events.code[event]))
         return decode_payload(spec, self.raw(event), self._byte_order, self._catalogue)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.events.wire import CPU_MASK, CPU_SHIFT, STRUCT_SHIFT, Struct
+from satview.events.words import text_words
 from satview.formats.kev.header import header_bytes
 
 
@@ -67,15 +68,9 @@ class SlotWriter:
         """Append one slot as it is."""
         self._words.extend(slot)
 
-    def words_of_text(self, text: bytes) -> list[int]:
-        """Return NUL-terminated text as words in host order, zero-filled to a whole word."""
-        padded = text + b"\0"
-        padded += bytes(-len(padded) % 4)
-        return [int.from_bytes(padded[i : i + 4], self.byte_order) for i in range(0, len(padded), 4)]  # type: ignore[arg-type]
-
     def text_event(self, code: int, cpu: int, stamp: int, words: Sequence[int], text: bytes, flags: int = 0) -> None:
         """Append an event of some words followed by NUL-terminated text."""
-        self.event(code, cpu, stamp, [*words, *self.words_of_text(text)], flags)
+        self.event(code, cpu, stamp, [*words, *text_words(text, self.byte_order)], flags)
 
     def slots(self) -> NDArray[np.uint32]:
         """Return all slots so far, shape (n, 4), uint32 in host order."""

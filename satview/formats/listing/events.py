@@ -13,11 +13,12 @@ from dataclasses import replace
 from satview.events import arguments, wire
 from satview.events.catalogue import Catalogue, catalogue
 from satview.events.constants import flag_names
+from satview.events.layout import layout_of, plan_of
 from satview.events.rows import lists
 from satview.events.spec import EventSpec, Field, Release
 from satview.events.wire import WireClass
-from satview.formats.kev.layouts import choose
-from satview.formats.listing.patterns import ListPattern, Words, compile_list, number64, text_words
+from satview.events.words import encode, sigevent_words
+from satview.formats.listing.patterns import ListPattern, Words, compile_list, listed_text
 
 FAILED = re.compile(r"\s*ret_val:-1, errno:(-?\d{1,10})")
 _MINUS_ONE = 0xFFFFFFFF
@@ -81,6 +82,13 @@ class EventParser:
         label = _LABEL.match(body)
         return self._listed(class_name, label[0], body[label.end():]) if label else None
 
+    def _event(self, code: int, values: dict[str, int]) -> Event:
+        """Return an event with the payload of the list that the release has for its code."""
+        fields = self._names.spec(code).wide
+        if fields is None:   # the release of the listing is not the one that printed it
+            fields = catalogue(Release.QNX_7).spec(code).wide or ()
+        return code, encode(plan_of(fields), values, self.byte_order)
+
     def _listed(self, class_name: str, label: str, rest: str) -> Event | None:
         """Read an event whose arguments are `name:value` pairs."""
         name, _, number = label.partition("/")
@@ -88,8 +96,8 @@ class EventParser:
             code = self._kernel_code(name, number, wire.KER_EXIT_OFFSET)
             return None if code is None else (code, [_MINUS_ONE, int(failed[1]) & _MINUS_ONE])
         if (class_name, name) == ("SYSTEM", "PROFILE_64") and (found := _PROFILE.fullmatch(rest)):
-            address = number64(str(int(found[1], 16)), self.byte_order)
-            return wire.code(WireClass.SYSTEM, 20 | wire.KER_64BIT), [*address, int(found[2], 16), int(found[3], 16)]
+            values = {name: int(text, 16) for name, text in zip(("ip", "tid", "pid"), found.groups(), strict=True)}
+            return self._event(wire.code(WireClass.SYSTEM, 20 | wire.KER_64BIT), values)
         if (class_name, name) == ("SYSTEM", "TIMER"):
             rest = _FLAGS.sub(r"\1", rest)
         return self._by_pattern(class_name, label, rest) or self._raw_words(class_name, label, rest)
@@ -180,7 +188,7 @@ class EventParser:
         if not words or not codes or _RAW_WORD.sub("", rest).strip():
             return None
         # It was printed so because no list fits: of several codes of that name it is the one of which this is true.
-        unlisted = (code for code in codes if choose(self._names.spec(code), words, self._names)[0] == "raw")
+        unlisted = (code for code in codes if layout_of(self.release, code, len(words)).form == "raw")
         return next(unlisted, codes[0]), words
 
     def _control(self, _class_name: str, body: str) -> Event | None:
@@ -199,7 +207,7 @@ class EventParser:
         if both := _USER_TEXT_AND_WORDS.fullmatch(rest):
             return code, [int(word, 16) for word in _USER_WORD.findall(both[2])]
         if text := _USER_TEXT.fullmatch(rest):
-            words = text_words(text[1], self.byte_order)
+            words = listed_text(text[1], self.byte_order)
             return code, words + [0] * (4 - len(words))
         words = [int(word, 16) for word in _USER_WORD.findall(rest)]
         return (code, words) if words and not _USER_WORD.sub("", rest).strip() else None
@@ -213,21 +221,20 @@ class EventParser:
         found = _INTERRUPT.fullmatch(body)
         if found is None:
             return None
-        number = int(found[1], 16) & _MINUS_ONE
-        if class_name == "INT_ENTR" and len(found[2]) > 8:
-            return wire.code(WireClass.INT, 5), [number, 0, *number64(str(int(found[2], 16)), self.byte_order)]
-        return wire.code(WireClass.INT, 1 if class_name == "INT_ENTR" else 2), [number, int(found[2], 16) & _MINUS_ONE]
+        number, state = int(found[1], 16), int(found[2], 16)
+        if class_name == "INT_EXIT":
+            values = {"interrupt_number": number, "inkernel": state, "kernel_flag": state}
+            return self._event(wire.code(WireClass.INT, 2), values)
+        code = wire.code(WireClass.INT, 5 if len(found[2]) > 8 else 1)
+        return self._event(code, {"interrupt_number": number, "ip": state})
 
     def _handler_enter(self, _class_name: str, body: str) -> Event | None:
         found = _HANDLER_ENTER.fullmatch(body)
         if found is None:
             return None
-        first = [int(found[2]) & _MINUS_ONE, int(found[1], 16)]
-        if len(found[3]) > 8 or len(found[4]) > 8:
-            addresses = [word for text in (found[3], found[4])
-                         for word in number64(str(int(text, 16)), self.byte_order)]
-            return wire.code(WireClass.INT, 6), first + addresses
-        return wire.code(WireClass.INT, 3), [*first, int(found[3], 16), int(found[4], 16)]
+        code = wire.code(WireClass.INT, 6 if len(found[3]) > 8 or len(found[4]) > 8 else 3)
+        return self._event(code, {"pid": int(found[2]), "interrupt_number": int(found[1], 16), "ip": int(found[3], 16),
+                                  "area": int(found[4], 16)})
 
     def _handler_exit(self, _class_name: str, body: str) -> Event | None:
         found = _HANDLER_EXIT.fullmatch(body)
@@ -261,9 +268,7 @@ class EventParser:
         elif values:
             number = int(values[1])
             code, value = (int(values[2], 16), int(values[3], 16)) if kind != "SIGNAL" else (0, 0)
-        halves = (code & 0xFFFF, priority & 0xFFFF)
-        low, high = halves if self.byte_order == "little" else halves[::-1]
-        return [(notify or 0) | critical, number & _MINUS_ONE, value & _MINUS_ONE, low | high << 16]
+        return sigevent_words((notify or 0) | critical, number, value, code, priority, self.byte_order)
 
     def _deliver(self, _class_name: str, body: str) -> Event | None:
         found = _DELIVER.fullmatch(body)

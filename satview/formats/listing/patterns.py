@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from satview.events.spec import Field, Show
+from satview.events.words import WORD_MASK, split64, text_words
 
-_LOW = 0xFFFFFFFF
 # The text ends at a quote that the numbers follow; it may hold other quotes.
 _MESSAGE = r'"(?:[^"]|"(?! \(0x))*+" \((0x[0-9a-f]{{1,8}}(?: 0x[0-9a-f]{{1,8}}){{0,{more}}})\)'
 Words = list[int]
@@ -71,7 +71,7 @@ def compile_list(fields: Sequence[Field], code: int, *, is_whole: bool, has_shor
             value, reader = _MESSAGE.format(more=_more(fields[index + 1:])), message_words
             name = re.escape(field.name.removesuffix("[0]")) + r"(?:\[0\])?"
         elif field.show == Show.STRING:
-            value, reader, has_text = "(.*)", text_words, True
+            value, reader, has_text = "(.*)", listed_text, True
         elif field.show == Show.STRUCT:
             break
         else:
@@ -108,27 +108,22 @@ def _number(field: Field, has_short_hex: bool) -> tuple[str, Reader]:
 def number32(text: str, byte_order: str) -> Words | None:  # noqa: ARG001  -- one signature for all
     """Return a signed decimal number as one word, None if it has more than 32 bits."""
     value = int(text)
-    return [value & _LOW] if -1 << 31 <= value < 1 << 31 else None
+    return [value & WORD_MASK] if -1 << 31 <= value < 1 << 31 else None
 
 
 def number64(text: str, byte_order: str) -> Words:
     """Return a decimal number as two words in payload order."""
-    return _halves(int(text), byte_order)
+    return list(split64(int(text), byte_order))
 
 
 def hex32(text: str, byte_order: str) -> Words:  # noqa: ARG001  -- one signature for all
     """Return a hexadecimal number, with or without `0x`, as one word."""
-    return [int(text, 16) & _LOW]
+    return [int(text, 16) & WORD_MASK]
 
 
 def hex64(text: str, byte_order: str) -> Words:
     """Return a hexadecimal number, with or without `0x`, as two words in payload order."""
-    return _halves(int(text, 16), byte_order)
-
-
-def _halves(value: int, byte_order: str) -> Words:
-    halves = [value & _LOW, value >> 32 & _LOW]
-    return halves if byte_order == "little" else halves[::-1]
+    return list(split64(int(text, 16), byte_order))
 
 
 def message_words(text: str, byte_order: str) -> Words:  # noqa: ARG001  -- one signature for all
@@ -136,8 +131,6 @@ def message_words(text: str, byte_order: str) -> Words:  # noqa: ARG001  -- one 
     return [int(word, 16) for word in text.split()]
 
 
-def text_words(text: str, byte_order: str) -> Words:
-    """Return a text with its NUL, zero-filled to a whole word."""
-    raw = text.encode("utf-8", "surrogateescape") + b"\0"
-    raw += bytes(-len(raw) % 4)
-    return [int.from_bytes(raw[at:at + 4], byte_order) for at in range(0, len(raw), 4)]  # type: ignore[arg-type]
+def listed_text(text: str, byte_order: str) -> Words:
+    """Return a text as payload words."""
+    return text_words(text.encode("utf-8", "surrogateescape"), byte_order)

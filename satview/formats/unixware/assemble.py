@@ -14,7 +14,7 @@ from satview.base.time import NS_PER_S, Clock
 from satview.events import wire
 from satview.events.catalogue import catalogue
 from satview.events.spec import Release
-from satview.events.unixware import FIRST_CLASS, OTHER, WHICH_SHIFT, categories, record_code
+from satview.events.unixware import FIRST_CLASS, OTHER, OWN_CATEGORY, WHICH_SHIFT, record_code
 from satview.formats.unixware.calls import NOBODY, Calls, effects, last_of_thread, pair_records, turned, waits, which_of
 from satview.formats.unixware.changes import needed_for_own_state, state_index
 from satview.formats.unixware.columns import Columns, joined
@@ -56,11 +56,12 @@ def trace_from_columns(
     order = np.argsort(time_ns, kind="stable")
     time_ns = time_ns[order]
     lwp_id, pid, tid = (joined(part)[order].astype(np.int64) for part in columns.ids)
-    code, odd = _codes([joined(part)[order].astype(np.int64) for part in columns.kind], time_ns, problems)
+    is_own = joined(columns.is_own)[order].astype(np.bool_)
+    code, odd = _codes([joined(part)[order].astype(np.int64) for part in columns.kind], is_own, time_ns, problems)
     arguments = tuple(joined(part)[order] for part in columns.arguments)
     census = _census(pid, tid, code, arguments, names)
     lane, titles = _lanes(pid, lwp_id, problems)
-    del pid, tid, lwp_id, order  # a third of what is held by now
+    del pid, tid, lwp_id, order, is_own  # a third of what is held by now
     calls = pair_records(time_ns, code, census.thread, arguments)
     _report_unfinished(calls, problems)
     process = census.threads.process
@@ -84,10 +85,13 @@ def _header(files: Sequence[Path]) -> Header:
     return Header((("FILE_COUNT", str(len(files))), ("DIRECTORY", first)))
 
 
-def _codes(kind: list[Ints], time_ns: Ints, problems: Problems) -> tuple[NDArray[np.uint16], OddRecords]:
+def _codes(
+    kind: list[Ints], is_own: NDArray[np.bool_], time_ns: Ints, problems: Problems
+) -> tuple[NDArray[np.uint16], OddRecords]:
     """Return the code of every record, and the numbers of those that no code can hold."""
     category, interface, which = kind
-    fits = (category >= 1) & (category <= len(categories())) & (interface >= 0) & (interface < 32)
+    fits = np.where(is_own, category == OWN_CATEGORY, (category >= 1) & (category < OWN_CATEGORY))
+    fits &= (interface >= 0) & (interface < 32)
     fits &= (which >= 0) & (which <= 2)
     code = np.full(len(category), OTHER, np.uint16)
     made = (FIRST_CLASS + category) << wire.CLASS_SHIFT | interface | which << WHICH_SHIFT

@@ -14,6 +14,7 @@ from satview.events.unixware import (
     OTHER,
     WHICH_SHIFT,
     Turn,
+    cpu_time_codes,
     plain,
     record_code,
     waiting_states,
@@ -34,7 +35,8 @@ class Calls:
         code: uint16, (n,), without turns (`events.unixware.plain`).
         thread: (n,), row of the thread table.
         arguments: a1 to a5, (n,) each.
-        by_thread: Rows, thread after thread, each in time order.
+        by_thread: Rows, thread after thread, each in time order; of those that tell processor time only the last one
+            of a thread, where it shows that the thread lived on.
         partner: uint32, (n,), row of the other record of the call; `NOBODY` for single and unfinished ones.
     """
 
@@ -59,8 +61,11 @@ def pair_records(
     time_ns: NDArray[np.int64], code: NDArray[np.uint16], thread: NDArray[np.unsignedinteger],
     arguments: tuple[NDArray[np.signedinteger], ...],
 ) -> Calls:
-    """Pair first records with second ones: the next record of the thread must be the second of the same interface."""
-    by_thread = np.argsort(thread, kind="stable")
+    """Pair first records with second ones: the next record of the thread must be the second of the same interface.
+
+    Records of processor time do not count: a thread may write them about another, at any time.
+    """
+    by_thread = _without_samples(code, thread)
     first, second = by_thread[:-1], by_thread[1:]
     key = plain(code)
     step = np.uint16(1 << WHICH_SHIFT)
@@ -70,6 +75,24 @@ def pair_records(
     partner[first[fits]] = second[fits]
     partner[second[fits]] = first[fits]
     return Calls(time_ns, key, thread, arguments, by_thread, partner)
+
+
+def _without_samples(code: NDArray[np.uint16], thread: NDArray[np.unsignedinteger]) -> Rows:
+    """Return the rows by thread without records of processor time, but those that tell that a thread lives on.
+
+    Such a one is the last of a thread that neither waited nor ended with the record before it.
+    """
+    by_thread = np.argsort(thread, kind="stable")
+    is_sample = np.isin(code[by_thread], cpu_time_codes())
+    if not is_sample.any():
+        return by_thread
+    whose = thread[by_thread]
+    before = np.maximum.accumulate(np.where(is_sample, -1, np.arange(len(by_thread))))  # the last record so far
+    row = by_thread[before]
+    is_over = (which_of(code[row]) == 1) | (code[row] == record_code("thr_exit"))
+    is_last = np.append(whose[1:] != whose[:-1], True)
+    lives_on = is_sample & is_last & (before >= 0) & (thread[row] == whose) & ~is_over
+    return np.asarray(by_thread[~is_sample | lives_on])
 
 
 def last_of_thread(calls: Calls) -> Bools:
@@ -177,6 +200,7 @@ _RULES: Final[dict[str, Callable[..., Bools]]] = {
     "barrier_wait": _unless_last,
     "thr_join": _joined,
     "thr_suspend": _itself,
+    **dict.fromkeys(("sleep", "read", "write", "connect", "accept", "poll", "wait_process", "sync"), _always),
 }
 
 

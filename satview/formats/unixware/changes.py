@@ -17,7 +17,7 @@ def needed_for_own_state(calls: Calls, waiting: Bools, lwp: NDArray[np.uint8]) -
     That is the first record of a thread, the one after it waited, and the first one on another LWP.
     """
     by_thread = calls.by_thread
-    needed = np.zeros(len(by_thread), np.bool_)
+    needed = np.zeros(len(calls.code), np.bool_)
     before, here = by_thread[:-1], by_thread[1:]
     is_new = calls.thread[before] != calls.thread[here]
     needed[here] = is_new | waiting[before] | (lwp[before] != lwp[here])

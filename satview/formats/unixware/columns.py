@@ -31,6 +31,7 @@ class Columns:
         ids: LWP, process and thread id.
         kind: event1, event2 and which.
         arguments: a1 to a5.
+        is_own: Whether the record is one of a file of times.
     """
 
     time_ns: list[NDArray[np.int64]] = field(default_factory=list)
@@ -38,9 +39,12 @@ class Columns:
     kind: tuple[list[Column], ...] = field(default_factory=lambda: tuple([] for _ in range(3)))
     arguments: tuple[list[Column], ...] = field(default_factory=lambda: tuple([] for _ in range(ARGUMENTS)))
 
-    def add(self, time_ns: NDArray[np.int64], values: NDArray[np.int64]) -> None:
+    is_own: list[Column] = field(default_factory=list)
+
+    def add(self, time_ns: NDArray[np.int64], values: NDArray[np.int64], is_own: bool) -> None:
         """Append records, every column in the narrowest type that holds it."""
         self.time_ns.append(time_ns)
+        self.is_own.append(np.full(len(time_ns), is_own, np.int8))
         for first, parts in ((2, self.ids), (5, self.kind), (8, self.arguments)):
             for i, part in enumerate(parts):
                 part.append(_narrow(values[:, first + i]))
@@ -84,15 +88,19 @@ class SetReader:
         self._progress = progress
         self._cancelled = cancelled
 
-    def read(self, path: Path) -> bool:
+    def read(self, path: Path, is_own: bool = False) -> bool:
         """Read one file; tell whether that was possible.
+
+        Args:
+            path: The file.
+            is_own: It is a file of times, whose lines may be out of order where two threads wrote them.
 
         Raises:
             Cancelled: `cancelled()` returned True.
         """
         try:
             with path.open("rb") as file:
-                _FileReader(self, path.name, self._problems).read(file)
+                _FileReader(self, path.name, self._problems, is_own).read(file)
         except OSError as error:
             self._problems.add("missing-file", f"it cannot be read: {error.strerror or error}", file=path.name)
             return False
@@ -106,18 +114,19 @@ class SetReader:
         if self._cancelled is not None and self._cancelled():
             raise Cancelled("reading was stopped")
 
-    def keep(self, time_ns: NDArray[np.int64], values: NDArray[np.int64]) -> None:
+    def keep(self, time_ns: NDArray[np.int64], values: NDArray[np.int64], is_own: bool) -> None:
         """Take over records whose category is wanted."""
         if self._categories is not None:
             wanted = np.isin(values[:, 5], self._categories)
             time_ns, values = time_ns[wanted], values[wanted]
-        self.columns.add(time_ns, values)
+        self.columns.add(time_ns, values, is_own)
 
 
 class _FileReader:
     """Cuts one file into blocks of whole lines and keeps its times in order."""
 
-    def __init__(self, owner: SetReader, name: str, problems: Problems) -> None:
+    def __init__(self, owner: SetReader, name: str, problems: Problems, is_own: bool) -> None:
+        self._is_own = is_own
         self._owner, self._name, self._problems = owner, name, problems
         self._line, self._latest_ns = 0, 0
         self._is_skipping = False  # inside a line that is too long to be one
@@ -142,7 +151,7 @@ class _FileReader:
                 self._is_skipping, rest = True, b""
         if rest:
             self._take(rest, is_last=True)
-        elif not self._line and not self._is_skipping:
+        elif not self._line and not self._is_skipping and not self._is_own:
             self._problems.add("missing-file", "it is empty: its LWP recorded nothing, or was killed before it wrote",
                                file=self._name)
 
@@ -156,11 +165,13 @@ class _FileReader:
             line, what = records.damaged[_MANY]
             self._bad(first + line, f"{what}; and more such lines after it", len(records.damaged) - _MANY)
         if len(records.values):
-            self._owner.keep(self._times(records, first), records.values)
+            self._owner.keep(self._times(records, first), records.values, self._is_own)
 
     def _times(self, records: Records, first_line: int) -> NDArray[np.int64]:
         """Return the times of a block; where the clock was set back, the time before that until it is reached again."""
         time = records.values[:, 0] * NS_PER_S + records.values[:, 1]
+        if self._is_own:
+            return time
         kept = np.maximum(np.maximum.accumulate(time), self._latest_ns)
         back = np.flatnonzero(time < np.concatenate(([self._latest_ns], time[:-1])))
         for i in back[:_MANY].tolist():

@@ -10,6 +10,7 @@ from satview.base.errors import TraceFormatError
 
 _MEMBER = re.compile(r"tr\.([0-9a-fA-F]{1,7})\.([0-9a-fA-F]{1,3})")
 NAMES_SUFFIX = "names"
+TIMES_SUFFIX = "time"
 
 
 def is_member_name(name: str) -> bool:
@@ -74,3 +75,9 @@ def names_files(files: Iterable[Path]) -> list[Path]:
             if beside.is_file():
                 found[beside] = None
     return list(found)
+
+
+def times_files(files: Iterable[Path]) -> list[Path]:
+    """Return the files of times that lie beside the members of a set: `tr.xxxxxxx.yyy.time`."""
+    besides = [path.with_name(f"{path.name}.{TIMES_SUFFIX}") for path in files if is_member_name(path.name)]
+    return [beside for beside in besides if beside.is_file()]

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from satview.events import rows
 from satview.events.catalogue import catalogue
-from satview.events.spec import Argument, Field, Payload, Release, Show
+from satview.events.layout import Part, layout_of
+from satview.events.spec import Argument, Payload, Release, Show
 from satview.events.unixware import ARGUMENTS, OTHER
 from satview.formats.unixware.calls import NOBODY
 from satview.store.tables import EventTable, ThreadTable
@@ -93,9 +94,9 @@ class RecordPayloads:
         """
         code, values = int(self.events.code[event]), self.values(event)
         spec = catalogue(Release.UNIXWARE).spec(code)
-        fields = spec.fast or ()
-        shown = [self._argument(event, i, item, values[i]) for i, item in enumerate(fields)]
-        shown += [_unnamed(i, values[i]) for i in range(len(fields), ARGUMENTS) if values[i] or not spec.is_known]
+        layout = layout_of(Release.UNIXWARE, code, _WORDS)
+        shown = [self._argument(event, part, values[part.word // 2]) for part in layout.parts]
+        shown += [_unnamed(i, values[i]) for i in range(layout.end // 2, ARGUMENTS) if values[i] or not spec.is_known]
         if code & ~0x3FF == OTHER:
             shown = [*self._kind(event), *shown]
         other = int(self.partner[event])
@@ -109,8 +110,9 @@ class RecordPayloads:
         pid = int(self.threads.pid[int(self.events.thread[event])])
         return self.object_names.get((pid, address), "")
 
-    def _argument(self, event: int, index: int, item: Field, value: int) -> Argument:
-        return Argument(item.name, value, _text(item.show, value), 2 * index, 2, self._note(event, item.name, value))
+    def _argument(self, event: int, part: Part, value: int) -> Argument:
+        note = self._note(event, part.name, value)
+        return Argument(part.name, value, _text(part.show, value), part.word, part.words, note)
 
     def _note(self, event: int, name: str, value: int) -> str:
         if name == "rval" and value:
@@ -129,12 +131,12 @@ class RecordPayloads:
         return [Argument(name, n, str(n), 0, 0) for name, n in zip(("event1", "event2", "which"), numbers, strict=True)]
 
     def _from_first(self, first: int) -> list[Argument]:
-        fields = catalogue(Release.UNIXWARE).spec(int(self.events.code[first])).fast or ()
-        if not fields or fields[0].show != Show.POINTER or fields[0].name == "stack_base":
+        parts = layout_of(Release.UNIXWARE, int(self.events.code[first]), _WORDS).parts
+        if not parts or parts[0].show != Show.POINTER or parts[0].name == "stack_base":
             return []
         value = int(self.arguments[0][first])
         note = self.object_text(first, value) or "from the first record"
-        return [Argument(fields[0].name, value, _text(fields[0].show, value), 0, 0, note)]
+        return [Argument(parts[0].name, value, _text(parts[0].show, value), 0, 0, note)]
 
 
 def address_text(value: int) -> str:

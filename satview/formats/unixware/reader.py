@@ -12,7 +12,7 @@ from satview.events.unixware import categories as known_categories
 from satview.formats.unixware.assemble import trace_from_columns
 from satview.formats.unixware.columns import SetReader
 from satview.formats.unixware.lines import parse_line
-from satview.formats.unixware.members import files_of, is_member_name, names_files
+from satview.formats.unixware.members import files_of, is_member_name, names_files, times_files
 from satview.formats.unixware.names import Names, read_names
 from satview.store.problems import Problems
 from satview.store.trace import Trace
@@ -78,12 +78,15 @@ def open_thread_trace(
         raise UsageError("no thread trace was named")
     wanted = chosen_categories(categories)
     files = files_of(given)
-    total = max(1, sum(file.stat().st_size for file in files if file.is_file()))
+    times = times_files(files)
+    total = max(1, sum(file.stat().st_size for file in (*files, *times) if file.is_file()))
     tell = None if progress is None else lambda done: progress(min(0.9, 0.9 * done / total))
     problems = Problems()
     reader = SetReader(wanted, problems, tell, cancelled)
     with timed("read thread traces"):
         readable = [file for file in files if reader.read(file)]
+        for file in times:
+            reader.read(file, is_own=True)
     if not readable:
         raise TraceFormatError(given[0], None, "cannot be read", "check the name and the permissions")
     if not any(len(part) for part in reader.columns.time_ns) and wanted is None:

@@ -1,0 +1,299 @@
+"""Which words of a payload are which argument, by release, code and word count: decided here and nowhere else.
+
+Filters, listings, the details of an event, the simulated kernel and the readers of listings ask here. Source: kernel
+event trace format, section 8; the lists themselves are data (`arguments`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Final
+
+from satview.events import arguments, variants
+from satview.events.catalogue import catalogue
+from satview.events.spec import EventSpec, Field, Release, Show
+from satview.events.variants import BY_COUNT
+from satview.events.wire import KER_64BIT, THREAD_CREATE, THREAD_DESTROY, WireClass, class_of
+from satview.events.words import Plan
+
+SIGEVENT_WORDS: Final = 4  # of 6.x; later layouts are not known
+_OPEN: Final = (Show.STRING, Show.STRUCT)
+_MESSAGES: Final = {"msg": "msg[0]", "smsg": "smsg[0]", "rmsg": "rmsg[0]"}
+_RESPELLED: Final = ("itime", "oitime", "otime", "ntime", "param")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One argument in a payload.
+
+    Attributes:
+        name: As the list spells it.
+        word: Its first payload word.
+        words: 1 or 2, 4 for a sigevent of 6.x; 0 = text up to its NUL or the end of the payload, or a structure whose
+            layout is not known.
+        show: Notation; decimal numbers are signed, all others unsigned.
+        is_sure: False if the notation was inferred.
+        text_index: Of several texts one after the other, which; 0 for the first.
+    """
+
+    name: str
+    word: int
+    words: int
+    show: Show
+    is_sure: bool = True
+    text_index: int = 0
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether the number is signed."""
+        return self.show is Show.DEC
+
+    @property
+    def is_text(self) -> bool:
+        """Whether it is a text up to its NUL."""
+        return self.show is Show.STRING
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where the arguments of a payload are.
+
+    Attributes:
+        form: `fast`, `wide`, `same` (both lists are equal), `failed` (a call that returned an error), `raw` (the list
+            is not known, or the word count fits none).
+        parts: In payload order, without gaps.
+        end: The first word that no part describes; the number of words where a text goes on to the end.
+        rest_name: What the words from there on are called, before their number.
+    """
+
+    form: str
+    parts: tuple[Part, ...]
+    end: int
+    rest_name: str = "word "
+
+    def message_words(self, index: int) -> int:
+        """Return how many words the message has that begins with a part: those behind it go on with it."""
+        end = index + 1
+        while end < len(self.parts) and self.parts[end].show is Show.MSG_MORE:
+            end += 1
+        return end - index
+
+
+def canonical(name: str) -> str:
+    """Return one spelling for an argument that the lists of several releases spell differently."""
+    name = _MESSAGES.get(name, name)
+    if not name.startswith(_RESPELLED):
+        return name
+    return name.replace("param.__", "param.").replace("(sec)", "_sec").replace("(nsec)", "_nsec")
+
+
+def is_same_name(one: str, other: str) -> bool:
+    """Tell whether two spellings name one argument: `msg` and `msg[0]`, `ntime(sec)` and `ntime_sec`."""
+    return one == other or canonical(one).removesuffix("[0]") == canonical(other).removesuffix("[0]")
+
+
+def plan_of(fields: Sequence[Field]) -> Plan:
+    """Return a list ready for `words.encode`, names in their canonical spelling."""
+    return tuple((canonical(field.name), field.words) for field in fields)
+
+
+def word_count(fields: Sequence[Field]) -> int:
+    """Return the words of the fixed part of a list."""
+    return sum(field.words for field in fields)
+
+
+def is_open(fields: Sequence[Field]) -> bool:
+    """Tell whether a list goes on to the end of the payload."""
+    return any(field.show in _OPEN for field in fields)
+
+
+def _fits(fields: tuple[Field, ...] | None, count: int) -> bool:
+    if fields is None:
+        return False
+    need = word_count(fields)
+    return count >= need if is_open(fields) else need > 0 and count in (need, need + need % 2)
+
+
+# ---- payloads that are there -------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=1 << 14)
+def layout_of(release: Release, code: int, count: int, variant: int = BY_COUNT) -> Layout:
+    """Return where the arguments of a payload are.
+
+    Rules of section 8.1: two words are the fast form; else the wide list counts first, rounded up to even, then the
+    fast one, then what the printers of 7.1 and 6.4 use; a payload longer than the wide list begins like it.
+
+    Args:
+        release: Whose lists apply.
+        code: Event code.
+        count: Payload words, with padding or without.
+        variant: What the words say, see `variants`.
+    """
+    if variants.is_user(code):
+        if variant == variants.TEXT:
+            return Layout("same", (Part("text", 0, 0, Show.STRING),), count)
+        return Layout("same", (), 0, "d")
+    if variant in variants.FAILURES:
+        return _failed(variant)
+    if variant == variants.DOUBTFUL:
+        return Layout("raw", (), 0)
+    spec = catalogue(release).spec(code)
+    form, fields = _choose(spec, release, count, variant)
+    return _laid_out(form, fields, count, release)
+
+
+def _failed(variant: int) -> Layout:
+    width = 1 if variant == variants.FAILED else 2
+    returned_name, errno = variants.FAILED_ARGUMENTS
+    returned = Part(returned_name, 0, width, Show.DEC)
+    if variant == variants.FAILED_UNKNOWN:
+        return Layout("failed", (returned,), width)
+    return Layout("failed", (returned, Part(errno, width, 1, Show.DEC)), width + 1)
+
+
+def _choose(spec: EventSpec, release: Release, count: int, variant: int) -> tuple[str, tuple[Field, ...]]:
+    wide = spec.wide
+    if spec.class_name == "THREAD" and wide is not None and count == 4 and word_count(wide) > 4:
+        return "wide", wide[:4]  # no adaptive partitioning: its two words are missing
+    if BY_COUNT < variant < variants.FAILED and wide is not None:
+        return "wide", wide[:variant]  # TRACE_EVENT: as many words as the call has arguments
+    for form, fields in _candidates(spec, release, count):
+        if fields is not None and _fits(fields, count):
+            return form, fields
+    if wide is not None and not is_open(wide) and count > word_count(wide) > 0:
+        return "wide", wide
+    return "raw", ()
+
+
+def _candidates(spec: EventSpec, release: Release, count: int) -> Iterator[tuple[str, tuple[Field, ...] | None]]:
+    """Yield the lists that may describe a payload of that many words, the likelier before."""
+    is_same = spec.fast == spec.wide
+    fast = "same" if is_same else "fast", spec.fast
+    if count == 2:
+        yield fast
+    yield "same" if is_same else "wide", spec.wide
+    yield fast
+    if spec.is_64bit and (spec.class_name, spec.name) == ("KER_CALL", "TRACE_EVENT"):
+        yield "fast", tuple(replace(field, words=2) for field in spec.fast or ())
+    yield from zip(("fast", "wide"), arguments.listing_lists(spec, release), strict=True)
+    if not spec.is_64bit:
+        yield from zip(("fast", "wide"), arguments.old_lists(spec.name, spec.class_name), strict=True)
+
+
+def _laid_out(form: str, fields: Sequence[Field], count: int, release: Release) -> Layout:
+    """Return the parts of a list as far as they have words."""
+    parts: list[Part] = []
+    at = texts = 0
+    for field in fields:
+        if field.show in _OPEN and at >= count:
+            break  # MMAP of no file ends before its name
+        if field.show is Show.STRING:
+            parts.append(Part(field.name, at, 0, field.show, field.is_sure, texts))
+            texts += 1
+        elif field.show is Show.STRUCT:
+            size = SIGEVENT_WORDS if release is Release.QNX_6 and count >= at + SIGEVENT_WORDS else 0
+            parts.append(Part(field.name, at, size, field.show))
+            at += size
+            break
+        elif at + field.words > count:
+            break
+        else:
+            parts.append(Part(field.name, at, field.words, field.show, field.is_sure))
+            at += field.words
+    return Layout(form, tuple(parts), count if texts else at)
+
+
+@lru_cache(maxsize=1 << 14)
+def place_of(release: Release, code: int, count: int, name: str, variant: int = BY_COUNT) -> Part | None:
+    """Return where a number or text of a given name is, None if such events have none."""
+    for part in layout_of(release, code, count, variant).parts:
+        if part.show is not Show.STRUCT and is_same_name(part.name, name):
+            return part
+    return None
+
+
+@lru_cache(maxsize=1 << 12)
+def text_place(release: Release, code: int, count: int) -> Part | None:
+    """Return where the text of an event is; user events may be text from their first word on."""
+    variant = variants.TEXT if variants.is_user(code) and count > 2 else BY_COUNT
+    return next((part for part in layout_of(release, code, count, variant).parts if part.is_text), None)
+
+
+def text_at(payload: bytes, part: Part) -> str | None:
+    """Return the text of a part from the bytes of a payload; None if the payload ends before it."""
+    texts = payload[4 * part.word :].split(b"\0", part.text_index + 1)
+    return texts[part.text_index].decode("utf-8", "replace") if part.text_index < len(texts) else None
+
+
+@lru_cache(maxsize=1 << 13)
+def arguments_of(release: Release, code: int) -> tuple[Part, ...]:
+    """Return the numbers and texts that payloads of a code can hold in any of their layouts, each name once."""
+    if variants.is_user(code):
+        return ()
+    spec = catalogue(release).spec(code)
+    lists = (spec.fast, spec.wide, *arguments.listing_lists(spec, release),
+             *arguments.old_lists(spec.name, spec.class_name))
+    needs = {2, 4} | {word_count(fields) + is_open(fields) for fields in lists if fields}
+    counts = {need + need % 2 for need in needs}
+    layouts = [layout_of(release, code, count) for count in sorted(counts)]
+    if variants.is_exit(code) and spec.class_name == "KER_EXIT":
+        layouts.append(_failed(variants.FAILED))
+    found = {part.name: part for layout in reversed(layouts) for part in reversed(layout.parts)}
+    return tuple(part for part in reversed(found.values()) if part.show is not Show.STRUCT)
+
+
+# ---- payloads to be written --------------------------------------------------------------------------------------
+
+
+def logged_list(release: Release, code: int, *, is_wide: bool) -> tuple[int, tuple[Field, ...] | None]:
+    """Return in which form the kernel logs an event: its code and its list; None = the list is not known.
+
+    A kernel call with 64-bit values whose table has no such list is logged without the flag in its number (section
+    8.2). Where the guide's fast list is longer than two words and the printer's is not, two words are on the wire.
+
+    Args:
+        release: Of the kernel.
+        code: Event code, with the flag for 64-bit values if its process has 64 bits.
+        is_wide: The mode of the event.
+    """
+    spec = catalogue(release).spec(code)
+    if release is Release.QNX_6 and code in (THREAD_CREATE, THREAD_DESTROY):
+        return code, spec.fast  # two words in either mode (section 8.4)
+    fields = spec.wide if is_wide else _two_words(spec, release)
+    if not fields and class_of(code) == WireClass.KER_CALL and code & KER_64BIT:
+        return logged_list(release, code & ~KER_64BIT, is_wide=is_wide)
+    return code, spec.wide if fields is None else fields
+
+
+def _two_words(spec: EventSpec, release: Release) -> tuple[Field, ...] | None:
+    printed = arguments.listing_lists(spec, release)[0]
+    if spec.class_name not in ("KER_CALL", "KER_EXIT") or spec.fast is None or printed is None:
+        return spec.fast
+    return printed if word_count(spec.fast) > 2 >= word_count(printed) else spec.fast
+
+
+def printed_layout(release: Release, code: int, count: int, variant: int = BY_COUNT) -> Layout | None:
+    """Return which words the vendor's printer of a release shows as which argument; None if it has no list.
+
+    The printer of 6.4 goes through its list until the payload is used up, whatever the word count; later ones do that
+    with wide lists that end in text, and where none fits what the other listings and the details show is shown.
+    """
+    spec = catalogue(release).spec(code)
+    fast, wide = arguments.listing_lists(spec, release)
+    layout: Layout | None = None
+    if release is Release.QNX_6:
+        if fast is not None and wide is not None:
+            layout = _laid_out("", wide if count > 2 or spec.name == "APS_NAME" else fast, count, release)
+    elif count == 2 and fast and word_count(fast) <= 2:
+        layout = _laid_out("", fast, count, release)
+    elif wide and (is_open(wide) or count == word_count(wide) + word_count(wide) % 2):
+        layout = _laid_out("", wide, count, release)
+    elif (found := layout_of(release, code, count, variant)).parts:
+        layout = found
+    if layout is None:
+        return None
+    # It prints the first text of a list only.
+    return replace(layout, parts=tuple(part for part in layout.parts if not part.text_index))

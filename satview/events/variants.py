@@ -1,0 +1,163 @@
+"""What the words of a payload say about their own layout, where code and word count do not tell it.
+
+Source: kernel event trace format, sections 8.2 (TRACE_EVENT), 8.3 (exits that failed) and 8.9 (text of user events).
+The same rules for one event and for columns of events; a test holds the two together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.events import wire
+from satview.events.catalogue import catalogue
+from satview.events.spec import Release
+from satview.events.wire import CODE_COUNT, KER_EXIT_OFFSET, WireClass, class_of, event_of
+
+MINUS_ONE: Final = 0xFFFFFFFF
+LAST_ERRNO: Final = 1023
+
+# Variants of a layout. From 1 to 15: a TRACE_EVENT call with that many arguments.
+BY_COUNT: Final = 0  # code and word count alone decide
+FAILED: Final = 16  # -1 and errno
+FAILED_64: Final = 17  # -1 in 64 bits, then errno
+FAILED_UNKNOWN: Final = 18  # -1 in 64 bits, no errno that can be told
+DOUBTFUL: Final = 19  # begins with -1; neither a value nor an errno can be told
+TEXT: Final = 20  # a user event whose payload is a text
+FAILURES: Final = (FAILED, FAILED_64, FAILED_UNKNOWN)
+FAILED_ARGUMENTS: Final = ("ret_val", "errno")  # of a call that failed
+ERRNO_WORD: Final = {FAILED: 1, FAILED_64: 2}
+USER_CLASSES: Final = (WireClass.USER, WireClass.QUIP)
+
+_EXIT, _COUNTED = 1, 2
+
+
+def is_exit(code: int) -> bool:
+    """Tell whether a code is the exit of a kernel call, whose payload may say that the call failed."""
+    return class_of(code) == WireClass.KER_CALL and event_of(code) >> 7 & 3 == KER_EXIT_OFFSET >> 7
+
+
+@cache
+def _kinds(release: Release) -> NDArray[np.uint8]:
+    """Return which codes have variants at all, (32768,): exits, and the call whose first word counts its arguments."""
+    table = np.zeros(CODE_COUNT, np.uint8)
+    if release is not Release.UNIXWARE:
+        codes = np.arange(CODE_COUNT)
+        table[(codes >> 10 == WireClass.KER_CALL) & (codes >> 7 & 3 == KER_EXIT_OFFSET >> 7)] = _EXIT
+        book = catalogue(release)
+        calls = range(wire.code(WireClass.KER_CALL, 0), wire.code(WireClass.KER_CALL, KER_EXIT_OFFSET))
+        table[[call for call in calls if book.name(call) == "TRACE_EVENT"]] = _COUNTED
+    return table
+
+
+@cache
+def _wide_exits(release: Release) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return which exits hold 64-bit values, and of which the first value is one of them; (32768,) each."""
+    is_64bit, is_first_64bit = np.zeros(CODE_COUNT, np.bool_), np.zeros(CODE_COUNT, np.bool_)
+    book = catalogue(release)
+    for code in book.codes():
+        if is_exit(code) and (spec := book.spec(code)).is_64bit:
+            is_64bit[code] = True
+            is_first_64bit[code] = spec.wide is None or bool(spec.wide and spec.wide[0].words == 2)
+    return is_64bit, is_first_64bit
+
+
+def variant_of(release: Release, code: int, words: Sequence[int]) -> int:
+    """Return the variant of one event that is no user event; `BY_COUNT` for nearly all."""
+    kind = _kinds(release)[code]
+    if not kind or len(words) < 2:
+        return BY_COUNT
+    if kind == _COUNTED:
+        return _counted(words[0] >> 28, len(words), len(catalogue(release).spec(code).wide or ()))
+    return _failure(release, code, words) if words[0] == MINUS_ONE else BY_COUNT
+
+
+def _counted(arguments: int, count: int, most: int) -> int:
+    return arguments if 2 < arguments <= most and count in (arguments, arguments + arguments % 2) else BY_COUNT
+
+
+def _failure(release: Release, code: int, words: Sequence[int]) -> int:
+    is_64bit, is_first_64bit = (bool(table[code]) for table in _wide_exits(release))
+    is_short = len(words) == 2
+    if is_short and (not is_64bit or words[1] <= LAST_ERRNO):
+        return FAILED
+    if is_first_64bit and words[1] == MINUS_ONE:
+        return FAILED_64 if len(words) == 4 and 1 <= words[2] <= LAST_ERRNO else FAILED_UNKNOWN
+    return DOUBTFUL if is_short else BY_COUNT
+
+
+def error_of(release: Release, code: int, words: Sequence[int]) -> int | None:
+    """Return the error of a kernel call, signed, from its exit; None if it did not fail or none can be told."""
+    at = ERRNO_WORD.get(variant_of(release, code, words))
+    if at is None:
+        return None
+    return words[at] - (1 << 32) if words[at] >> 31 else words[at]
+
+
+# Payload word number n of the events at some positions: `word(positions, n)`, uint32.
+WordColumn = Callable[[NDArray[np.intp], int], NDArray[np.uint32]]
+
+
+def variants(
+    release: Release, code: NDArray[np.integer], count: NDArray[np.integer], word: WordColumn
+) -> NDArray[np.uint8]:
+    """Return the variants of many events, as `variant_of` does for one.
+
+    Args:
+        release: Of the trace.
+        code: (n,), event codes.
+        count: (n,), payload words, padding included.
+        word: Gives payload words; asked only for words that are there, of the few events that may have variants.
+
+    Returns:
+        uint8 (n,).
+    """
+    found = np.zeros(len(code), np.uint8)
+    kinds = _kinds(release).take(code)
+    exits = np.flatnonzero((kinds == _EXIT) & (count >= 2))
+    if len(exits):
+        exits = exits[word(exits, 0) == MINUS_ONE]
+        found[exits] = _failures(release, code[exits], count[exits], lambda at, n: word(exits[at], n))
+    for at in np.flatnonzero((kinds == _COUNTED) & (count > 2)).tolist():  # TraceEvent() calls are rare
+        most = len(catalogue(release).spec(int(code[at])).wide or ())
+        found[at] = _counted(int(word(np.array([at]), 0)[0]) >> 28, int(count[at]), most)
+    return found
+
+
+def _failures(
+    release: Release, code: NDArray[np.integer], count: NDArray[np.integer], word: WordColumn
+) -> NDArray[np.uint8]:
+    is_64bit, is_first_64bit = (table.take(code) for table in _wide_exits(release))
+    is_short, second = count == 2, word(np.arange(len(code)), 1)
+    is_failed = is_short & (~is_64bit | (second <= LAST_ERRNO))
+    is_long = is_first_64bit & (second == MINUS_ONE) & ~is_failed
+    found = np.select([is_failed, is_long, is_short], [FAILED, FAILED_UNKNOWN, DOUBTFUL], BY_COUNT)
+    four = np.flatnonzero(is_long & (count == 4))
+    if len(four):
+        third = word(four, 2)
+        found[four[(third >= 1) & (third <= LAST_ERRNO)]] = FAILED_64
+    return found.astype(np.uint8)
+
+
+def is_user(code: int) -> bool:
+    """Tell whether the payload of a code is the user's own: words or text; for QNX's releases."""
+    return class_of(code) in USER_CLASSES
+
+
+def user_text(payload: bytes) -> str | None:
+    """Return the text of a user event; None if its payload is no text (section 8.9).
+
+    The file does not tell: more than two words, printable up to the first NUL, and only zeros behind it are a text.
+    """
+    text, _, rest = payload.partition(b"\0")
+    if len(payload) < 12 or not text or any(rest):
+        return None
+    try:
+        shown = text.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    return shown if shown.replace("\t", "").replace("\n", "").isprintable() else None

@@ -1,0 +1,103 @@
+"""The payload of one event for people to read: named arguments with their notation, through the construct structs.
+
+Source: kernel event trace format, section 8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from struct import unpack
+from typing import Any
+
+from satview.events import variants
+from satview.events.catalogue import Catalogue
+from satview.events.layout import Layout, Part
+from satview.events.spec import Argument, EventSpec, Payload, Show
+from satview.formats.kev import notation
+from satview.formats.kev.structs import prepared
+
+_DOUBT = "or data, if the call itself returned -1"
+
+
+def decode_payload(spec: EventSpec, raw: bytes, byte_order: str, catalogue: Catalogue) -> Payload:
+    """Return the arguments of one event.
+
+    Args:
+        spec: Row of the catalogue for the event's code.
+        raw: Payload bytes as in the file, combine slots reassembled; a cut last word is not decoded.
+        byte_order: `little` or `big`.
+        catalogue: The release's, for errno names and rules that depend on it.
+
+    Returns:
+        The decoded payload; never raises, whatever the bytes. What fits no known list is shown as raw words.
+    """
+    count = len(raw) // 4
+    whole = raw[: 4 * count]
+    words = unpack(f"{'<' if byte_order == 'little' else '>'}{count}I", whole)
+    if variants.is_user(spec.code):
+        variant = variants.BY_COUNT if variants.user_text(whole) is None else variants.TEXT
+    else:
+        variant = variants.variant_of(catalogue.release, spec.code, words)
+    layout, names, struct = prepared(catalogue.release, spec.code, count, variant, byte_order)
+    values = struct.parse(whole)
+    payload = _Decoder(spec, layout, whole, words, catalogue)
+    arguments = payload.failed() if variant in variants.FAILURES else payload.arguments(names, values)
+    return Payload(layout.form, tuple(arguments), words, raw)
+
+
+class _Decoder:
+    """Makes arguments of the members of one payload."""
+
+    def __init__(
+        self, spec: EventSpec, layout: Layout, raw: bytes, words: Sequence[int], catalogue: Catalogue
+    ) -> None:
+        self.spec, self.layout, self.raw, self.words, self.catalogue = spec, layout, raw, words, catalogue
+
+    def arguments(self, names: Sequence[str], values: Mapping[str, Any]) -> Iterator[Argument]:
+        """Yield the arguments of a layout, then the words that it does not describe."""
+        parts = self.layout.parts
+        text_start = -1
+        for index, (part, name) in enumerate(zip(parts, names, strict=True)):
+            if part.show is Show.MSG_MORE:
+                continue  # belongs to the one before it
+            if part.is_text:
+                text_start = 4 * part.word if text_start < 0 else text_start
+                if text_start >= len(self.raw) and part.text_index:
+                    return
+                yield self.text(part, values[name], text_start)
+                text_start += len(values[name]) + 1
+            elif part.show is Show.MSG:
+                yield notation.message(part.name, self.raw, self.words, part.word, self.layout.message_words(index))
+            elif part.show is Show.STRUCT:
+                if part.words:
+                    yield notation.sigevent(values[name], self.raw, part.word)
+            else:
+                yield notation.number_argument(self.spec, part, values[name], self.catalogue)
+        yield from self.rest()
+
+    def text(self, part: Part, data: bytes, start: int) -> Argument:
+        """Return a text that begins at a byte of the payload."""
+        if self.layout.form == "same" and variants.is_user(self.spec.code):
+            return notation.text_argument(part.name, data, 0, len(self.words))
+        first, end = start // 4, min(start + len(data), len(self.raw))
+        return notation.text_argument(part.name, data, first, max(0, -(-end // 4) - first))
+
+    def rest(self) -> Iterator[Argument]:
+        """Yield the words that no part describes; one zero word that makes the number of words even is padding."""
+        first = self.layout.end
+        is_padding = bool(self.layout.parts) and len(self.words) == first + 1 and first % 2 and not self.words[first]
+        if not is_padding:
+            for index in range(first, len(self.words)):
+                name = f"{self.layout.rest_name}{index}"
+                yield Argument(name, self.words[index], notation.hex_text(self.words[index], 1), index, 1)
+
+    def failed(self) -> Iterator[Argument]:
+        """Yield -1 and the error of a call that failed (section 8.3)."""
+        returned, *error = self.layout.parts
+        note = "" if error else "errno unknown"
+        yield Argument(returned.name, -1, "-1", returned.word, returned.words, note)
+        for part in error:
+            yield notation.errno_argument(self.words[part.word], part.word, self.catalogue, _DOUBT)
+        if not error:
+            yield from self.rest()
+

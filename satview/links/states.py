@@ -1,0 +1,40 @@
+"""States of threads and what follows them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.events.states import NOT_A_STATE, RUNNING
+from satview.links.table import OPEN
+from satview.links.whole import is_whole, is_whole_on
+from satview.store.losses import EVERY_CPU, losses
+from satview.store.trace import Trace
+
+
+def following(trace: Trace) -> NDArray[np.uint32]:
+    """Return for every entry of `Trace.states.event` the thread's next one, `OPEN` for its last, uint32.
+
+    Whether events are missing in between is not looked at.
+    """
+    states = trace.states
+    out = np.append(states.event[1:], np.uint32(OPEN))[: len(states.event)]
+    out[states.start[1:][np.diff(states.start) > 0] - 1] = OPEN
+    return out
+
+
+def states(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+    """Return the states that threads enter, each with the thread's next event of `Trace.states`, `OPEN` for its last.
+
+    States in which events are missing are left out; while a thread runs, only its own CPU can end that, so that others
+    do not matter then.
+    """
+    events, rows, ends = trace.events, trace.states.event, following(trace)
+    value = trace.catalogue.state_value_of_code[events.code[rows]]
+    is_known = value != NOT_A_STATE
+    for cpu in np.unique(losses(trace)[:, 2]).tolist():
+        is_elsewhere = (value == RUNNING) & (cpu != EVERY_CPU) & (events.cpu[rows] != cpu)
+        at = np.flatnonzero(is_known & ~is_elsewhere)
+        first, last = rows[at], np.minimum(ends[at], np.uint32(len(events) - 1))
+        is_known[at] = is_whole(trace, first, last) if cpu == EVERY_CPU else is_whole_on(trace, cpu, first, last)
+    return rows[is_known], ends[is_known]

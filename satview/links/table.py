@@ -1,0 +1,130 @@
+"""One kind of link between events: a table of rows of the event table, and how to find the link of an event."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+Rows = NDArray[np.integer]
+NO_EVENT: Final = 2**32 - 1  # in place of a row: there is no link
+OPEN: Final = 2**32 - 2  # in place of the row that ends a link: the trace ends before it does
+
+
+class LinkKind(StrEnum):
+    """What sort of events a link joins."""
+
+    CALL = "call"
+    """A kernel call and its exit, or the interrupted form that ends it."""
+    INTERRUPT = "interrupt"
+    """The entry of an interrupt and its exit."""
+    HANDLER = "handler"
+    """The entry of an interrupt handler and its exit."""
+    DISPATCH = "dispatch"
+    """The entry of an interrupt and the entry of its first handler."""
+    MESSAGE = "message"
+    """A message that is sent and its receipt."""
+    STATE = "state"
+    """The state that a thread enters and the thread's next change of state, or its creation or end."""
+
+
+class Certainty(IntEnum):
+    """How sure a link is."""
+
+    LIKELY = 1
+    """The thread is not known; the events follow each other on their CPU, and the call never blocks."""
+    SURE = 2
+    """The trace tells it, or leaves no other possibility."""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One link; `to_row` is `OPEN` where the trace ends before it does."""
+
+    kind: LinkKind
+    from_row: int
+    to_row: int
+    certainty: Certainty
+
+
+@dataclass(frozen=True)
+class LinkTable:
+    """All links of one kind in a trace; every column has shape (n,) and is read-only.
+
+    No event begins two links of a kind, and none ends two.
+
+    Attributes:
+        kind: What the events are to each other.
+        from_row: uint32, ascending, row of the event that begins it.
+        to_row: uint32, row of the event that ends it; `OPEN` where the trace ends before it does.
+        certainty: uint8, `Certainty`.
+    """
+
+    kind: LinkKind
+    from_row: NDArray[np.uint32]
+    to_row: NDArray[np.uint32]
+    certainty: NDArray[np.uint8]
+
+    def __post_init__(self) -> None:
+        for column in (self.from_row, self.to_row, self.certainty):
+            if column.shape != self.from_row.shape:
+                raise ValueError("columns of a link table differ in length")
+            column.setflags(write=False)
+        if np.any(self.from_row[1:] <= self.from_row[:-1]):
+            raise ValueError("the rows that begin links do not ascend")
+
+    def __len__(self) -> int:
+        return len(self.from_row)
+
+    def __iter__(self) -> Iterator[Link]:
+        return (self[i] for i in range(len(self)))
+
+    def __getitem__(self, index: int) -> Link:
+        """Return one link."""
+        certainty = Certainty(int(self.certainty[index]))
+        return Link(self.kind, int(self.from_row[index]), int(self.to_row[index]), certainty)
+
+    def begun_by(self, rows: Rows) -> NDArray[np.intp]:
+        """Return which link each event begins: a place in the columns, -1 for none, same shape. O(log n) for each."""
+        return _find(self.from_row, None, rows)
+
+    def ended_by(self, rows: Rows) -> NDArray[np.intp]:
+        """Return which link each event ends: a place in the columns, -1 for none, same shape. O(log n) for each."""
+        return _find(self.to_row, self._by_end, rows)
+
+    def ends_of(self, rows: Rows) -> NDArray[np.uint32]:
+        """Return the event that ends what each event begins, `NO_EVENT` for none, `OPEN` as in `to_row`, same shape."""
+        at = self.begun_by(rows)
+        out = np.full(len(rows), NO_EVENT, np.uint32)
+        out[at >= 0] = self.to_row[at[at >= 0]]
+        return out
+
+    def cycles(self, time_cycles: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return how long every link lasts, int64 (n,), cycles; -1 where the trace ends before it does.
+
+        Args:
+            time_cycles: Column of the event table.
+        """
+        known = self.to_row != OPEN
+        out = np.full(len(self), -1, np.int64)
+        out[known] = time_cycles[self.to_row[known]] - time_cycles[self.from_row[known]]
+        return out
+
+    @cached_property
+    def _by_end(self) -> NDArray[np.intp]:
+        """Places of the links in the order of the events that end them."""
+        return np.argsort(self.to_row, kind="stable")
+
+
+def _find(keys: NDArray[np.uint32], order: NDArray[np.intp] | None, rows: Rows) -> NDArray[np.intp]:
+    """Return the places of rows among keys, -1 for rows that are none; `order` makes the keys ascend."""
+    if not len(keys):
+        return np.full(len(rows), -1, np.intp)
+    at = np.minimum(np.searchsorted(keys, rows.astype(np.uint32), sorter=order), len(keys) - 1)
+    places = at if order is None else order[at]
+    return np.asarray(np.where(keys[places] == rows, places, -1))
