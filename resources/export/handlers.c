@@ -114,20 +114,6 @@ static struct number running_tid(const event_data_t *event)
     return running[cpu_of(event)].tid > 0 ? known(running[cpu_of(event)].tid) : unknown();
 }
 
-/// error_of: code_of word_count word_at known unknown
-/* The error of a failed kernel call; not known of all other events. */
-static struct number error_of(const event_data_t *event)
-{
-    const unsigned code = code_of(event), count = word_count(event), is_64bit = code & 0x200;
-    if (code >> 10 != 2 || (code >> 7 & 3) != 1 || word_at(event, 0) != 0xffffffffu)
-        return unknown();
-    if (count == 2 && (!is_64bit || word_at(event, 1) <= 1023))
-        return known(word_at(event, 1));
-    if (is_64bit && count == 4 && word_at(event, 1) == 0xffffffffu && word_at(event, 2) - 1 < 1023)
-        return known(word_at(event, 2));
-    return unknown();
-}
-
 /// is_code: code_of COUNT
 /* Whether class and event are in one of some ranges. */
 static int is_code(const event_data_t *event, const uint16_t ranges[][2], unsigned count)
@@ -140,24 +126,61 @@ static int is_code(const event_data_t *event, const uint16_t ranges[][2], unsign
     return 0;
 }
 
+/// variant_of: code_of word_count word_at is_code
+/* What the words of a payload say about their own layout: an exit that failed, a call that counts its arguments. */
+static unsigned variant_of(const event_data_t *event)
+{
+    const unsigned code = code_of(event), count = word_count(event);
+    const uint32_t first = word_at(event, 0), second = word_at(event, 1);
+    if (code == COUNTED_CALL) {
+        const unsigned arguments = first >> 28;
+        const int is_whole = count == arguments || count == arguments + arguments % 2;
+        return arguments > 2 && arguments <= COUNTED_MOST && is_whole ? arguments : BY_COUNT;
+    }
+    if (code >> 10 != 2 || (code >> 7 & 3) != 1 || first != 0xffffffffu)
+        return BY_COUNT;
+    if (count == 2 && (!is_code(event, exits_64, COUNT(exits_64)) || second <= LAST_ERRNO))
+        return FAILED;
+    if (is_code(event, values_64, COUNT(values_64)) && second == 0xffffffffu)
+        return count == 4 && word_at(event, 2) - 1 < LAST_ERRNO ? FAILED_64 : FAILED_UNKNOWN;
+    return count == 2 ? DOUBTFUL : BY_COUNT;
+}
+
+/// has_failed: variant_of
+static int has_failed(const event_data_t *event)
+{
+    const unsigned variant = variant_of(event);
+    return variant == FAILED || variant == FAILED_64 || variant == FAILED_UNKNOWN;
+}
+
+/// error_of: variant_of known unknown
+/* The error of a failed kernel call; not known of all other events. */
+static struct number error_of(const event_data_t *event)
+{
+    const unsigned variant = variant_of(event);
+    if (variant != FAILED && variant != FAILED_64)
+        return unknown();
+    return known((int32_t)word_at(event, variant == FAILED ? 1 : 2));
+}
+
 /// place: COUNT
-/* Where an argument is in the payload of some events that have so many words. */
+/* Where an argument is in the payload of some events of a variant that have so many words. */
 struct place {
-    uint16_t first_code, last_code, least_words, most_words;
+    uint16_t first_code, last_code, variant, least_words, most_words;
     uint16_t word;
     uint8_t words; /* 1 or 2; 0 = text up to a NUL or the end */
     uint8_t is_signed;
 };
 
-/// find_place: place error_of
+/// find_place: place variant_of
 static const struct place *find_place(const event_data_t *event, const struct place places[], unsigned count)
 {
-    const unsigned code = code_of(event), words = word_count(event);
+    const unsigned code = code_of(event), words = word_count(event), variant = variant_of(event);
     unsigned i;
     for (i = 0; i < count; ++i)
-        if (code >= places[i].first_code && code <= places[i].last_code &&
+        if (code >= places[i].first_code && code <= places[i].last_code && variant == places[i].variant &&
             words >= places[i].least_words && words <= places[i].most_words)
-            return error_of(event).is_known ? NULL : &places[i];
+            return &places[i];
     return NULL;
 }
 

@@ -7,16 +7,14 @@ guessed: it is listed in `Condition.unwritten`, and the program does not compile
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-import numpy as np
-from numpy.typing import NDArray
-
+from satview.events.layout import place_of, text_place
+from satview.export.c_places import Find, code_ranges, place_rows
 from satview.export.c_tables import Tables
 from satview.export.c_text import byte_count, literal
-from satview.filters.forms import Place, place_of, text_place
 from satview.filters.reach import has_argument
 from satview.filters.scalar import wrapped
 from satview.filters.semantics import CodeTest
@@ -44,8 +42,6 @@ from satview.filters.vocabulary import FIELDS, Domain, argument_names
 NAMES_THREAD: Final = frozenset({C.KERCALLENTER, C.KERCALLEXIT, C.THREAD})
 """Classes whose events the kernel gives to a handler with the thread that they belong to."""
 
-_MOST_WORDS: Final = 64  # payloads longer than this end in a text: their arguments are where those of this size are
-_ENDLESS: Final = 0xFFFF
 _HALF: Final = re.compile("[\ud800-\udfff]")
 _ARITHMETIC: Final = {
     "+": "sum",
@@ -129,10 +125,10 @@ class Condition:
         if isinstance(node, Match):
             name = self._tables.pattern(node.pattern)
             return self._texts(node.value, lambda text: self._tables.use("fits", text, f"&{name}"), node.pattern.text)
-        return f"{self._tables.use('error_of', 'event')}.is_known"  # the only flag is `failed`
+        return self._tables.use("has_failed", "event")  # the only flag is `failed`
 
     def _code_test(self, node: CodeTest) -> str:
-        ranges = [f"{{0x{first:x}, 0x{last:x}}}" for first, last in _ranges(node.table)]
+        ranges = code_ranges(node.table)
         if not ranges:
             return "0"
         shown = node.pattern.text if node.pattern is not None else ", ".join(node.names)
@@ -183,7 +179,8 @@ class Condition:
             name = self._tables.processes(f"{test('full')} || {test('own')}", f"name: {shown}")
             return self._tables.use("is_named", self._thread(node, "pid"), f"&{name}")
         if isinstance(node, Field) and node.name == "text":
-            places = self._places("text", lambda code, count: text_place(self._tables.release, code, count))
+            release = self._tables.release
+            places = self._places("text", self._asked.codes, lambda code, count, _: text_place(release, code, count))
         elif isinstance(node, Argument):
             places = self._argument_places(node.name)
         else:
@@ -238,19 +235,16 @@ class Condition:
         return use("argument", "event", places, f"COUNT({places})") if places else use("unknown")
 
     def _argument_places(self, name: str) -> str:
-        return self._places(f"arg.{name}", lambda code, count: place_of(self._tables.release, code, count, name), name)
+        release = self._tables.release
+        having = argument_names(release).get(name, ())
+        codes = [code for code in self._asked.codes if code in having]
+        return self._places(
+            f"arg.{name}", codes, lambda code, count, variant: place_of(release, code, count, name, variant)
+        )
 
-    def _places(self, shown: str, find: Callable[[int, int], Place | None], name: str = "") -> str:
-        """Return the name of a table of places for all events that the handler sees; empty if none has it."""
-        having = argument_names(self._tables.release).get(name, ()) if name else self._asked.codes
-        alike: list[tuple[int, int, list[str]]] = []  # first and last code, where it is by word count
-        for code in self._asked.codes:
-            by_count = [*_places_by_count(code, find)] if code in having else []
-            if alike and alike[-1][1] == code - 1 and alike[-1][2] == by_count:
-                alike[-1] = (alike[-1][0], code, by_count)
-            elif by_count:
-                alike.append((code, code, by_count))
-        rows = [f"{{0x{first:x}, 0x{last:x}, {rest}}}" for first, last, by_count in alike for rest in by_count]
+    def _places(self, shown: str, codes: Sequence[int], find: Find) -> str:
+        """Return the name of a table of places; empty if no event has such a thing."""
+        rows = place_rows(self._tables.release, codes, find)
         if not rows:
             return ""
         self._tables.parts.add("place")
@@ -278,22 +272,3 @@ def asks_for_thread(node: Node) -> bool:
 def _constant(number: int) -> str:
     """Return a 64-bit number in C; the smallest one has no notation of its own."""
     return "-0x7fffffffffffffffLL - 1" if number == -(1 << 63) else f"{number}LL"
-
-
-def _ranges(table: NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
-    """Yield the first and the last code of every range that is set."""
-    edges = np.flatnonzero(np.diff(np.concatenate(([0], table.view(np.int8), [0]))))
-    yield from zip(edges[::2].tolist(), (edges[1::2] - 1).tolist(), strict=True)
-
-
-def _places_by_count(code: int, find: Callable[[int, int], Place | None]) -> Iterator[str]:
-    """Yield the least and the most words of payloads that have something at one place, and the place, in C."""
-    least, before = 2, find(code, 2)
-    for count in (*range(4, _MOST_WORDS + 2, 2), 0):
-        place = find(code, count) if count else None
-        if place == before and count:
-            continue
-        if before is not None:
-            most = count - 2 if count else _ENDLESS
-            yield f"{least}, {most}, {before.word}, {before.words}, {int(before.is_signed)}"
-        least, before = count, place

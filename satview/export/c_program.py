@@ -17,6 +17,7 @@ from satview.events.wire import THREAD_RUNNING
 from satview.export.c_conditions import NAMES_THREAD, Asked, Condition, asks_for_thread
 from satview.export.c_frame import handler_data, head, main, name_lookup
 from satview.export.c_parts import FIND_PROCESSES, ordered, parts
+from satview.export.c_places import variant_tables
 from satview.export.c_tables import Tables
 from satview.export.c_text import comment, literal
 from satview.filters.building import BuiltRules
@@ -275,6 +276,7 @@ class _Program:
         lines = [f"#define PATTERN_WORDS {tables.pattern_words}", ""] if "fits" in tables.parts else []
         wanted = tables.parts | {part for part in parts()[FIND_PROCESSES].needs if tables.named}
         for name in ordered(wanted):
+            lines += variant_tables(self._release) if name == "variant_of" else []
             lines += parts()[name].lines
         lines += [*tables.lines, *([""] if tables.lines else [])]
         lines += [*name_lookup(tables.named), *functions]
