@@ -5,6 +5,8 @@ import struct
 
 import pytest
 
+from satview.events.catalogue import catalogue
+from satview.events.layout import arguments_of
 from satview.events.spec import Release
 from satview.events.wire import KER_64BIT, WireClass, code
 from satview.export.c_program import c_program
@@ -81,6 +83,44 @@ def test_arithmetic_comparisons_and_errors_are_those_of_views(tmp_path):
              zip(events, ran.passes, expected, strict=True) if one != other]
     assert not wrong, wrong[0]
     assert 0.2 < sum(expected) / len(expected) < 0.8
+
+
+@pytest.mark.parametrize("release", [Release.QNX_6, Release.QNX_6_6, Release.QNX_7])
+def test_arguments_are_where_views_find_them(release, tmp_path):
+    """Every call and exit, payloads of every size, failed and doubtful ones, calls that count their arguments."""
+    rng = random.Random(11)
+    lines, conditions, events = ["ADDALLCLASSES"], {}, []
+    places = [(half, number, code(WireClass.KER_CALL, number + 128 * half)) for half in (0, 1) for number in range(128)]
+    known = catalogue(release).codes()
+    places = [place for place in places if place[2] in known and numbers_of(release, place[2])]
+    places = [(0, 1, code(WireClass.KER_CALL, 1)), *rng.sample(places[1:], min(125, len(places) - 1))]
+    for half, number, event_code in places:
+        names = numbers_of(release, event_code)
+        if event_code | KER_64BIT in known:
+            names |= numbers_of(release, event_code | KER_64BIT)
+        name = f'arg."{rng.choice(sorted(names))}"'
+        condition = Expression(f"{name} & 3 < 2 and {name} > -7 or errno in (2, 260, -1)", release)
+        conditions[half, number] = condition
+        lines.append(f"ADDEVENTHANDLER KERCALL{('ENTER', 'EXIT')[half]} {number} WHERE {condition.text}")
+        for size in (2, 2, 2, 3, 4, 4, 5, 6, 7, 8, 9, 10, 12, 14, 20) * 3:
+            words = [rng.choice((0, 1, 2, 3, 260, 0xFFFFFFFF, rng.getrandbits(32))) for _ in range(size)]
+            if rng.random() < 0.4:
+                words[0] = rng.choice((0xFFFFFFFF, size << 28))
+                words[1] = rng.choice((0xFFFFFFFF, 260, 5000))
+            wide = rng.choice((0, KER_64BIT)) if event_code | KER_64BIT in known else 0
+            events.append(call(event_code | wide, words))
+    source = c_program(build(parse_rules("\n".join(lines), release), release)).source
+    source = "\n".join(line for line in source.splitlines() if not line.strip().startswith("#error"))
+    target, _ = compiled([source], release, tmp_path)
+    passes = Runner(release, {}, events).run(target, 0).passes
+    for facts, found in zip(events, passes, strict=True):
+        condition = conditions[facts.code >> 7 & 1, facts.code & 0x7F]
+        assert found == bool(condition(facts)), (condition.text, facts)
+    assert 0.05 < sum(passes) / len(passes) < 0.95
+
+
+def numbers_of(release, event_code):
+    return {part.name for part in arguments_of(release, event_code) if part.words in (1, 2)}
 
 
 ALPHABET = ("a", "b", ".", "/", "x", "-", "\u00e9", "\u00c9", "\u212a", "k", "K", "\U0001f600", "\n", "\ufffd", "0")
