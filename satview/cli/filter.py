@@ -40,7 +40,8 @@ RULES is a .satrules file: one rule per line in the words of TraceEvent(), such 
 
 Without -o the events are only counted. The new file keeps times, names and the opening states;
 --exact leaves out all that was not chosen, whatever the file then looks like.
-Exit status: 0 fine, 1 the trace has problems that cost data, 2 not a trace or bad use.
+Exit status: 0 fine, 1 the trace has problems that cost data or the C program has #error lines, 2 not a trace
+or bad use.
 """
 
 
@@ -79,10 +80,10 @@ def run(args: argparse.Namespace) -> int:
     if args.explain:
         for note in explain(rules, trace.release):
             print(f"line {note.line}: {note.message}")
-    _capture(args, built, trace)
+    is_whole = _capture(args, built, trace)
     if not (args.from_args and not (args.rules or args.expression or args.output)):
         _filter(args, built, trace)
-    return COST_DATA if trace.problems.cost_data else FINE
+    return COST_DATA if trace.problems.cost_data or not is_whole else FINE
 
 
 def built_rules(files: list[str], allow_code: bool, trace: Trace) -> tuple[tuple[Rule, ...], BuiltRules]:
@@ -134,22 +135,34 @@ def _rules(files: list[str], trace: Trace) -> tuple[Rule, ...]:
     return tuple(rules)
 
 
-def _capture(args: argparse.Namespace, built: BuiltRules, trace: Trace) -> None:
+def _capture(args: argparse.Namespace, built: BuiltRules, trace: Trace) -> bool:
+    """Print and write what is asked for about a capture; return whether all of the rules could be written."""
+    is_whole = True
     if args.tracelogger:
         command = tracelogger_command(built)
         print(command.text)
         for reason in command.reasons:
             print(f"  not exact: {reason}")
     if args.c_program:
-        try:
-            Path(args.c_program).write_text(
-                c_program(built, ", ".join(Path(name).name for name in args.rules)), encoding="utf-8"
-            )
-        except OSError as error:
-            raise UsageError(f"{args.c_program}: {error.strerror or error}") from error
-        print(f"{args.c_program}: written")
+        is_whole = _write_program(args, built)
     if args.would_keep:
         print_answer(would_capture(built, trace, TraceFacts(trace), window_of(trace, args.begin, args.end)))
+    return is_whole
+
+
+def _write_program(args: argparse.Namespace, built: BuiltRules) -> bool:
+    """Write the C program; return False if it has `#error` lines, which are told."""
+    program = c_program(built, ", ".join(Path(name).name for name in args.rules))
+    try:
+        Path(args.c_program).write_text(program.source, encoding="ascii")
+    except OSError as error:
+        raise UsageError(f"{args.c_program}: {error.strerror or error}") from error
+    print(f"{args.c_program}: written{', with errors' if program.faults else ''}")
+    for note in program.notes:
+        print(f"  {note}")
+    for fault in program.faults:
+        print(f"satview: {fault}", file=sys.stderr)
+    return not program.faults
 
 
 def _filter(args: argparse.Namespace, built: BuiltRules, trace: Trace) -> None:

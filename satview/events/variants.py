@@ -55,7 +55,7 @@ def _kinds(release: Release) -> NDArray[np.uint8]:
 
 
 @cache
-def _wide_exits(release: Release) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def wide_exits(release: Release) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return which exits hold 64-bit values, and of which the first value is one of them; (32768,) each."""
     is_64bit, is_first_64bit = np.zeros(CODE_COUNT, np.bool_), np.zeros(CODE_COUNT, np.bool_)
     book = catalogue(release)
@@ -64,6 +64,12 @@ def _wide_exits(release: Release) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]
             is_64bit[code] = True
             is_first_64bit[code] = spec.wide is None or bool(spec.wide and spec.wide[0].words == 2)
     return is_64bit, is_first_64bit
+
+
+def counted_call(release: Release) -> tuple[int, int]:
+    """Return the code of the call whose first word counts its arguments, and how many its wide list has."""
+    code = int(np.flatnonzero(_kinds(release) == _COUNTED)[0])
+    return code, len(catalogue(release).spec(code).wide or ())
 
 
 def variant_of(release: Release, code: int, words: Sequence[int]) -> int:
@@ -81,7 +87,7 @@ def _counted(arguments: int, count: int, most: int) -> int:
 
 
 def _failure(release: Release, code: int, words: Sequence[int]) -> int:
-    is_64bit, is_first_64bit = (bool(table[code]) for table in _wide_exits(release))
+    is_64bit, is_first_64bit = (bool(table[code]) for table in wide_exits(release))
     is_short = len(words) == 2
     if is_short and (not is_64bit or words[1] <= LAST_ERRNO):
         return FAILED
@@ -131,7 +137,7 @@ def variants(
 def _failures(
     release: Release, code: NDArray[np.integer], count: NDArray[np.integer], word: WordColumn
 ) -> NDArray[np.uint8]:
-    is_64bit, is_first_64bit = (table.take(code) for table in _wide_exits(release))
+    is_64bit, is_first_64bit = (table.take(code) for table in wide_exits(release))
     is_short, second = count == 2, word(np.arange(len(code)), 1)
     is_failed = is_short & (~is_64bit | (second <= LAST_ERRNO))
     is_long = is_first_64bit & (second == MINUS_ONE) & ~is_failed

@@ -1,143 +1,60 @@
-"""Rule sets as C programs: TraceEvent() calls that set exactly the same state on a target.
+"""Rule sets as C programs: TraceEvent() calls that set exactly the same state on a target, conditions as handlers.
 
-What the static filter cannot express becomes the skeleton of an event handler, with the condition beside it:
-comparisons of payload words, pid and tid are written out, for the rest the author gets a place to fill in.
+A condition becomes an event handler that answers what a view answers (`c_conditions`). What a handler cannot know
+becomes `#error` where it belongs, so that no program that does less than its rules can be built by mistake.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
-from typing import Final
+from dataclasses import dataclass
+
+import numpy as np
 
 from satview.events.naming import names
 from satview.events.spec import Release
+from satview.events.wire import THREAD_RUNNING
+from satview.export.c_conditions import NAMES_THREAD, Asked, Condition, asks_for_thread
+from satview.export.c_frame import handler_data, head, main, name_lookup
+from satview.export.c_parts import FIND_PROCESSES, ordered, parts
+from satview.export.c_places import variant_tables
+from satview.export.c_tables import Tables
+from satview.export.c_text import comment, literal
 from satview.filters.building import BuiltRules
-from satview.filters.diagnostics import ExpressionError
+from satview.filters.capturing import AllOf, for_capture
+from satview.filters.diagnostics import Diagnostic
 from satview.filters.expression import Expression
-from satview.filters.external import (
-    INT_CLASSES,
-    ExternalClass,
-    external_of,
-    has_event_masks,
-    internal_codes,
-)
-from satview.filters.rules import HANDLER_CLASSES, HANDLER_LIMIT, RuleSet
+from satview.filters.external import INT_CLASSES, ExternalClass, external_of, has_event_masks, internal_codes
+from satview.filters.rules import DynamicRule, RuleSet
 from satview.filters.switches import C
-from satview.filters.syntax import (
-    And,
-    Arithmetic,
-    Compare,
-    Field,
-    In,
-    Negative,
-    Node,
-    Not,
-    Number,
-    Or,
-    Word,
-)
 from satview.filters.text import Rule
-from satview.filters.writing import rules_of
-
-_DATA_WORDS: Final = 256  # room for the payload words of one event; the kernel fills in as many as there are
+from satview.filters.writing import handler_rules, rules_of
 
 
-def c_program(rules: RuleSet | BuiltRules, title: str = "") -> str:
-    """Return the source of a program that sets a rule set and leaves tracing to a logger in daemon mode.
+@dataclass(frozen=True, slots=True)
+class CProgram:
+    """A program in C.
+
+    Attributes:
+        source: Its text, printable ASCII.
+        faults: What of the rules could not be written, with line and column in the rules; `#error` in the source.
+        notes: What is captured although a view would leave it out; comments in the source.
+    """
+
+    source: str
+    faults: tuple[Diagnostic, ...]
+    notes: tuple[str, ...]
+
+
+def c_program(rules: RuleSet | BuiltRules, title: str = "") -> CProgram:
+    """Return a program that sets a rule set and leaves tracing to a logger in daemon mode.
 
     Args:
-        rules: The rules. Conditions over all classes (`WHERE` lines) become handlers of every class that can have one,
-            joined with the condition that it has already.
+        rules: The rules. `WHERE` lines become what they become in any capture (`filters.capturing.for_capture`).
         title: Shown in the first comment.
     """
-    state = rules.state.copy() if isinstance(rules, BuiltRules) else rules.copy()
-    conditions = rules.conditions if isinstance(rules, BuiltRules) else ()
-    notes = _attach(conditions, state)
-    handlers = _Handlers(state.release)
-    calls = [_call(rule, state.release, handlers) for rule in rules_of(state)] + notes
-    return "\n".join(
-        [*_head(title, bool(handlers.functions)), *handlers.source(), *_main(calls, bool(handlers.functions)), ""]
-    )
-
-
-def _head(title: str, has_handlers: bool) -> list[str]:
-    safe = _comment(title)[:100].strip()
-    needs = [
-        "#include <errno.h>",
-        "#include <stdio.h>",
-        "#include <string.h>",
-        "#include <sys/kercalls.h>",
-        "#include <sys/neutrino.h>",
-        "#include <sys/trace.h>",
-    ]
-    handler_needs = ["#include <stdint.h>", "#include <unistd.h>"] if has_handlers else []
-    return [
-        "/*",
-        f" * Sets a filter of the instrumented kernel{': ' + safe if safe else ''}.",
-        " * Written by satview. Run it as root:",
-        " *   tracelogger -d1 -n 0 -f /dev/shmem/tracebuffer.kev &",
-        " *   this_program",
-        " */",
-        "",
-        *sorted(needs + handler_needs),
-        "",
-        "static int failures;",
-        "",
-        "/* Carries out one mode; a refused one is reported and the rest goes on. */",
-        "#define SET(...) \\",
-        "    do { \\",
-        "        if (TraceEvent(__VA_ARGS__) == -1) { \\",
-        '            fprintf(stderr, "line %d: %s\\n", __LINE__, strerror(errno)); \\',
-        "            ++failures; \\",
-        "        } \\",
-        "    } while (0)",
-        "",
-    ]
-
-
-def _main(calls: Sequence[str], has_handlers: bool) -> list[str]:
-    lines = ["int main(void)", "{"]
-    if has_handlers:
-        lines += [
-            "    /* Handlers run inside the kernel, so they need the right to touch hardware. */",
-            "    if (ThreadCtl(_NTO_TCTL_IO, 0) == -1) {",
-            '        fprintf(stderr, "no I/O privilege: %s\\n", strerror(errno));',
-            "        return 1;",
-            "    }",
-            "",
-        ]
-    lines += [f"    {call}" for call in calls]
-    lines += [
-        "",
-        "    if (TraceEvent(_NTO_TRACE_START) == -1) {",
-        '        fprintf(stderr, "cannot start: %s\\n", strerror(errno));',
-        "        return 1;",
-        "    }",
-    ]
-    if has_handlers:
-        lines += [
-            "    /* The kernel drops the handlers when this process ends: stop it with a signal. */",
-            "    pause();",
-        ]
-    return [*lines, "    return failures != 0;", "}"]
-
-
-def _call(rule: Rule, release: Release, handlers: _Handlers) -> str:
-    """Return the C statement of one rule."""
-    assert rule.mode is not None
-    words = [f"_NTO_TRACE_{rule.mode.name}"]
-    if rule.external is not None:
-        words.append(f"_NTO_TRACE_{rule.external.name}")
-        if rule.event is not None:
-            words.append(event_symbol(rule.external, rule.event, release))
-    words += [str(value) for value in (rule.pid, rule.tid) if value is not None]
-    if rule.condition or rule.function:
-        if release is Release.QNX_8:
-            return f"/* 8.0 has no event handlers; left out: {_comment(rule.text(release))} */"
-        name, data = handlers.add(rule)
-        words += [name, f"&{data}"]
-    return f"SET({', '.join(words)});"
+    built = rules if isinstance(rules, BuiltRules) else BuiltRules(rules_of(rules), rules, ())
+    return _Program(built).written(title)
 
 
 def event_symbol(external: ExternalClass, event: int, release: Release) -> str:
@@ -159,147 +76,224 @@ def event_symbol(external: ExternalClass, event: int, release: Release) -> str:
     return " | ".join([*symbols, *([f"0x{rest:x}u"] if rest or not symbols else [])])
 
 
-def _comment(text: str) -> str:
-    """Return text that can stand in a comment: nothing that ends it, nothing a compiler takes for more."""
-    return re.sub(r"[^\x20-\x7e]|\*/|/\*|\?\?|\\\\$", " ", text).replace("\\", "/")[:2000]
+@dataclass(slots=True)
+class _Handler:
+    """A handler function: equal conditions on equal terms share it.
+
+    Attributes:
+        name: Of the function.
+        conditions: All of them have to hold.
+        rules: Where it is attached.
+    """
+
+    name: str
+    conditions: tuple[Expression, ...]
+    rules: list[Rule]
 
 
-# ---- handlers ----------------------------------------------------------------------------------------------------
+class _Program:
+    def __init__(self, built: BuiltRules) -> None:
+        self._built, self._release = built, built.state.release
+        captured = for_capture(built)
+        self._state, self._notes = captured.state, captured.notes
+        self._open_faults = list(captured.faults)
+        self._faults: list[Diagnostic] = []
+        self._tables = Tables(self._release)
+        self._everything = _everything(self._state)
+        self._handlers: dict[tuple[object, ...], _Handler] = {}
+        self._follows_threads = self._drops_running = False
 
+    def written(self, title: str) -> CProgram:
+        """Return the program."""
+        attached = [*self._attached()] if self._release is not Release.QNX_8 else []
+        functions = [line for handler in self._handlers.values() for line in self._function(handler)]
+        static = RuleSet(self._release)
+        static.set_like(self._state)
+        calls = [self._call(rule) for rule in rules_of(static)]
+        data = [number for number, line in enumerate(attached, 1) if "&data_" in line]
+        calls_and_notes = [
+            *self._errors(self._take_faults(), "    "),
+            *(f"    {call}" for call in calls),
+            *attached,
+            *(line for note in self._notes for line in comment(note, "    ")),
+        ]
+        body = self._body(functions, data)
+        has_handlers, has_names = bool(data), bool(self._tables.named)
+        source = [
+            *head(title, has_handlers, has_names),
+            *body,
+            *main(calls_and_notes, has_handlers, has_names),
+            "",
+        ]
+        return CProgram("\n".join(source), tuple(self._faults), self._notes)
 
-class _Handlers:
-    """Collects the handler functions of a program; equal conditions share one function."""
+    # ---- where handlers are attached -----------------------------------------------------------------------------
 
-    def __init__(self, release: Release) -> None:
-        self.release = release
-        self.functions: dict[str, str] = {}
-
-    def add(self, rule: Rule) -> tuple[str, str]:
-        """Return the names of the function and of its data for a dynamic rule."""
-        key = rule.condition or f"function {rule.function}"
-        name = self.functions.setdefault(key, f"handler_{len(self.functions) + 1}")
-        return name, f"{name}_data"
-
-    def source(self) -> list[str]:
-        """Return the functions and their data."""
-        lines: list[str] = []
-        for key, name in self.functions.items():
-            lines += [
-                f"static uint32_t {name}_words[{_DATA_WORDS}];",
-                f"static event_data_t {name}_data = {{ .data_array = {name}_words }};",
-                "",
-            ]
-            lines += [*self._function(key, name), ""]
-        return lines
-
-    def _function(self, key: str, name: str) -> list[str]:
-        comment = _comment(key)
-        head = [f"/* {comment[i : i + 100]} */" for i in range(0, len(comment), 100)]
-        is_function = key.startswith("function ")
-        text = None if is_function else in_c(Expression(key, self.release).tree)
-        lines = [*head, f"static int {name}(event_data_t *event)", "{"]
-        if text is not None:
-            lines += ["    const uint32_t *word = event->data_array;", "    (void)word;", f"    return {text};"]
-        else:
-            lines += [
-                "    (void)event;",
-                "    /* Fill in: return 0 to keep the event out. This runs inside the kernel: it must not block. */",
-                "    return 1;",
-            ]
-        return [*lines, "}"]
-
-
-def _attach(conditions: Sequence[Expression], state: RuleSet) -> list[str]:
-    """Attach conditions over all classes to every class that can have a handler; return comments on the others."""
-    if not conditions:
-        return []
-    text = " and ".join(f"({condition.text})" for condition in conditions)
-    notes = [_join(text, external, state) for external in sorted(state.known & HANDLER_CLASSES)]
-    return [f"/* {note}: {_comment(text)} */" for note in notes if note]
-
-
-def _join(text: str, external: ExternalClass, state: RuleSet) -> str:
-    """Let the handler of a class ask for a condition too; return what to tell if it cannot."""
-    before = state.class_handlers.get(external)
-    if before is not None and not isinstance(before, Expression):
-        return f"The handler of {external.name} also has to ask"
-    try:
-        handler = Expression(text if before is None else f"({before.text}) and {text}", state.release)
-    except ExpressionError:  # what each of them may have is too much for all together
-        return f"Too much for one condition, fill it in: the handler of {external.name} has to ask"
-    if state.add_class_ev_handler(external, handler):
-        return f"All {HANDLER_LIMIT} places for handlers are taken, so none of {external.name} asks"
-    return ""
-
-
-def in_c(node: Node) -> str | None:
-    """Return a condition as a C expression over `event` and `word`; None if a handler cannot know what it asks for."""
-    if isinstance(node, And | Or):
-        parts = [in_c(part) for part in node.parts]
-        known = [part for part in parts if part is not None]
-        return (
-            (" && " if isinstance(node, And) else " || ").join(f"({part})" for part in known)
-            if len(known) == len(parts)
-            else None
+    def _attached(self) -> Iterator[str]:
+        """Yield the calls that attach handlers, each with data of its own, and collect their functions."""
+        places = [*handler_rules(self._state)]
+        self._follows_threads = any(
+            rule.external not in NAMES_THREAD and asks_for_thread(condition.tree)
+            for rule, handler in places
+            for condition in _conditions(handler) or ()
         )
-    if isinstance(node, Not):
-        part = in_c(node.part)
-        return None if part is None else f"!({part})"
-    if isinstance(node, Compare):
-        left, right = _number(node.left), _number(node.right)
-        if left is None or right is None:
-            return None
-        return _guarded(node, f"{left} {node.sign} {right}")
-    if isinstance(node, In):
-        value, choices = _number(node.value), [_number(choice) for choice in node.choices]
-        if value is None or None in choices:
-            return None
-        return _guarded(node, " || ".join(f"{value} == {choice}" for choice in choices))
-    return None
+        if self._follows_threads:
+            places = self._with_tracker(places)
+        for number, (rule, handler) in enumerate(places, 1):
+            conditions = _conditions(handler)
+            if conditions is None:
+                yield from self._errors([self._no_c(handler)], "    ")
+                continue
+            name = self._handler(rule, conditions).name
+            yield f"    SET({', '.join([*self._words(rule), name, f'&data_{number}'])});"
+
+    def _with_tracker(self, places: list[tuple[Rule, DynamicRule]]) -> list[tuple[Rule, DynamicRule]]:
+        """Return the places with a handler of THREAD, which takes note of who runs, if there can be one.
+
+        Where THRUNNING is off, it is switched on for that handler, which lets none of them pass.
+        """
+        address = external_of(THREAD_RUNNING, self._release)
+        has_handler = C.THREAD in self._state.class_handlers
+        if self._state.thread_test(address) != (0, 0) or (
+            not has_handler and self._state.add_class_ev_handler(C.THREAD, AllOf())
+        ):
+            self._follows_threads = False
+            return places
+        if not self._state.is_on(address, THREAD_RUNNING):
+            self._drops_running = True
+            self._state.add_event(C.THREAD, 1 << address.number)
+        return [*handler_rules(self._state)]
+
+    def _handler(self, rule: Rule, conditions: tuple[Expression, ...]) -> _Handler:
+        external = rule.external
+        is_tracker = self._follows_threads and external is C.THREAD and rule.event is None
+        key = (*(condition.text for condition in conditions), None, external in NAMES_THREAD, is_tracker)
+        handler = self._handlers.setdefault(key, _Handler(f"handler_{len(self._handlers) + 1}", conditions, []))
+        handler.rules.append(rule)
+        return handler
+
+    def _no_c(self, handler: DynamicRule) -> Diagnostic:
+        parts = handler.parts if isinstance(handler, AllOf) else (handler,)
+        place = next((getattr(part, "place", "") for part in parts if not isinstance(part, Expression)), "")
+        rule = next((rule for rule in self._built.rules if rule.function == place and place), None)
+        message = f"CALL {place}: a Python function does not become C; write a condition, or a handler in C"
+        end = len(rule.text(self._release)) if rule is not None else 0
+        return Diagnostic(message, 0, end, rule.line if rule is not None else 0)
+
+    # ---- functions -----------------------------------------------------------------------------------------------
+
+    def _function(self, handler: _Handler) -> list[str]:
+        external = handler.rules[0].external
+        asked = self._asked(handler)
+        tests, errors = [], []
+        for expression in handler.conditions:
+            condition = Condition(self._tables, asked)
+            tests.append((expression.text, condition.text(expression.tree)))
+            faults = self._take_faults(expression)
+            if asked.on:  # else nobody asks it
+                faults += self._faults_of(expression, condition)
+            errors += self._errors(faults, "")
+        lines = [f"static int {handler.name}(event_data_t *event)", "{", *errors]
+        if self._follows_threads and external is C.THREAD and any(rule.event is None for rule in handler.rules):
+            lines.append(f"    {self._tables.use('note_running', 'event')};")
+            if self._drops_running:
+                lines += [
+                    "    /* THRUNNING is on for this handler alone. */",
+                    f"    if ({self._tables.use('code_of', 'event')} == 0x{THREAD_RUNNING:x})",
+                    "        return 0;",
+                ]
+        elif not any("event" in test for _, test in tests):
+            lines.append("    (void)event;")
+        for text, test in tests:
+            lines += [*comment(f"WHERE {text}", "    "), f"    if (!({test}))", "        return 0;"]
+        return [*lines, "    return 1;", "}", ""]
+
+    def _asked(self, handler: _Handler) -> Asked:
+        every, on = (
+            np.logical_or.reduce([state.codes_at(rule.external, rule.event) for rule in handler.rules])
+            for state in (self._everything, self._state)
+        )
+        return Asked(
+            handler.rules[0].external in NAMES_THREAD,
+            tuple(np.flatnonzero(every).tolist()),
+            tuple(np.flatnonzero(on).tolist()),
+            self._state.is_wide,
+        )
+
+    # ---- faults --------------------------------------------------------------------------------------------------
+
+    def _take_faults(self, expression: Expression | None = None) -> list[Diagnostic]:
+        """Return the faults of a condition that any capture has, or all that are left; each is returned once."""
+        lines = {rule.line for rule in self._built.rules if expression is None or rule.condition == expression.text}
+        found = [fault for fault in self._open_faults if expression is None or fault.line in lines]
+        self._open_faults = [fault for fault in self._open_faults if fault not in found]
+        return found
+
+    def _faults_of(self, expression: Expression, condition: Condition) -> list[Diagnostic]:
+        """Return what only C cannot do."""
+        unwritten = list(condition.unwritten)
+        if condition.asks_who_runs is not None and not self._follows_threads:
+            unwritten.append(
+                (
+                    condition.asks_who_runs,
+                    "an event handler learns whose these events are from THRUNNING, but a pid is set for it, or no "
+                    "place for a handler of THREAD is left",
+                    "leave THREAD without pid, and a place for its handler",
+                )
+            )
+        rule = next((rule for rule in self._built.rules if rule.condition == expression.text), Rule(None))
+        start = rule.condition_start
+        return [
+            Diagnostic(f"C cannot ask this: {why}; {remedy}", start + node.start, start + node.end, rule.line)
+            for node, why, remedy in dict.fromkeys(unwritten)
+        ]
+
+    def _errors(self, faults: Sequence[Diagnostic], indent: str) -> list[str]:
+        """Return `#error` lines, and take note of the faults; of those at one place the first counts."""
+        for fault in faults:
+            places = [(known.line, known.start, known.end) for known in self._faults if known.line]
+            if (fault.line, fault.start, fault.end) not in places:
+                self._faults.append(fault)
+        return [f"{indent}#error {literal(str(fault))}" for fault in faults]
+
+    # ---- the rest ------------------------------------------------------------------------------------------------
+
+    def _words(self, rule: Rule) -> list[str]:
+        """Return the arguments of a call of TraceEvent() without handler."""
+        assert rule.mode is not None
+        words = [rule.mode.symbol]
+        if rule.external is not None:
+            words.append(f"_NTO_TRACE_{rule.external.name}")
+            if rule.event is not None:
+                words.append(event_symbol(rule.external, rule.event, self._release))
+        return words + [str(value) for value in (rule.pid, rule.tid) if value is not None]
+
+    def _call(self, rule: Rule) -> str:
+        return f"SET({', '.join(self._words(rule))});"
+
+    def _body(self, functions: Sequence[str], data: Sequence[int]) -> list[str]:
+        tables = self._tables
+        lines = [f"#define PATTERN_WORDS {tables.pattern_words}", ""] if "fits" in tables.parts else []
+        wanted = tables.parts | {part for part in parts()[FIND_PROCESSES].needs if tables.named}
+        for name in ordered(wanted):
+            lines += variant_tables(self._release) if name == "variant_of" else []
+            lines += parts()[name].lines
+        lines += [*tables.lines, *([""] if tables.lines else [])]
+        lines += [*name_lookup(tables.named), *functions]
+        lines += [line for number in data for line in handler_data(number)]
+        return [*lines, *([""] if data else [])]
 
 
-def _guarded(node: Node, text: str) -> str:
-    """Add what makes the parts known: enough payload words, valid features."""
-    guards = sorted(set(_guards(node)))
-    return f"({text})" if not guards else " && ".join([*guards, f"({text})"])
+def _conditions(handler: DynamicRule) -> tuple[Expression, ...] | None:
+    """Return the conditions of a dynamic rule; None if it is more than conditions."""
+    parts = handler.parts if isinstance(handler, AllOf) else (handler,)
+    found = tuple(part for part in parts if isinstance(part, Expression))
+    return found if len(found) == len(parts) else None
 
 
-def _guards(node: Node) -> Iterator[str]:
-    if isinstance(node, Word):
-        yield f"event->el_num > {node.index}"
-    elif isinstance(node, Field) and node.name in ("pid", "tid"):
-        yield f"(event->feature_mask & {1 if node.name == 'pid' else 2}u)"
-    elif isinstance(node, Compare | Arithmetic):
-        yield from _guards(node.left)
-        yield from _guards(node.right)
-    elif isinstance(node, In):
-        for part in (node.value, *node.choices):
-            yield from _guards(part)
-    elif isinstance(node, Negative):
-        yield from _guards(node.part)
-
-
-_FIELDS_IN_C: Final = {
-    "pid": "(long long)(int32_t)event->feature[0]",
-    "tid": "(long long)(int32_t)event->feature[1]",
-    "cpu": "(long long)(event->header >> 24 & 0x3f)",
-    "code": "(long long)(event->header & 0x7fff)",
-    "words": "(long long)event->el_num",
-}
-_SIGNS_IN_C: Final = ("+", "-", "*", "&", "|", "^")
-
-
-def _number(node: Node) -> str | None:
-    if isinstance(node, Number):
-        return f"{node.value}LL" if node.value < 1 << 63 else f"(long long){node.value}ULL"
-    if isinstance(node, Word) and node.index < _DATA_WORDS:
-        return f"(long long)word[{node.index}]"
-    if isinstance(node, Field):
-        return _FIELDS_IN_C.get(node.name)
-    if isinstance(node, Negative):
-        part = _number(node.part)
-        return None if part is None else f"(-{part})"
-    if isinstance(node, Arithmetic) and node.sign in _SIGNS_IN_C:
-        left, right = _number(node.left), _number(node.right)
-        return None if left is None or right is None else f"({left} {node.sign} {right})"
-    return None
+def _everything(state: RuleSet) -> RuleSet:
+    """Return a rule set of the same release with everything on, to see which events a handler can get."""
+    found = RuleSet(state.release)
+    for external in sorted(found.known):
+        found.add_class(external)
+    return found

@@ -246,12 +246,13 @@ class Pattern:
         is_whole: True for globs: the whole text has to fit, not a part of it.
         ignores_case: True after `/i`.
         allowance: Its budget per evaluation; patterns that are used together share one.
+        entry: Instruction where it begins.
     """
 
     def __init__(self, text: str, ignores_case: bool, is_whole: bool, root: _Node, source: _Reader) -> None:
         self.text, self.ignores_case, self.is_whole = text, ignores_case, is_whole
         program = _Program(source)
-        self._entry = program.build(root, 0)
+        self.entry = program.build(root, 0)
         self._code = program.code
         self.allowance = self._budget = STEP_BUDGET
         self._next: dict[tuple[frozenset[int], str, bool], frozenset[int]] = {}
@@ -282,7 +283,7 @@ class Pattern:
     def _initial(self, at_start: bool, at_end: bool) -> frozenset[int]:
         key = (at_start, at_end)
         if key not in self._closures:
-            self._closures[key] = self._closure([self._entry], at_start, at_end)
+            self._closures[key] = self.closure([self.entry], at_start, at_end)
         return self._closures[key]
 
     def _step(self, states: frozenset[int], char: str, at_end: bool) -> frozenset[int]:
@@ -299,7 +300,7 @@ class Pattern:
             for op, ranges, following, _ in (self._code[s] for s in states)
             if op == _CHAR and any(low <= n <= high for n in cases for low, high in ranges)
         ]
-        result = self._closure(moved, at_start=False, at_end=at_end)
+        result = self.closure(moved, at_start=False, at_end=at_end)
         if not self.is_whole:
             # A match may begin at any character. Kept with the step, so that known sets are the same objects.
             result |= self._initial(at_start=False, at_end=at_end)
@@ -308,8 +309,12 @@ class Pattern:
         self._next[key] = result
         return result
 
-    def _closure(self, entries: list[int], at_start: bool, at_end: bool) -> frozenset[int]:
-        """Return all instructions reachable without reading a character."""
+    def characters(self) -> list[tuple[int, Ranges, int]]:
+        """Return every instruction that reads a character: its index, what it reads, where it goes on."""
+        return [(i, ranges, following) for i, (op, ranges, following, _) in enumerate(self._code) if op == _CHAR]
+
+    def closure(self, entries: list[int], at_start: bool, at_end: bool) -> frozenset[int]:
+        """Return all instructions reachable without reading a character; 0 is the end of the pattern."""
         seen: set[int] = set()
         open_ = list(entries)
         while open_:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -191,16 +192,18 @@ def _thread_rule(
     return Rule(by_tid, external, event, pid, tid) if tid else Rule(by_pid, external, event, pid)
 
 
-def _handlers(state: RuleSet) -> Iterator[Rule]:
+def handler_rules(state: RuleSet) -> Iterator[tuple[Rule, DynamicRule]]:
+    """Yield where every dynamic rule is attached, as a rule without its condition, and the dynamic rule."""
     for external, handler in sorted(state.class_handlers.items()):
-        yield from _handler(Mode.ADDCLASSEVHANDLER, external, None, handler)
+        yield Rule(Mode.ADDCLASSEVHANDLER, external), handler
     for (external, number), handler in sorted(state.event_handlers.items(), key=lambda item: item[0]):
         is_bit = external in (C.PROCESS, C.VTHREAD) or (external is C.THREAD and state.release is not Release.QNX_8)
-        yield from _handler(Mode.ADDEVENTHANDLER, external, 1 << number if is_bit else number, handler)
+        yield Rule(Mode.ADDEVENTHANDLER, external, 1 << number if is_bit else number), handler
 
 
-def _handler(mode: Mode, external: ExternalClass, event: int | None, handler: DynamicRule) -> Iterator[Rule]:
-    if isinstance(handler, Expression):
-        yield Rule(mode, external, event, condition=handler.text)
-    elif name := getattr(handler, "place", ""):
-        yield Rule(mode, external, event, function=name)
+def _handlers(state: RuleSet) -> Iterator[Rule]:
+    for rule, handler in handler_rules(state):
+        if isinstance(handler, Expression):
+            yield replace(rule, condition=handler.text)
+        elif name := getattr(handler, "place", ""):
+            yield replace(rule, function=name)

@@ -113,6 +113,25 @@ def test_back_to_capture(tmp_path, trace_file, capsys):
     assert "SET(_NTO_TRACE_ADDCLASS, _NTO_TRACE_KERCALL);" in program.read_text()
 
 
+def test_what_c_cannot_do_is_told_with_its_place(tmp_path, trace_file, capsys):
+    rules = tmp_path / "a*\\.satrules"
+    untold = "ADDCLASSEVHANDLER KERCALLENTER WHERE pid == 7 and duration > 1ms"
+    rules.write_text(f"ADDALLCLASSES\n{untold}\nWHERE cpu == 0\n")
+    program = tmp_path / "out.c"
+    assert main(["filter", str(trace_file), "-r", str(rules), "--c-program", str(program)]) == 1
+    printed = capsys.readouterr()
+    assert f"{program}: written, with errors" in printed.out
+    assert "satview: line 2, column 51: a capture cannot ask this: duration is known only later" in printed.err
+    source = program.read_text()
+    assert '#error "line 2, column 51: ' in source
+    assert "/* a*\\.satrules */" in source
+    rules.write_text("ADDALLCLASSES\nWHERE pid == 7\n")
+    assert main(["filter", str(trace_file), "-r", str(rules), "--c-program", str(program)]) == 0
+    printed = capsys.readouterr()
+    assert f"{program}: written\n  WHERE is not asked about " in printed.out
+    assert "#error" not in program.read_text()
+
+
 def test_rules_behind_a_capture(tmp_path, capsys):
     maker = Maker()
     maker.start()

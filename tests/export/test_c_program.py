@@ -1,27 +1,26 @@
-"""C programs: they compile, and the calls in them set the state they were made from."""
+"""C programs: they compile without a warning, and the calls in them set the state they were made from."""
 
 import re
-import shutil
-import subprocess
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from satview.events.modes import Mode
-from satview.events.naming import names
+from satview.events.catalogue import catalogue
 from satview.events.spec import Release
-from satview.events.wire import KER_64BIT, WireClass
-from satview.export.c_program import c_program, in_c
+from satview.export.c_program import c_program
 from satview.export.tracelogger_command import from_tracelogger_args, tracelogger_command
 from satview.filters.building import build
-from satview.filters.expression import Expression
-from satview.filters.external import ExternalClass, external_of, has_event_masks
+from satview.filters.external import ExternalClass
 from satview.filters.rules import RuleSet
 from satview.filters.text import parse_rules
+from tests.export.c_target import Runner, compiled, constants
 from tests.filters.test_rules import random_rules
 
 QNX_6 = Release.QNX_6
+C = ExternalClass
+RELEASES = [Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8]
 RULES = """\
 ADDALLCLASSES
 DELEVENT THREAD THREADY|THNANOSLEEP
@@ -34,69 +33,25 @@ SETEVENTWIDE KERCALLENTER MSG_SENDV
 SETCLASSPID KERCALL 7
 SETEVENTTID KERCALL MSG_RECEIVEV 7 2
 ADDEVENTHANDLER KERCALLENTER MSG_SENDV WHERE word[0] > 2 and (pid == 7 or tid in (1, 2))
-ADDEVENTHANDLER THREAD THRUNNING CALL my.py:only */ big
+ADDEVENTHANDLER THREAD THRUNNING CALL my.py:only
 WHERE duration > 2ms and name ~ "de\\vb??/*"
 """
-# Our own declarations, enough for a compiler to check calls and names.
-HEADERS = {
-    "sys/trace.h": """
-#include <stdint.h>
-typedef struct event_data { uint32_t header; uint32_t *data_array; uint32_t el_num; void *area; uint32_t feature_mask;
-    uint32_t feature[2]; } event_data_t;
-extern int TraceEvent(int mode, ...);
-""",
-    "sys/neutrino.h": "#define _NTO_TCTL_IO 1\nextern int ThreadCtl(int command, void *data);\n",
-    "sys/kercalls.h": "",
-}
 
 
-def constants(release):
-    """Values of everything a program may name, from the catalogue: what the target's headers would give."""
-    values = {f"_NTO_TRACE_{mode.name}": int(mode) for mode in Mode}
-    values |= {f"_NTO_TRACE_{external.name}": int(external) for external in ExternalClass}
-    for event_code, name in names(release).items():
-        address = external_of(event_code, release)
-        is_second = event_code & KER_64BIT and event_code >> 10 == WireClass.KER_CALL
-        # Interrupts are addressed by vector; their events have the names of classes.
-        if not name.symbol or address.external is None or is_second or event_code >> 10 == WireClass.INT:
-            continue
-        is_bit = has_event_masks(address.external, release) and address.external is not ExternalClass.CONTROL
-        values[name.symbol] = 1 << address.number if is_bit else address.number
-    return values
+class _Named:
+    def __init__(self, place):
+        self.place = place
+
+    def __call__(self, facts):
+        return 1
 
 
-def compiled(tmp_path, source, release=QNX_6):
-    compiler = shutil.which("gcc") or shutil.which("cc")
-    if compiler is None:
-        pytest.skip("no C compiler")
-    for name, text in HEADERS.items():
-        path = tmp_path / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text)
-    with (tmp_path / "sys/kercalls.h").open("a") as file:
-        for symbol, value in constants(release).items():
-            if symbol.startswith("__KER_"):
-                file.write(f"#define {symbol} {value}\n")
-    with (tmp_path / "sys/trace.h").open("a") as file:
-        for symbol, value in constants(release).items():
-            if symbol.startswith("_NTO_"):
-                file.write(f"#define {symbol} {value}u\n")
-    (tmp_path / "rules.c").write_text(source)
-    command = [
-        compiler,
-        "-std=gnu11",
-        "-fsyntax-only",
-        "-Wall",
-        "-Wextra",
-        "-Werror",
-        f"-I{tmp_path}",
-        str(tmp_path / "rules.c"),
-    ]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+def program_of(text, release=QNX_6):
+    return c_program(build(parse_rules(text, release), release, _Named))
 
 
 def carried_out(source, release):
-    """Carry out the TraceEvent() calls of a program; handlers are left out."""
+    """Carry out the TraceEvent() calls of a program as they are written; handlers are left out."""
     known = constants(release)
     state = RuleSet(release)
     state.add_all_classes()
@@ -114,109 +69,139 @@ def carried_out(source, release):
     return state
 
 
-@pytest.mark.parametrize("release", [Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8])
+@pytest.mark.parametrize("release", RELEASES)
 def test_programs_compile_and_set_the_same_state(tmp_path, release):
-    rules = random_rules(11, release)
-    source = c_program(rules, "a name\nwith */ signs ??/")
-    found = compiled(tmp_path, source, release)
-    assert found.returncode == 0, found.stderr
-    assert carried_out(source, release) == rules
-
-
-def test_handlers_become_functions(tmp_path):
-    built = build(parse_rules(RULES.replace("only */ big", "only"), QNX_6), QNX_6, _Named)
-    source = c_program(built, "driver")
-    found = compiled(tmp_path, source)
-    assert found.returncode == 0, found.stderr
-    assert "return (event->el_num > 0 && ((long long)word[0] > 2LL))" in source
-    assert source.count("static int handler_") == 3
-    assert "Fill in" in source, "what a handler cannot know is left to the author"
-    assert "_NTO_TRACE_ADDCLASSEVHANDLER, _NTO_TRACE_THREAD, handler_1" in source
-    static = RuleSet(QNX_6)
-    static.set_like(built.state)
-    assert carried_out(source, QNX_6) == static
-
-
-def test_conditions_on_everything_join_those_of_a_class(tmp_path):
-    text = """ADDALLCLASSES
-ADDCLASSEVHANDLER KERCALLENTER WHERE word[0] == 1
-ADDCLASSEVHANDLER COMM CALL my.py:big
-WHERE pid == 7
-WHERE tid < 3
-"""
-    source = c_program(build(parse_rules(text, QNX_6), QNX_6, _Named))
-    found = compiled(tmp_path, source)
-    assert found.returncode == 0, found.stderr
-    number = {
-        name: re.search(rf"ADDCLASSEVHANDLER, _NTO_TRACE_{name}, handler_(\d+)", source).group(1)
-        for name in ("CONTROL", "KERCALLENTER", "KERCALLEXIT", "INTENTER", "INTEXIT", "THREAD", "SYSTEM", "COMM")
-    }
-    assert number["KERCALLEXIT"] == number["THREAD"] != number["KERCALLENTER"]
-    assert "/* (word[0] == 1) and (pid == 7) and (tid < 3) */" in source
-    assert "/* The handler of COMM also has to ask: (pid == 7) and (tid < 3) */" in source
-    full = "ADDALLCLASSES\nWHERE pid == 7\n" + "".join(
-        f"ADDEVENTHANDLER KERCALLENTER {i} WHERE tid == 1\n" for i in range(125)
-    )
-    assert "so none of COMM asks: (pid == 7)" in c_program(build(parse_rules(full, QNX_6), QNX_6))
-
-
-class _Named:
-    def __init__(self, place):
-        self.place = place
-
-    def __call__(self, facts):
-        return 1
-
-
-def test_conditions_too_long_for_one_handler_are_left_to_the_reader(tmp_path):
-    many = "\n".join(f'WHERE name ~ "a{i}*" or name ~ "b{i}*"' for i in range(30))  # 60 patterns; a condition has 40
-    rules = build(parse_rules(f"ADDALLCLASSES\n{many}", QNX_6), QNX_6)
-    source = c_program(rules)
-    assert "Too much for one condition, fill it in: the handler of COMM has to ask: (name ~ " in source
-    assert "_NTO_TRACE_ADDCLASSEVHANDLER" not in source
-    compiled(tmp_path, source)
-
-
-def test_8_0_has_no_handlers(tmp_path):
-    built = build(parse_rules("ADDCLASSEVHANDLER COMM WHERE pid == 7", Release.QNX_8), Release.QNX_8)
-    source = c_program(built)
-    assert "8.0 has no event handlers; left out: ADDCLASSEVHANDLER COMM WHERE pid == 7" in source
-    assert compiled(tmp_path, source, Release.QNX_8).returncode == 0
+    rules = [random_rules(seed, release) for seed in (5, 11, 12, 13)]
+    rules = [state for state in rules if state.codes_at().any()]
+    assert len(rules) > 1
+    programs = [c_program(state, "a name\nwith */ signs ??/") for state in rules]
+    target, _ = compiled([program.source for program in programs], release, tmp_path)
+    runner = Runner(release, {}, [])
+    for number, state in enumerate(rules):
+        ran = runner.run(target, number)
+        assert (ran.state, ran.attached) == (state, set())
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.integers(0, 10**6), st.sampled_from([Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8]))
+@given(st.integers(0, 10**6), st.sampled_from(RELEASES))
 def test_any_rule_set_comes_back_from_its_program(seed, release):
     rules = random_rules(seed, release)
-    assert carried_out(c_program(rules), release) == rules
+    assert carried_out(c_program(rules).source, release) == rules
 
 
-@settings(max_examples=100, deadline=None)
-@given(st.text(max_size=200))
-def test_no_title_breaks_out_of_its_comment(title):
-    head = c_program(RuleSet(), title).split("#include", 1)[0]
-    assert head.count("*/") == 1
-    assert head.rstrip().endswith("*/")
-    assert head.isascii()
+def test_conditions_become_handlers_where_they_belong(tmp_path):
+    text = """ADDALLCLASSES
+ADDCLASSEVHANDLER KERCALL WHERE word[0] == 1
+ADDEVENTHANDLER THREAD THRUNNING WHERE tid < 3
+ADDEVENTHANDLER COMM SMSG WHERE tid < 3
+ADDEVENTHANDLER INTENTER 5 WHERE word[0] == 1
+"""
+    program = program_of(text)
+    assert (program.faults, program.notes) == ((), ())
+    target, _ = compiled([program.source], QNX_6, tmp_path)
+    ran = Runner(QNX_6, {}, []).run(target, 0)
+    # THREAD has a handler of its own that follows who runs: COMM does not name the thread of a view.
+    assert ran.attached == {(C.KERCALLENTER, -1), (C.KERCALLEXIT, -1), (C.THREAD, 1 << 1), (C.COMM, 0), (C.INTENTER, 5),
+                            (C.THREAD, -1)}
+    assert program.source.count("static int handler_") == 5, "both halves of KERCALL share one"
+    assert program.source.count("note_running(event);") == 1
+
+
+def test_conditions_on_everything_become_what_they_become_in_any_capture(tmp_path):
+    text = """ADDALLCLASSES
+ADDCLASSEVHANDLER KERCALLENTER WHERE word[0] == 1
+WHERE pid == 7
+WHERE tid < 3
+"""
+    program = program_of(text)
+    assert program.faults == ()
+    target, _ = compiled([program.source], QNX_6, tmp_path)
+    ran = Runner(QNX_6, {}, []).run(target, 0)
+    assert ran.attached == {(c, -1) for c in (C.KERCALLENTER, C.KERCALLEXIT, C.THREAD, C.VTHREAD, C.COMM)}
+    first = program.source.split("static int handler_1", 1)[1].split("\n}\n")[0]
+    assert re.findall(r"/\* (WHERE .*) \*/", first) == ["WHERE word[0] == 1", "WHERE pid == 7", "WHERE tid < 3"]
+    assert "tell a handler no thread, so their events are captured whole" in "".join(program.notes)
+    assert "tell a handler no thread" in program.source
+
+
+def test_what_class_and_event_decide_needs_no_handler():
+    program = program_of("ADDALLCLASSES\nWHERE event == MSG_SENDV", Release.QNX_8)
+    assert program.faults == ()
+    assert "HANDLER" not in program.source
+    on = np.flatnonzero(carried_out(program.source, Release.QNX_8).codes_at()).tolist()
+    book = catalogue(Release.QNX_8)
+    assert {book.name(code) for code in on if book.class_name(code) != "CONTROL"} == {"MSG_SENDV"}
+
+
+def test_who_runs_is_followed_even_where_thrunning_is_off(tmp_path):
+    program = program_of("ADDCLASS COMM\nADDCLASSEVHANDLER COMM WHERE pid == 7")
+    assert program.faults == ()
+    assert "/* THRUNNING is on for this handler alone. */" in program.source
+    target, _ = compiled([program.source], QNX_6, tmp_path)
+    ran = Runner(QNX_6, {}, []).run(target, 0)
+    assert ran.state.thread & ran.state.all_states == 1 << 1
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    ("text", "line", "column", "message"),
     [
-        ("word[1] == 3", "event->el_num > 1 && ((long long)word[1] == 3LL)"),
-        ("not cpu in (0, 1)", None),
-        ("duration > 1ms", None),
-        ("pid == 7 or duration > 1ms", None),
-        ("word[0] / 2 == 1", None),
+        ("ADDCLASSEVHANDLER KERCALLENTER WHERE pid == 7 and duration > 1ms", 2, 51, "known only later"),
+        ("ADDEVENTHANDLER THREAD THREADY WHERE length > 1ms", 2, 38, "known only later"),
+        ("ADDCLASSEVHANDLER COMM WHERE cpu == 1 or time > 1s", 2, 42, "not told when the event was"),
+        ('ADDCLASSEVHANDLER COMM WHERE thread_name == "x"', 2, 30, "not told names of threads"),
+        ("ADDCLASSEVHANDLER KERCALLENTER WHERE priority > 9", 2, 38, "only wide THREAD events tell a priority"),
+        ("SETCLASSFAST THREAD\nADDEVENTHANDLER THREAD THREADY WHERE priority > 9", 3, 38, "only wide THREAD events"),
+        ("ADDCLASSEVHANDLER KERCALLENTER CALL my.py:only", 2, 1, "CALL my.py:only: a Python function"),
+        ("SETCLASSPID THREAD 7\nADDCLASSEVHANDLER COMM WHERE tid == 1", 3, 30, "from THRUNNING, but a pid is set"),
+        ("WHERE cpu == 1 and duration > 2ms", 2, 20, "known only later"),
+        ("WHERE cpu == 1 and time > 2ms", 2, 20, "not told when"),
+        ("SETALLCLASSESFAST\nADDEVENTHANDLER KERCALLENTER MSG_SENDV WHERE arg.rparts > 1", 3, 46, "wide form only"),
     ],
 )
-def test_conditions_in_c(text, expected):
-    found = in_c(Expression(text, QNX_6).tree)
-    if text.startswith("not"):
-        assert found is not None
-        assert found.startswith("!(")
-    else:
-        assert found == expected
+def test_what_cannot_be_written_is_an_error_at_its_place(text, line, column, message, tmp_path):
+    program = program_of(f"ADDALLCLASSES\n{text}")
+    assert [(fault.line, fault.column) for fault in program.faults] == [(line, column)]
+    assert message in program.faults[0].message
+    _, said = compiled([program.source], QNX_6, tmp_path, check=False)
+    assert f'#error "line {line}, column {column}: ' in said
+    if "WHERE" in text and not text.startswith("WHERE"):
+        function = program.source.split("static int handler_", 1)[1].split("\n}\n")[0]
+        assert "#error" in program.source.split("int main(void)")[0]
+        assert "#error" in function or "note_running" in function
+
+
+def test_all_that_cannot_be_written_is_told_at_once():
+    program = program_of(RULES)
+    assert [fault.line for fault in program.faults] == [12, 13]
+
+
+def test_priority_is_written_where_the_event_carries_it(tmp_path):
+    program = program_of("ADDALLCLASSES\nSETCLASSWIDE THREAD\nADDEVENTHANDLER THREAD THREADY WHERE priority > 9")
+    assert program.faults == ()
+    compiled([program.source], QNX_6, tmp_path)
+
+
+def test_a_full_table_of_handlers_is_told():
+    full = "ADDALLCLASSES\n" + "".join(f"ADDEVENTHANDLER KERCALLENTER {i} WHERE tid == 1\n" for i in range(125))
+    program = program_of(f"{full}WHERE cpu == 7")
+    assert [fault.line for fault in program.faults] == [127] * len(program.faults)
+    assert "all 128 places for handlers are taken" in program.faults[0].message
+    exact = "ADDALLCLASSES\n" + "".join(f"ADDEVENTHANDLER KERCALLENTER {i} WHERE tid == 1\n" for i in range(127))
+    program = program_of(f"{exact}ADDEVENTHANDLER COMM SMSG WHERE tid == 1\n")
+    assert "no place for a handler of THREAD is left" in program.faults[0].message
+
+
+def test_8_0_has_no_handlers():
+    program = program_of("ADDCLASSEVHANDLER COMM WHERE pid == 7", Release.QNX_8)
+    assert "release 8.0 has no event handlers" in program.faults[0].message
+    assert "handler_" not in program.source
+    assert '    #error "line 1, column 1: release 8.0 has no event handlers' in program.source
+
+
+def test_a_process_that_starts_later_is_told_to_be_unknown():
+    source = program_of('ADDALLCLASSES\nADDCLASSEVHANDLER KERCALLENTER WHERE name ~ "devb-*"').source
+    assert "the name of a process that\n   starts later is not known" in source
+    assert "DCMD_PROC_MAPDEBUG_BASE" in source
 
 
 # ---- tracelogger -------------------------------------------------------------------------------------------------
@@ -258,7 +243,7 @@ def test_any_arguments_can_be_read(arguments):
 
 
 def test_what_a_command_cannot_do_is_said_and_loses_nothing():
-    built = build(parse_rules(RULES.replace("only */ big", "only"), QNX_6), QNX_6, _Named)
+    built = build(parse_rules(RULES, QNX_6), QNX_6, _Named)
     command = tracelogger_command(built)
     assert command.text.startswith("tracelogger -F5 -w -f")
     assert not command.is_exact

@@ -471,6 +471,7 @@ class TestRules:
         monkeypatch.setattr(dialogs, "ask_save", lambda *arguments: tmp_path / "rules.c")
         next(action for text, action in actions.items() if "C program" in text).trigger()
         assert "_NTO_TRACE_ADDCLASS, _NTO_TRACE_THREAD" in (tmp_path / "rules.c").read_text()
+        assert panel.rules.message.text() == "Saved rules.c"
         with qtbot.waitSignal(opened.capture_wanted) as wanted:
             next(action for text, action in actions.items() if "new capture" in text).trigger()
         assert wanted.args == ["ADDALLCLASSES\nDELCLASS COMM"]
@@ -479,6 +480,21 @@ class TestRules:
         dialog = window.findChild(NewCaptureDialog)
         assert dialog.rules.text == "ADDALLCLASSES\nDELCLASS COMM"
         dialog.close()
+
+    def test_what_c_cannot_do_is_told_where_it_is_exported(self, panel, tmp_path, monkeypatch):
+        panel.rules.editor.setPlainText("ADDALLCLASSES\nADDCLASSEVHANDLER COMM WHERE cpu == 1 or time > 1s")
+        monkeypatch.setattr(dialogs, "ask_save", lambda *arguments: tmp_path / "rules.c")
+        actions = {action.text(): action for action in panel.rules.capture_menu.actions()}
+        next(action for text, action in actions.items() if "C program" in text).trigger()
+        said = panel.rules.message.text()
+        assert said.startswith("Saved rules.c, which does not compile: ")
+        assert "\nline 2, column 42: " in said
+        assert panel.rules.message.property("role") == "error"
+        cursor = panel.rules.editor.textCursor()
+        assert cursor.block().text()[cursor.positionInBlock() :] == "time > 1s"
+        panel.rules.editor.setPlainText("ADDALLCLASSES\nWHERE pid == 7")
+        next(action for text, action in actions.items() if "C program" in text).trigger()
+        assert panel.rules.message.text().startswith("Saved rules.c\nWHERE is not asked about ")
 
     def test_what_would_be_captured(self, panel, window, qtbot):
         from satview.gui.filters.would_capture_dialog import WouldCaptureDialog

@@ -28,6 +28,7 @@ from satview.gui.theme import Theme, restyle
 from satview.session.open_trace import OpenTrace
 
 _PATTERN: Final = "Rules (*.satrules)"
+_FAULTS_SHOWN: Final = 5
 _START: Final = """\
 # One rule per line, in the words of TraceEvent(); Ctrl+Space proposes.
 # ADDCLASS THREAD
@@ -56,6 +57,7 @@ class RulesTab(QWidget):
         self.editor.setPlainText(_START)
         self.message = QLabel(self)
         self.message.setWordWrap(True)
+        self.message.setTextFormat(Qt.TextFormat.PlainText)  # a stranger's rules are in it
         self.message.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.apply_button = QPushButton("Apply", self)
         self.apply_button.setProperty("primary", "true")
@@ -179,10 +181,16 @@ class RulesTab(QWidget):
             return
         title = self.path.name if self.path is not None else ""
         try:
-            path.write_text(c_program(self.built(), title), encoding="utf-8")
+            program = c_program(self.built(), title)
+            path.write_text(program.source, encoding="ascii")
         except OSError as error:
             raise UsageError(f"{path.name}: {error.strerror or error}") from error
-        self._say(f"Saved {path.name}", "dim")
+        if program.faults:
+            self.editor.go_to(program.faults[0])
+            text = "\n".join(str(fault) for fault in program.faults[:_FAULTS_SHOWN])
+            self._say(f"Saved {path.name}, which does not compile: C cannot do all of the rules.\n{text}", "error")
+        else:
+            self._say("\n".join((f"Saved {path.name}", *program.notes)), "dim")
 
     def use_in_capture(self) -> None:
         """Hand the rules to the dialog for a new capture."""

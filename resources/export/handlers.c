@@ -1,0 +1,536 @@
+/* Functions that exported C programs are made of. satview copies those that a program needs; every part begins with a
+   line of its name and the parts that it needs, and stands after those.
+
+   They say in C what satview/filters/scalar.py says in Python; tests hold the two together. All that handlers call
+   can run inside a kernel: it allocates nothing, calls nothing of a library but memcpy(), and ends after one pass over
+   the event. */
+
+/// COUNT:
+#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
+
+/// number:
+/* A number that may not be known: a comparison with something unknown is false. */
+struct number {
+    int64_t value;
+    int is_known;
+};
+
+/// known: number
+static struct number known(int64_t value)
+{
+    const struct number result = {value, 1};
+    return result;
+}
+
+/// unknown: number
+static struct number unknown(void)
+{
+    const struct number result = {0, 0};
+    return result;
+}
+
+/// code_of:
+/* Internal class (5 bits) and event (10 bits). */
+static unsigned code_of(const event_data_t *event)
+{
+    return event->header & 0x7fff;
+}
+
+/// event_number: code_of
+/* The event number: of a kernel call its own, whatever the half and the width. */
+static unsigned event_number(const event_data_t *event)
+{
+    const unsigned code = code_of(event);
+    return code >> 10 == 2 ? code & 0x7f : code & 0x3ff;
+}
+
+/// cpu_of:
+static unsigned cpu_of(const event_data_t *event)
+{
+    return event->header >> 24 & 0x3f;
+}
+
+/// word_count:
+/* Payload words as a trace has them: padded to whole slots. */
+static unsigned word_count(const event_data_t *event)
+{
+    const unsigned count = event->el_num < 2 ? 2 : event->el_num;
+    return count + count % 2;
+}
+
+/// word_at:
+static uint32_t word_at(const event_data_t *event, unsigned index)
+{
+    return index < event->el_num ? event->data_array[index] : 0;
+}
+
+/// word: word_count word_at known unknown
+static struct number word(const event_data_t *event, unsigned index)
+{
+    return index < word_count(event) ? known(word_at(event, index)) : unknown();
+}
+
+/// pid_of: known unknown
+/* The process that the kernel names with the event. */
+static struct number pid_of(const event_data_t *event)
+{
+    const int32_t pid = (int32_t)event->feature[_NTO_TRACE_FIPID];
+    return (event->feature_mask & _NTO_TRACE_FMPID) && pid >= 0 ? known(pid) : unknown();
+}
+
+/// tid_of: known unknown
+/* The thread that the kernel names with the event, from 1. */
+static struct number tid_of(const event_data_t *event)
+{
+    const int32_t tid = (int32_t)event->feature[_NTO_TRACE_FITID];
+    return (event->feature_mask & _NTO_TRACE_FMTID) && tid >= 0 ? known(tid) : unknown();
+}
+
+/// running:
+/* The thread that runs on each CPU, as THRUNNING events tell; tid 0 = not known yet. Events of most classes name no
+   thread, or, as replies do, another one than the one that caused them. */
+static struct {
+    int32_t pid, tid;
+} running[64];
+
+/// note_running: running cpu_of code_of
+static void note_running(const event_data_t *event)
+{
+    if (code_of(event) == 0x1001) {
+        running[cpu_of(event)].pid = (int32_t)event->feature[_NTO_TRACE_FIPID];
+        running[cpu_of(event)].tid = (int32_t)event->feature[_NTO_TRACE_FITID];
+    }
+}
+
+/// running_pid: running cpu_of known unknown
+static struct number running_pid(const event_data_t *event)
+{
+    return running[cpu_of(event)].tid > 0 ? known(running[cpu_of(event)].pid) : unknown();
+}
+
+/// running_tid: running cpu_of known unknown
+static struct number running_tid(const event_data_t *event)
+{
+    return running[cpu_of(event)].tid > 0 ? known(running[cpu_of(event)].tid) : unknown();
+}
+
+/// is_code: code_of COUNT
+/* Whether class and event are in one of some ranges. */
+static int is_code(const event_data_t *event, const uint16_t ranges[][2], unsigned count)
+{
+    const unsigned code = code_of(event);
+    unsigned i;
+    for (i = 0; i < count; ++i)
+        if (code >= ranges[i][0] && code <= ranges[i][1])
+            return 1;
+    return 0;
+}
+
+/// variant_of: code_of word_count word_at is_code
+/* What the words of a payload say about their own layout: an exit that failed, a call that counts its arguments. */
+static unsigned variant_of(const event_data_t *event)
+{
+    const unsigned code = code_of(event), count = word_count(event);
+    const uint32_t first = word_at(event, 0), second = word_at(event, 1);
+    if (code == COUNTED_CALL) {
+        const unsigned arguments = first >> 28;
+        const int is_whole = count == arguments || count == arguments + arguments % 2;
+        return arguments > 2 && arguments <= COUNTED_MOST && is_whole ? arguments : BY_COUNT;
+    }
+    if (code >> 10 != 2 || (code >> 7 & 3) != 1 || first != 0xffffffffu)
+        return BY_COUNT;
+    if (count == 2 && (!is_code(event, exits_64, COUNT(exits_64)) || second <= LAST_ERRNO))
+        return FAILED;
+    if (is_code(event, values_64, COUNT(values_64)) && second == 0xffffffffu)
+        return count == 4 && word_at(event, 2) - 1 < LAST_ERRNO ? FAILED_64 : FAILED_UNKNOWN;
+    return count == 2 ? DOUBTFUL : BY_COUNT;
+}
+
+/// has_failed: variant_of
+static int has_failed(const event_data_t *event)
+{
+    const unsigned variant = variant_of(event);
+    return variant == FAILED || variant == FAILED_64 || variant == FAILED_UNKNOWN;
+}
+
+/// error_of: variant_of known unknown
+/* The error of a failed kernel call; not known of all other events. */
+static struct number error_of(const event_data_t *event)
+{
+    const unsigned variant = variant_of(event);
+    if (variant != FAILED && variant != FAILED_64)
+        return unknown();
+    return known((int32_t)word_at(event, variant == FAILED ? 1 : 2));
+}
+
+/// place: COUNT
+/* Where an argument is in the payload of some events of a variant that have so many words. */
+struct place {
+    uint16_t first_code, last_code, variant, least_words, most_words;
+    uint16_t word;
+    uint8_t words; /* 1 or 2; 0 = text up to a NUL or the end */
+    uint8_t is_signed;
+};
+
+/// find_place: place variant_of
+static const struct place *find_place(const event_data_t *event, const struct place places[], unsigned count)
+{
+    const unsigned code = code_of(event), words = word_count(event), variant = variant_of(event);
+    unsigned i;
+    for (i = 0; i < count; ++i)
+        if (code >= places[i].first_code && code <= places[i].last_code && variant == places[i].variant &&
+            words >= places[i].least_words && words <= places[i].most_words)
+            return &places[i];
+    return NULL;
+}
+
+/// is_little_endian:
+/* Numbers of 64 bits are two words in the order of the target. */
+static int is_little_endian(void)
+{
+    const uint16_t one = 1;
+    return *(const unsigned char *)&one;
+}
+
+/// argument: find_place is_little_endian known unknown
+static struct number argument(const event_data_t *event, const struct place places[], unsigned count)
+{
+    const struct place *const place = find_place(event, places, count);
+    uint64_t first, second;
+    if (place == NULL || place->words == 0)
+        return unknown();
+    first = word_at(event, place->word);
+    if (place->words == 1)
+        return known(place->is_signed ? (int32_t)first : (int64_t)first);
+    second = word_at(event, place->word + 1u);
+    return known((int64_t)(is_little_endian() ? first | second << 32 : second | first << 32));
+}
+
+/// sum: known unknown
+static struct number sum(struct number a, struct number b)
+{
+    if (!a.is_known || !b.is_known)
+        return unknown();
+    return known((int64_t)((uint64_t)a.value + (uint64_t)b.value));
+}
+
+/// difference: known unknown
+static struct number difference(struct number a, struct number b)
+{
+    if (!a.is_known || !b.is_known)
+        return unknown();
+    return known((int64_t)((uint64_t)a.value - (uint64_t)b.value));
+}
+
+/// product: known unknown
+static struct number product(struct number a, struct number b)
+{
+    if (!a.is_known || !b.is_known)
+        return unknown();
+    return known((int64_t)((uint64_t)a.value * (uint64_t)b.value));
+}
+
+/// quotient: known unknown
+/* Rounded down, as in rules; by 0 there is no result. */
+static struct number quotient(struct number a, struct number b)
+{
+    if (!a.is_known || !b.is_known || b.value == 0)
+        return unknown();
+    if (b.value == -1)
+        return known((int64_t)(0 - (uint64_t)a.value));
+    return known(a.value / b.value - (a.value % b.value != 0 && (a.value < 0) != (b.value < 0)));
+}
+
+/// rest: known unknown
+/* With the sign of b, as in rules. */
+static struct number rest(struct number a, struct number b)
+{
+    int64_t result;
+    if (!a.is_known || !b.is_known || b.value == 0)
+        return unknown();
+    result = b.value == -1 ? 0 : a.value % b.value;
+    return known(result != 0 && (result < 0) != (b.value < 0) ? result + b.value : result);
+}
+
+/// common_bits: known unknown
+static struct number common_bits(struct number a, struct number b)
+{
+    if (!a.is_known || !b.is_known)
+        return unknown();
+    return known(a.value & b.value);
+}
+
+/// all_bits: known unknown
+static struct number all_bits(struct number a, struct number b)
+{
+    if (!a.is_known || !b.is_known)
+        return unknown();
+    return known(a.value | b.value);
+}
+
+/// other_bits: known unknown
+static struct number other_bits(struct number a, struct number b)
+{
+    if (!a.is_known || !b.is_known)
+        return unknown();
+    return known(a.value ^ b.value);
+}
+
+/// shifted_left: known unknown
+static struct number shifted_left(struct number a, struct number b)
+{
+    if (!a.is_known || !b.is_known || b.value < 0 || b.value > 63)
+        return unknown();
+    return known((int64_t)((uint64_t)a.value << b.value));
+}
+
+/// shifted_right: known unknown
+static struct number shifted_right(struct number a, struct number b)
+{
+    if (!a.is_known || !b.is_known || b.value < 0 || b.value > 63)
+        return unknown();
+    return known(a.value >> b.value);
+}
+
+/// bit_of: known unknown
+static struct number bit_of(struct number a, struct number b)
+{
+    if (!a.is_known || !b.is_known || b.value < 0 || b.value > 63)
+        return unknown();
+    return known(a.value >> b.value & 1);
+}
+
+/// smaller: known unknown
+static struct number smaller(struct number a, struct number b)
+{
+    if (!a.is_known || !b.is_known)
+        return unknown();
+    return known(a.value < b.value ? a.value : b.value);
+}
+
+/// larger: known unknown
+static struct number larger(struct number a, struct number b)
+{
+    if (!a.is_known || !b.is_known)
+        return unknown();
+    return known(a.value > b.value ? a.value : b.value);
+}
+
+/// negative: known unknown
+static struct number negative(struct number a)
+{
+    return a.is_known ? known((int64_t)(0 - (uint64_t)a.value)) : unknown();
+}
+
+/// absolute: known
+static struct number absolute(struct number a)
+{
+    return a.is_known && a.value < 0 ? known((int64_t)(0 - (uint64_t)a.value)) : a;
+}
+
+/// signed_word: known unknown
+/* The low 32 bits as a signed number. */
+static struct number signed_word(struct number a)
+{
+    return a.is_known ? known((int32_t)(uint32_t)a.value) : unknown();
+}
+
+/// is_equal: number
+static int is_equal(struct number a, struct number b)
+{
+    return a.is_known && b.is_known && a.value == b.value;
+}
+
+/// is_other: number
+static int is_other(struct number a, struct number b)
+{
+    return a.is_known && b.is_known && a.value != b.value;
+}
+
+/// is_less: number
+static int is_less(struct number a, struct number b)
+{
+    return a.is_known && b.is_known && a.value < b.value;
+}
+
+/// is_at_most: number
+static int is_at_most(struct number a, struct number b)
+{
+    return a.is_known && b.is_known && a.value <= b.value;
+}
+
+/// is_among: number COUNT
+static int is_among(struct number a, const int64_t numbers[], unsigned count)
+{
+    unsigned i;
+    for (i = 0; a.is_known && i < count; ++i)
+        if (a.value == numbers[i])
+            return 1;
+    return 0;
+}
+
+/// text:
+/* UTF-8; bytes NULL = not known. */
+struct text {
+    const unsigned char *bytes, *end;
+};
+
+/// event_text: text find_place
+/* A text in the payload: up to a NUL or the end. */
+static struct text event_text(const event_data_t *event, const struct place places[], unsigned count)
+{
+    struct text text = {NULL, NULL};
+    const struct place *const place = find_place(event, places, count);
+    const unsigned char *const all = (const unsigned char *)event->data_array, *const end = all + 4 * event->el_num;
+    if (place == NULL || place->words != 0)
+        return text;
+    text.bytes = text.end = place->word < event->el_num ? all + 4 * place->word : end;
+    while (text.end < end && *text.end != 0)
+        ++text.end;
+    return text;
+}
+
+/// as_text: text
+static struct text as_text(const char *bytes, size_t length)
+{
+    const struct text text = {(const unsigned char *)bytes, (const unsigned char *)bytes + length};
+    return text;
+}
+
+/// next_character:
+/* One character of UTF-8; what is none counts as U+FFFD, as many bytes at a time as could have begun one. */
+static uint32_t next_character(const unsigned char **at, const unsigned char *end)
+{
+    const unsigned char first = *(*at)++;
+    const unsigned more = first < 0xc2 || first > 0xf4 ? 0 : first < 0xe0 ? 1 : first < 0xf0 ? 2 : 3;
+    unsigned least = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
+    unsigned most = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
+    uint32_t character = first & (more == 0 ? 0x7fu : 0x3fu >> more);
+    unsigned i;
+    if (more == 0)
+        return first < 0x80 ? first : 0xfffd;
+    for (i = 0; i < more; ++i, least = 0x80, most = 0xbf) {
+        if (*at == end || **at < least || **at > most)
+            return 0xfffd;
+        character = character << 6 | (*(*at)++ & 0x3f);
+    }
+    return character;
+}
+
+/// same_text: text next_character as_text
+static int same_text(struct text a, struct text b)
+{
+    if (a.bytes == NULL)
+        return 0;
+    while (a.bytes < a.end && b.bytes < b.end)
+        if (next_character(&a.bytes, a.end) != next_character(&b.bytes, b.end))
+            return 0;
+    return a.bytes == a.end && b.bytes == b.end;
+}
+
+/// pattern:
+/* A pattern: sets of states as bits; state 0 = it fits, each other waits for a character in some ranges. The tables
+   of pairs are for the middle and for the last character of a text. */
+struct pattern {
+    const uint32_t (*ranges)[2];
+    const uint16_t *starts; /* of the ranges of each state */
+    const uint64_t *nexts;  /* two sets per state: where its character leads */
+    const uint64_t *begins; /* two sets: of a text, of an empty text */
+    const uint64_t *again;  /* two sets: where it begins at a later character */
+    unsigned count, words;
+    int is_whole;
+};
+
+/// fits: text pattern next_character
+static int fits(struct text text, const struct pattern *pattern)
+{
+    const unsigned words = pattern->words;
+    uint64_t now[PATTERN_WORDS], then[PATTERN_WORDS];
+    if (text.bytes == NULL)
+        return 0;
+    memcpy(now, pattern->begins + (text.bytes == text.end ? words : 0), 8 * words);
+    while (text.bytes < text.end && (pattern->is_whole || !(now[0] & 1))) {
+        const uint32_t character = next_character(&text.bytes, text.end);
+        const unsigned last = text.bytes == text.end ? 1 : 0;
+        unsigned state, i, k;
+        memcpy(then, pattern->again + last * words, 8 * words);
+        for (state = 1; state <= pattern->count; ++state) {
+            if (!(now[state / 64] >> state % 64 & 1))
+                continue;
+            for (i = pattern->starts[state - 1]; i < pattern->starts[state]; ++i)
+                if (character >= pattern->ranges[i][0] && character <= pattern->ranges[i][1])
+                    break;
+            for (k = 0; i < pattern->starts[state] && k < words; ++k)
+                then[k] |= pattern->nexts[(2 * (state - 1) + last) * words + k];
+        }
+        memcpy(now, then, 8 * words);
+    }
+    return (int)(now[0] & 1);
+}
+
+/// named:
+/* Processes whose name is asked for, by pid. They are looked up when this program starts: the name of a process that
+   starts later is not known, so no condition on its name holds. Run this program again after starting one. */
+struct named {
+    unsigned count;
+    int32_t pids[4096];
+};
+
+/// remember: named COUNT
+static void remember(struct named *named, int32_t pid)
+{
+    if (named->count < COUNT(named->pids)) {
+        named->pids[named->count++] = pid;
+        return;
+    }
+    fprintf(stderr, "process %ld: no room to remember its name\n", (long)pid);
+    ++failures;
+}
+
+/// is_named: named number
+static int is_named(struct number pid, const struct named *named)
+{
+    unsigned i;
+    for (i = 0; pid.is_known && i < named->count; ++i)
+        if (named->pids[i] == pid.value)
+            return 1;
+    return 0;
+}
+
+/// find_processes: remember
+/* Reads the path of a process from its address space in /proc. */
+static void find_process(long pid)
+{
+    union {
+        procfs_debuginfo info;
+        char room[sizeof(procfs_debuginfo) + 1024];
+    } map;
+    char file[40];
+    int fd;
+    snprintf(file, sizeof(file), "/proc/%ld/as", pid);
+    fd = open(file, O_RDONLY);
+    if (fd == -1)
+        return; /* it has ended meanwhile */
+    memset(&map, 0, sizeof(map));
+    if (devctl(fd, DCMD_PROC_MAPDEBUG_BASE, &map, sizeof(map) - 1, NULL) == EOK)
+        note_process((int32_t)pid, map.info.path);
+    close(fd);
+}
+
+static void find_processes(void)
+{
+    DIR *const folder = opendir("/proc");
+    struct dirent *entry;
+    if (folder == NULL) {
+        fprintf(stderr, "/proc: %s\n", strerror(errno));
+        ++failures;
+        return;
+    }
+    while ((entry = readdir(folder)) != NULL) {
+        char *end;
+        const long pid = strtol(entry->d_name, &end, 10);
+        if (pid > 0 && *end == '\0')
+            find_process(pid);
+    }
+    closedir(folder);
+}

@@ -1,0 +1,274 @@
+"""Conditions as C expressions over an `event_data_t`, with the tables that they look into.
+
+An expression in C means what it means in a view, unknown values included. What an event handler cannot know is not
+guessed: it is listed in `Condition.unwritten`, and the program does not compile.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from satview.events.layout import place_of, text_place
+from satview.export.c_places import Find, code_ranges, place_rows
+from satview.export.c_tables import Tables
+from satview.export.c_text import byte_count, literal
+from satview.filters.reach import has_argument
+from satview.filters.scalar import wrapped
+from satview.filters.semantics import CodeTest
+from satview.filters.switches import C
+from satview.filters.syntax import (
+    And,
+    Argument,
+    Arithmetic,
+    Call,
+    Compare,
+    Field,
+    In,
+    Match,
+    Negative,
+    Node,
+    Not,
+    Number,
+    Or,
+    Text,
+    Word,
+    children,
+)
+from satview.filters.vocabulary import FIELDS, Domain, argument_names
+
+NAMES_THREAD: Final = frozenset({C.KERCALLENTER, C.KERCALLEXIT, C.THREAD})
+"""Classes whose events the kernel gives to a handler with the thread that they belong to."""
+
+_HALF: Final = re.compile("[\ud800-\udfff]")
+_ARITHMETIC: Final = {
+    "+": "sum",
+    "-": "difference",
+    "*": "product",
+    "/": "quotient",
+    "%": "rest",
+    "&": "common_bits",
+    "|": "all_bits",
+    "^": "other_bits",
+    "<<": "shifted_left",
+    ">>": "shifted_right",
+}
+_FUNCTIONS: Final = {
+    "abs": "absolute",
+    "min": "smaller",
+    "max": "larger",
+    "signed": "signed_word",
+    "bit": "bit_of",
+}
+_COMPARISONS: Final = {
+    "==": ("is_equal", False),
+    "!=": ("is_other", False),
+    "<": ("is_less", False),
+    "<=": ("is_at_most", False),
+    ">": ("is_less", True),
+    ">=": ("is_at_most", True),
+}
+_PLAIN: Final = {"code": "code_of", "number": "event_number", "cpu": "cpu_of", "words": "word_count"}
+_UNTOLD: Final = {
+    "time": ("an event handler is not told when the event was", "filter the trace afterwards"),
+    "thread_name": ("an event handler is not told names of threads", "compare tid, or filter the trace afterwards"),
+    "duration": ("duration is known only later, when the event has long been logged", "filter the trace afterwards"),
+    "length": ("length is known only later, when the event has long been logged", "filter the trace afterwards"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Whom a handler is attached to.
+
+    Attributes:
+        names_thread: Whether the kernel names the thread that the events belong to.
+        codes: The events, ascending.
+        on: Those of them that are switched on.
+        is_wide: Tells the form of a code.
+    """
+
+    names_thread: bool
+    codes: tuple[int, ...]
+    on: tuple[int, ...]
+    is_wide: Callable[[int], bool]
+
+
+class Condition:
+    """A condition in C.
+
+    Attributes:
+        unwritten: Parts that a handler cannot know: the node, why, and what to do instead.
+        asks_who_runs: Whether it needs `note_running()` for THRUNNING events.
+    """
+
+    def __init__(self, tables: Tables, asked: Asked) -> None:
+        self._tables, self._asked = tables, asked
+        self.unwritten: list[tuple[Node, str, str]] = []
+        self.asks_who_runs: Node | None = None
+
+    def text(self, node: Node) -> str:
+        """Return a checked condition as a C expression of type int."""
+        if isinstance(node, And | Or):
+            sign = " && " if isinstance(node, And) else " || "
+            return f"({sign.join(self.text(part) for part in node.parts)})"
+        if isinstance(node, Not):
+            return f"!{self.text(node.part)}"
+        if isinstance(node, CodeTest):
+            return self._code_test(node)
+        if isinstance(node, Compare):
+            return self._compare(node)
+        if isinstance(node, In):
+            return self._membership(node)
+        if isinstance(node, Match):
+            name = self._tables.pattern(node.pattern)
+            return self._texts(node.value, lambda text: self._tables.use("fits", text, f"&{name}"), node.pattern.text)
+        return self._tables.use("has_failed", "event")  # the only flag is `failed`
+
+    def _code_test(self, node: CodeTest) -> str:
+        ranges = code_ranges(node.table)
+        if not ranges:
+            return "0"
+        shown = node.pattern.text if node.pattern is not None else ", ".join(node.names)
+        name = self._tables.table("codes", "uint16_t {}[][2]", ranges, f"{node.kind}: {shown}")
+        return self._tables.use("is_code", "event", name, f"COUNT({name})")
+
+    def _compare(self, node: Compare) -> str:
+        if isinstance(node.right, Text):
+            return self._is_one_of(node.left, [node.right.value])
+        part, is_swapped = _COMPARISONS[node.sign]
+        left, right = self._number(node.left), self._number(node.right)
+        return self._tables.use(part, *((right, left) if is_swapped else (left, right)))
+
+    def _membership(self, node: In) -> str:
+        if isinstance(node.choices[0], Text):
+            return self._is_one_of(node.value, [item.value for item in node.choices if isinstance(item, Text)])
+        value = self._number(node.value)
+        constants = sorted({wrapped(item.value) for item in node.choices if isinstance(item, Number)})
+        tests = [
+            self._tables.use("is_equal", value, self._number(item))
+            for item in node.choices
+            if not isinstance(item, Number)
+        ]
+        if constants:
+            name = self._tables.table("numbers", "int64_t {}[]", [_constant(number) for number in constants])
+            tests.insert(0, self._tables.use("is_among", value, name, f"COUNT({name})"))
+        return f"({' || '.join(tests)})"
+
+    # ---- texts ---------------------------------------------------------------------------------------------------
+
+    def _is_one_of(self, node: Node, choices: Sequence[str]) -> str:
+        # No bytes stand for half a character, so no text is equal to it.
+        known = [choice for choice in dict.fromkeys(choices) if choice.isascii() or not _HALF.search(choice)]
+
+        def test(text: str) -> str:
+            return f"({' || '.join(self._same(text, choice) for choice in known)})"
+
+        return self._texts(node, test, ", ".join(known)) if known else "0"
+
+    def _same(self, text: str, choice: str) -> str:
+        constant = self._tables.use("as_text", literal(choice), str(byte_count(choice)))
+        return self._tables.use("same_text", text, constant)
+
+    def _texts(self, node: Node, test: Callable[[str], str], shown: str) -> str:
+        """Return a test of a text; names of processes are looked up when the program starts."""
+        if isinstance(node, Field) and node.name == "name":
+            self._tables.parts.update(("as_text", "remember"))
+            name = self._tables.processes(f"{test('full')} || {test('own')}", f"name: {shown}")
+            return self._tables.use("is_named", self._thread(node, "pid"), f"&{name}")
+        if isinstance(node, Field) and node.name == "text":
+            release = self._tables.release
+            places = self._places("text", self._asked.codes, lambda code, count, _: text_place(release, code, count))
+        elif isinstance(node, Argument):
+            places = self._argument_places(node.name)
+        else:
+            assert isinstance(node, Field)
+            self._cannot(node)
+            return "0"
+        return test(self._tables.use("event_text", "event", places, f"COUNT({places})")) if places else "0"
+
+    # ---- numbers -------------------------------------------------------------------------------------------------
+
+    def _number(self, node: Node) -> str:
+        use = self._tables.use
+        if isinstance(node, Number):
+            return use("known", _constant(wrapped(node.value)))
+        if isinstance(node, Word):
+            return use("word", "event", str(node.index))
+        if isinstance(node, Field):
+            return self._field(node)
+        if isinstance(node, Argument):
+            return self._argument(node.name)
+        if isinstance(node, Negative):
+            return use("negative", self._number(node.part))
+        if isinstance(node, Arithmetic):
+            return use(_ARITHMETIC[node.sign], self._number(node.left), self._number(node.right))
+        assert isinstance(node, Call)
+        return use(_FUNCTIONS[node.name], *(self._number(part) for part in node.arguments))
+
+    def _field(self, node: Field) -> str:
+        use = self._tables.use
+        if node.name in _PLAIN:
+            return use("known", use(_PLAIN[node.name], "event"))
+        if node.name == "errno":
+            return use("error_of", "event")
+        if node.name in ("pid", "tid"):
+            return self._thread(node, node.name)
+        if node.name == "priority" and all(
+            has_argument(self._tables.release, code, node.name, self._asked.is_wide(code)) for code in self._asked.on
+        ):
+            return self._argument(node.name)
+        self._cannot(node)
+        return use("unknown")
+
+    def _thread(self, node: Node, name: str) -> str:
+        if self._asked.names_thread:
+            return self._tables.use(f"{name}_of", "event")
+        self.asks_who_runs = self.asks_who_runs or node
+        return self._tables.use(f"running_{name}", "event")
+
+    def _argument(self, name: str) -> str:
+        places = self._argument_places(name)
+        use = self._tables.use
+        return use("argument", "event", places, f"COUNT({places})") if places else use("unknown")
+
+    def _argument_places(self, name: str) -> str:
+        release = self._tables.release
+        having = argument_names(release).get(name, ())
+        codes = [code for code in self._asked.codes if code in having]
+        return self._places(
+            f"arg.{name}", codes, lambda code, count, variant: place_of(release, code, count, name, variant)
+        )
+
+    def _places(self, shown: str, codes: Sequence[int], find: Find) -> str:
+        """Return the name of a table of places; empty if no event has such a thing."""
+        rows = place_rows(self._tables.release, codes, find)
+        if not rows:
+            return ""
+        self._tables.parts.add("place")
+        return self._tables.table("places", "struct place {}[]", rows, shown)
+
+    def _cannot(self, node: Field) -> None:
+        if node.name == "priority":
+            self.unwritten.append((node, *self._no_priority()))
+        else:
+            self.unwritten.append((node, *_UNTOLD[node.name]))
+
+    def _no_priority(self) -> tuple[str, str]:
+        return "only wide THREAD events tell a priority, and this handler is asked about others", (
+            "attach the condition to states of THREAD, and make THREAD wide"
+        )
+
+
+def asks_for_thread(node: Node) -> bool:
+    """Tell whether a condition needs to know whose an event is."""
+    if isinstance(node, Field):
+        return FIELDS[node.name].domain is Domain.THREAD
+    return any(asks_for_thread(part) for part in children(node))
+
+
+def _constant(number: int) -> str:
+    """Return a 64-bit number in C; the smallest one has no notation of its own."""
+    return "-0x7fffffffffffffffLL - 1" if number == -(1 << 63) else f"{number}LL"

@@ -1,0 +1,76 @@
+"""One rule, one answer: what rules choose in a view is what the compiled C program lets pass on a target.
+
+Every field is asked about in every class, fast and wide, for every release that has event handlers; the events are
+those that the simulated kernel gives to handlers.
+"""
+
+import re
+
+import numpy as np
+import pytest
+
+from satview.events.spec import Release
+from satview.export.c_program import c_program
+from satview.filters.building import build
+from satview.filters.capturing import for_capture
+from satview.filters.text import parse_rules, process_names
+from tests.export.c_target import everything, passed
+from tests.filters.matrix import rules
+from tests.filters.random_rules import RandomRules
+
+
+def is_untold(line, release):
+    """Tell whether a rule asks for what no handler is told, after a look at what the export says of it."""
+    found = re.search(r"HANDLER (\w+) WHERE (time|thread_name|priority)\b", line)
+    if found is None:
+        return False
+    # Of the events of THREAD in 6.x, THCREATE and THDESTROY have no priority.
+    is_told = found.groups() == ("THREAD", "priority") and release is not Release.QNX_6
+    program = c_program(build(parse_rules(f"ADDALLCLASSES\nSETALLCLASSESWIDE\n{line}", release), release))
+    assert [fault.line for fault in program.faults] == ([] if is_told else [3])
+    return not is_told
+
+
+@pytest.mark.parametrize("wide", [False, True], ids=["fast", "wide"])
+@pytest.mark.parametrize(("release", "name"), [(Release.QNX_6, "client-server"), (Release.QNX_6_6, "client-server"),
+                                               (Release.QNX_7, "inheritance")])
+def test_view_and_c_agree_on_every_field_of_every_class(release, name, wide, tmp_path):
+    capture = everything(name, release, tmp_path, wide=wide)
+    trace, divided = capture.trace, 0
+    texts, programs = [], []
+    for whole in rules(trace, wide=wide):
+        text = "".join(line + "\n" for line in whole.splitlines() if not is_untold(line, release))
+        program = c_program(build(parse_rules(text, release, process_names(trace)), release))
+        assert program.faults == (), text
+        texts.append(text)
+        programs.append(program)
+    rows = np.sort([given.row for given in capture.given])
+    for text, found in zip(texts, passed(capture, programs, tmp_path), strict=True):
+        chosen = rows[build(parse_rules(text, release, process_names(trace)), release).mask(trace)[rows]]
+        wrong = sorted(set(chosen.tolist()) ^ set(found.tolist()))
+        assert not wrong, (text, [(row, trace.catalogue.name(int(trace.events.code[row]))) for row in wrong[:10]])
+        divided += 0 < len(found) < len(rows)
+    assert divided > 10, "the conditions leave something out"
+
+
+@pytest.mark.parametrize(("release", "wide", "cpus"), [(Release.QNX_6, True, 1), (Release.QNX_6_6, False, 2),
+                                                       (Release.QNX_7, True, 2)])
+def test_view_and_c_agree_on_random_rules(release, wide, cpus, tmp_path):
+    capture = everything("automotive", release, tmp_path, wide=wide, cpus=cpus, ms=6)
+    trace = capture.trace
+    expected, programs = [], []
+    for text in RandomRules(trace, 20261121, wide=wide).texts(14):
+        built = build(parse_rules(text, release, process_names(trace)), release)
+        captured, program = for_capture(built), c_program(built)
+        assert program.faults == (), text
+        expected.append((text, captured, built))
+        programs.append(program)
+    rows, divided = np.sort([given.row for given in capture.given]), 0
+    for (text, captured, built), found in zip(expected, passed(capture, programs, tmp_path), strict=True):
+        chosen = rows[captured.state.mask(trace)[rows]]
+        wrong = sorted(set(chosen.tolist()) ^ set(found.tolist()))
+        assert not wrong, (text, [(row, trace.catalogue.name(int(trace.events.code[row]))) for row in wrong[:10]])
+        if not any("thread" in note for note in captured.notes):
+            assert found.tolist() == rows[built.mask(trace)[rows]].tolist(), text
+        divided += 0 < len(found) < len(rows)
+    assert divided > 9
