@@ -91,7 +91,12 @@ def canonical(name: str) -> str:
 
 def is_same_name(one: str, other: str) -> bool:
     """Tell whether two spellings name one argument: `msg` and `msg[0]`, `ntime(sec)` and `ntime_sec`."""
-    return one == other or canonical(one).removesuffix("[0]") == canonical(other).removesuffix("[0]")
+    return one == other or one_spelling(one) == one_spelling(other)
+
+
+def one_spelling(name: str) -> str:
+    """Return the same text for all spellings of an argument."""
+    return canonical(name).removesuffix("[0]")
 
 
 def plan_of(fields: Sequence[Field]) -> Plan:

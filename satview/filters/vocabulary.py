@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from satview.events import states
 from satview.events.catalogue import Catalogue, catalogue
-from satview.events.layout import arguments_of
+from satview.events.layout import arguments_of, one_spelling
 from satview.events.spec import Release
 from satview.events.variants import is_exit
 from satview.events.wire import CODE_COUNT
@@ -184,7 +184,8 @@ def argument_names(release: Release) -> dict[str, tuple[int, ...]]:
         for part in arguments_of(release, code):
             found.setdefault(part.name, []).append(code)
     for name in [name for name in found if name.endswith("[0]") or f"{name}[1]" in found]:
-        # Releases write the first word of a message `msg` or `msg[0]`; both are understood everywhere.
-        other = name.removesuffix("[0]") if name.endswith("[0]") else f"{name}[0]"
-        found[other] = [*found.get(other, []), *found[name]]
-    return {name: tuple(dict.fromkeys(codes)) for name, codes in found.items()}
+        found.setdefault(name.removesuffix("[0]") if name.endswith("[0]") else f"{name}[0]", [])
+    alike: dict[str, list[int]] = {}
+    for name, codes in found.items():  # lists spell an argument differently; each spelling is understood everywhere
+        alike.setdefault(one_spelling(name), []).extend(codes)
+    return {name: tuple(sorted(set(alike[one_spelling(name)]))) for name in found}

@@ -105,7 +105,7 @@ def test_arguments_are_where_views_find_them(release, tmp_path):
         for size in (2, 2, 2, 3, 4, 4, 5, 6, 7, 8, 9, 10, 12, 14, 20) * 3:
             words = [rng.choice((0, 1, 2, 3, 260, 0xFFFFFFFF, rng.getrandbits(32))) for _ in range(size)]
             if rng.random() < 0.4:
-                words[0] = rng.choice((0xFFFFFFFF, size << 28))
+                words[0] = rng.choice((0xFFFFFFFF, size << 28 & 0xFFFFFFFF))
                 words[1] = rng.choice((0xFFFFFFFF, 260, 5000))
             wide = rng.choice((0, KER_64BIT)) if event_code | KER_64BIT in known else 0
             events.append(call(event_code | wide, words))
