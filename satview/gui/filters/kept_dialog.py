@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from html import escape
-
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QTextBrowser, QVBoxLayout, QWidget
 
+from satview.base.safe_text import html_text
 from satview.filters.building import BuiltRules
 from satview.filters.kept import Kept, what_would_be_kept
 from satview.session.jobs import IsCancelled, LatestJob, Report
@@ -72,10 +71,11 @@ def kept_html(kept: Kept) -> str:
     ]
     classes = [(name, f"{some:,}", f"{total:,}", _share(some, total)) for name, (some, total) in kept.by_class.items()]
     losses = "".join(
-        f"<tr><td style='padding-right:14px'>{escape(loss.view)}</td><td>{escape(loss.text or 'complete')}</td></tr>"
+        f"<tr><td style='padding-right:14px'>{html_text(loss.view)}</td>"
+        f"<td>{html_text(loss.text or 'complete')}</td></tr>"
         for loss in kept.losses
     )
-    notes = "".join(f"<p>{escape(note)}.</p>" for note in kept.ignores)
+    notes = "".join(f"<p>{html_text(note)}.</p>" for note in kept.ignores)
     return (
         f"{_table(('', 'kept', 'of', ''), rows)}<h4>By class</h4>{_table(('Class', 'kept', 'of', ''), classes)}"
         f"<h4>What views would miss</h4><table cellpadding='3'>{losses}</table>{notes}"
@@ -88,9 +88,9 @@ def _share(part: float, whole: float) -> str:
 
 def _table(head: tuple[str, ...], rows: list[tuple[str, str, str, str]]) -> str:
     first, *others = head
-    heads = "".join(f"<th align='right'>{escape(text)}</th>" for text in others)
-    lines = [f"<tr><th align='left'>{escape(first)}</th>{heads}</tr>"]
+    heads = "".join(f"<th align='right'>{html_text(text)}</th>" for text in others)
+    lines = [f"<tr><th align='left'>{html_text(first)}</th>{heads}</tr>"]
     for name, *values in rows:
-        cells = "".join(f"<td align='right'>{escape(value)}</td>" for value in values)
-        lines.append(f"<tr><td>{escape(name)}</td>{cells}</tr>")
+        cells = "".join(f"<td align='right'>{html_text(value)}</td>" for value in values)
+        lines.append(f"<tr><td>{html_text(name)}</td>{cells}</tr>")
     return f"<table cellpadding='4' cellspacing='2'>{''.join(lines)}</table>"
