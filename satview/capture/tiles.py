@@ -131,11 +131,13 @@ def write_tiles(path: Path | str, events: int, tile: Tile, progress: Callable[[f
     needed = max(0, events - tile.head_events)
     tiles = -(-needed // tile.events)
     written = tile.head_events
+    is_stopped = False
     with KevFile(Path(path), tile.target, tile.started_cycles, attributes) as file:
         file.write(tile.head)
         for number in range(tiles):
-            if cancelled is not None and cancelled():
-                raise Cancelled(f"stopped after {written} of {events} events; what is written can be opened")
+            is_stopped = cancelled is not None and cancelled()
+            if is_stopped:
+                break
             scratch[times, 2] = tile.slots[times, 2] + np.uint32(number)
             scratch[begins, 2] = tile.slots[begins, 2] + np.uint32(number * tile.buffers & 0xFFFFFFFF)
             left = needed - number * tile.events
@@ -144,6 +146,8 @@ def write_tiles(path: Path | str, events: int, tile: Tile, progress: Callable[[f
             written += tile.events if part is scratch else count_events(part)
             if progress is not None:
                 progress((number + 1) / tiles)
+    if is_stopped:
+        raise Cancelled(f"stopped after {written} of {events} events; what is written can be opened")
     return written
 
 

@@ -5,13 +5,18 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+from contextlib import redirect_stdout
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 
 from satview.base.errors import UsageError
+from satview.base.new_file import write_file
+from satview.base.process_end import say
+from satview.base.safe_text import visible, visible_line
+from satview.base.targets import is_standard_output
 from satview.base.time import TimeWindow, format_duration
 from satview.events.spec import Release
 from satview.export.c_program import c_program
@@ -26,7 +31,7 @@ from satview.filters.handlers import Handlers
 from satview.filters.kept import Kept, what_would_be_kept
 from satview.filters.text import Rule, check_rules, process_names, read_rule_text, rules_text
 from satview.filters.tokens import UNITS_NS
-from satview.formats.registry import open_trace
+from satview.formats.registry import open_trace, source_files
 from satview.store.trace import Trace
 
 FINE, COST_DATA, BAD_USE = 0, 1, 2
@@ -57,7 +62,7 @@ def add_parser(subparsers: Any) -> None:
     add("file", metavar="IN", help="trace: a .kev file, a traceprinter listing or a thread trace")
     add("-r", "--rules", metavar="RULES", action="append", default=[], help="rule file; several take effect in order")
     add("-e", "--expression", metavar="EXPR", action="append", default=[], help="condition; several must all hold")
-    add("-o", "--output", metavar="OUT.kev", help="the new trace; not of thread traces")
+    add("-o", "--output", metavar="OUT.kev", help="the new trace, - is standard output; not of thread traces")
     add("--from", dest="begin", metavar="TIME", help="leave out what is earlier: 1.2s, 300ms, ... from the first event")
     add("--to", dest="end", metavar="TIME", help="leave out what is not earlier")
     add("--exact", action="store_true", help="no names, switches and opening states besides the chosen events")
@@ -78,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
     rules, built = built_rules(args.rules, args.allow_code, trace)
     if args.explain:
         for note in explain(rules, trace.release):
-            print(f"line {note.line}: {note.message}")
+            print(f"line {note.line}: {visible_line(note.message)}")
     _capture(args, built, trace)
     if not (args.from_args and not (args.rules or args.expression or args.output)):
         _filter(args, built, trace)
@@ -111,7 +116,7 @@ def chosen_events(
 
 
 def _complain(text: str) -> None:
-    print(f"satview: {text}", file=sys.stderr)
+    say(text)
 
 
 def _folder(files: list[str]) -> Path:
@@ -127,7 +132,7 @@ def _rules(files: list[str], trace: Trace) -> tuple[Rule, ...]:
         found, faults = check_rules(read_rule_text(name), trace.release, processes)
         rules += found
         for fault in faults:
-            print(f"{Path(name).name}:{fault.line}:{fault.column}: {fault.message}", file=sys.stderr)
+            print(visible(f"{Path(name).name}:{fault.line}:{fault.column}: {fault.message}"), file=sys.stderr)
             has_faults = True
     if has_faults:
         raise UsageError("the rules have faults; nothing was filtered")
@@ -137,17 +142,13 @@ def _rules(files: list[str], trace: Trace) -> tuple[Rule, ...]:
 def _capture(args: argparse.Namespace, built: BuiltRules, trace: Trace) -> None:
     if args.tracelogger:
         command = tracelogger_command(built)
-        print(command.text)
+        print(visible_line(command.text))
         for reason in command.reasons:
-            print(f"  not exact: {reason}")
+            print(f"  not exact: {visible_line(reason)}")
     if args.c_program:
-        try:
-            Path(args.c_program).write_text(
-                c_program(built, ", ".join(Path(name).name for name in args.rules)), encoding="utf-8"
-            )
-        except OSError as error:
-            raise UsageError(f"{args.c_program}: {error.strerror or error}") from error
-        print(f"{args.c_program}: written")
+        text = c_program(built, ", ".join(Path(name).name for name in args.rules))
+        write_file(args.c_program, text, reading=[*source_files(trace.path), *args.rules], streams=True)
+        print(f"{args.c_program}: written", file=_console(args.c_program))
     if args.would_keep:
         print_kept(what_would_be_kept(built, trace, TraceFacts(trace)))
 
@@ -161,7 +162,14 @@ def _filter(args: argparse.Namespace, built: BuiltRules, trace: Trace) -> None:
         count = int(np.count_nonzero(chosen[rows]))
         print(f"{count:,} of {len(trace.events):,} events fit")
         return
-    print_report(write_subset(trace, args.output, chosen, window, with_context=not args.exact))
+    report = write_subset(trace, args.output, chosen, window, with_context=not args.exact)
+    with redirect_stdout(_console(args.output)):
+        print_report(report)
+
+
+def _console(output: str) -> TextIO:
+    """Return where messages go: not between the bytes of what is written to standard output."""
+    return sys.stderr if is_standard_output(output) else sys.stdout
 
 
 def _expression(text: str, release: Release) -> Expression:
@@ -209,9 +217,9 @@ def _print_arguments(trace: Trace) -> None:
     if not arguments:
         raise UsageError("the header has no TRACELOGGER_ARGS (written from 6.4 on), so it does not tell the filter")
     imported = from_tracelogger_args(arguments, trace.release)
-    print(f"# {arguments}")
+    print(f"# {visible_line(arguments)}")
     for note in imported.notes:
-        print(f"# {note}")
+        print(f"# {visible_line(note)}")
     print(rules_text(imported.rules, trace.release), end="")
 
 

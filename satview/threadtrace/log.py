@@ -9,10 +9,13 @@ import time
 from collections import deque
 from typing import Final
 
+from satview.base.errors import WriteError
+from satview.base.new_file import begin_growing
+
 now = time.perf_counter_ns  # never steps back; the writer adds what makes it a date
 _RECORDS_KEPT: Final = 4096
 _NS: Final = 1_000_000_000
-_FILE_MODE: Final = 0o644
+_APPEND: Final = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
 _PATIENCE_S: Final = 2.0
 Record = tuple[int, str]  # value of `now()`; everything behind the thread id, newline included
 
@@ -22,12 +25,6 @@ def record_text(
 ) -> str:
     """Return a record from behind the thread id to its newline."""
     return f":{category}:{interface}:{which}:{a1}:{a2}:{a3}:{a4}:{a5}\n"
-
-
-def file_flags(truncate: bool) -> int:
-    """Return the flags to open an output file with."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
-    return flags | os.O_TRUNC if truncate else flags
 
 
 class Output:
@@ -48,13 +45,14 @@ class Output:
         data = text.encode("utf-8", "backslashreplace")
         try:
             self._write(data)
-        except OSError as error:
+        except (OSError, WriteError) as error:
             self.is_broken = True
-            print(f"satview.threadtrace: {self.path} cannot be written: {error.strerror}", file=sys.stderr)  # noqa: T201
+            reason = error.what if isinstance(error, WriteError) else error.strerror
+            print(f"satview.threadtrace: {self.path} cannot be written: {reason}", file=sys.stderr)  # noqa: T201
 
     def _write(self, data: bytes) -> None:
         if self._fd < 0:
-            self._fd = os.open(self.path, file_flags(self._is_new), _FILE_MODE)
+            self._fd = begin_growing(self.path) if self._is_new else os.open(self.path, _APPEND, 0o666)
             self._is_new = False
         while data:
             data = data[os.write(self._fd, data):]
