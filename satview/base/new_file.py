@@ -69,7 +69,6 @@ class NewFile:
         self.is_stream = self._target.kind is not TargetKind.FILE
         self._keeps_part = keeps_part
         self._part: Path | None = None
-        self._owns = True
         self.has_name = False
         try:
             self.stream = self._open(-1 if is_buffered else 0)
@@ -78,11 +77,8 @@ class NewFile:
 
     def _open(self, buffering: int) -> BinaryIO:
         target = self._target
-        if target.descriptor == 1:
-            sys.stdout.flush()
-            self._owns = False
-            return sys.stdout.buffer
         if target.kind is TargetKind.DESCRIPTOR:
+            sys.stdout.flush()  # what was printed before comes first
             return os.fdopen(os.dup(target.descriptor), "wb", buffering)
         if target.kind is TargetKind.STREAM:
             return target.path.open("wb", buffering)
@@ -109,8 +105,7 @@ class NewFile:
                 if _IS_WINDOWS:
                     self.stream.close()
                 self._take_name()
-            if self._owns:
-                self.stream.close()
+            self.stream.close()
         except BaseException as error:
             self.discard(error)
             self._raise(error)
@@ -128,9 +123,8 @@ class NewFile:
         Args:
             error: Why; decides with `keeps_part` what becomes of the part that was written.
         """
-        if self._owns:
-            with contextlib.suppress(OSError, ValueError):  # bytes that cannot be flushed
-                self.stream.close()
+        with contextlib.suppress(OSError, ValueError):  # bytes that cannot be flushed
+            self.stream.close()
         part, self._part = self._part, None
         if part is None:
             return

@@ -77,6 +77,11 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Carry out the command; return the exit status."""
+    with redirect_stdout(_console(args)):
+        return _run(args)
+
+
+def _run(args: argparse.Namespace) -> int:
     trace = open_trace(args.file)
     if args.from_args:
         _print_arguments(trace)
@@ -148,7 +153,7 @@ def _capture(args: argparse.Namespace, built: BuiltRules, trace: Trace) -> None:
     if args.c_program:
         text = c_program(built, ", ".join(Path(name).name for name in args.rules))
         write_file(args.c_program, text, reading=[*source_files(trace.path), *args.rules], streams=True)
-        print(f"{args.c_program}: written", file=_console(args.c_program))
+        print(f"{args.c_program}: written")
     if args.would_keep:
         print_kept(what_would_be_kept(built, trace, TraceFacts(trace)))
 
@@ -162,14 +167,12 @@ def _filter(args: argparse.Namespace, built: BuiltRules, trace: Trace) -> None:
         count = int(np.count_nonzero(chosen[rows]))
         print(f"{count:,} of {len(trace.events):,} events fit")
         return
-    report = write_subset(trace, args.output, chosen, window, with_context=not args.exact)
-    with redirect_stdout(_console(args.output)):
-        print_report(report)
+    print_report(write_subset(trace, args.output, chosen, window, with_context=not args.exact))
 
 
-def _console(output: str) -> TextIO:
+def _console(args: argparse.Namespace) -> TextIO:
     """Return where messages go: not between the bytes of what is written to standard output."""
-    return sys.stderr if is_standard_output(output) else sys.stdout
+    return sys.stderr if is_standard_output(args.output) or is_standard_output(args.c_program) else sys.stdout
 
 
 def _expression(text: str, release: Release) -> Expression:

@@ -106,6 +106,9 @@ def test_trace_goes_to_standard_output_and_messages_elsewhere(trace, output):
     done = satview("filter", trace, "-o", output)
     assert done.stdout.startswith(b"TRACE_HEADER_BEGIN")
     assert b"51 of 51 events" in done.stderr
+    done = satview("filter", trace, "--explain", "--tracelogger", "--c-program", output)
+    assert done.stdout.startswith(b"/*")
+    assert b"tracelogger" in done.stderr
 
 
 def test_trace_goes_into_a_pipe(trace):
