@@ -231,6 +231,25 @@ def test_full_disk_keeps_the_old_file(tmp_path):
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("a", b"old")]
 
 
+def test_folder_that_vanishes_while_a_file_is_written(tmp_path):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    file = NewFile(folder / "a")
+    file.stream.write(b"x")
+    folder.rename(tmp_path / "away")
+    with pytest.raises(WriteError, match="a: No such file or directory"):
+        file.commit()
+    assert not file.has_name
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a folder that even root cannot write to")
+def test_folder_that_takes_no_files():
+    with pytest.raises(WriteError):
+        write_file("/proc/self/a", b"x")
+    with pytest.raises(WriteError):
+        begin_growing("/proc/self/a")
+
+
 _WRITING_NAMES = {"write_text", "write_bytes", "tofile", "savefig", "savez", "mkstemp", "NamedTemporaryFile"}
 _STREAMS_OF_QT = {"QSaveFile", "QFile", "QSettings", "QImageWriter", "QTemporaryFile"}
 

@@ -13,8 +13,10 @@ from PySide6.QtGui import QTextCharFormat
 from PySide6.QtWidgets import QLabel
 
 import satview
+from satview.base.errors import WriteError
 from satview.capture.workloads.registry import names
 from satview.gui import dialogs
+from satview.gui.capture import job
 from satview.gui.capture.dialog import NewCaptureDialog
 from satview.gui.capture.job import _CaptureWork as CaptureWork
 from satview.gui.capture.outcome import OutcomeDialog
@@ -199,12 +201,16 @@ def test_stop_opens_what_there_is(dialog, empty_window, qtbot):
 def test_what_cannot_be_written_is_said_in_the_dialog(dialog, empty_window, qtbot, tmp_path, monkeypatch):
     told = []
     monkeypatch.setattr(dialogs, "tell", lambda *arguments: told.append(arguments))
-    (tmp_path / "new.kev").mkdir()  # stands where the file should be
+
+    def refuse(path, **_):
+        raise WriteError(path, "Read-only file system")
+
+    monkeypatch.setattr(job, "NewFile", refuse)
     choose(dialog, "polite", 0.01)
     qtbot.mouseClick(dialog.start_button, LEFT)
     qtbot.waitUntil(lambda: dialog.start_button.isVisible() and not empty_window.capture_job.is_busy)
     assert told == []  # the dialog says it, no other one on top of it
-    assert dialog.message.text() == "new.kev: this is a folder; name a file in it"
+    assert dialog.message.text() == "new.kev: Read-only file system."
     assert dialog.isVisible()
     assert empty_window.session.stage is Stage.EMPTY
 

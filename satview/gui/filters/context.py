@@ -49,7 +49,9 @@ def _name(proposal: Proposal) -> str:
     title = " ".join(proposal.title.split())
     if len(title) > _TITLE_LENGTH:
         title = title[: _TITLE_LENGTH - 1] + "\N{HORIZONTAL ELLIPSIS}"
-    return f"{proposal.what} = {title}" if proposal.is_argument else f"This {_lower(proposal.what)}:  {title}"
+    return menu_text(
+        f"{proposal.what} = {title}" if proposal.is_argument else f"This {_lower(proposal.what)}:  {title}"
+    )
 
 
 def _lower(what: str) -> str:
@@ -57,7 +59,7 @@ def _lower(what: str) -> str:
 
 
 def _add(menu: QMenu, opened: OpenTrace, text: str, expression: str, effect: Effect) -> None:
-    action = menu.addAction(menu_text(text))
+    action = menu.addAction(text)
     action.setToolTip(tool_tip(expression))
     action.triggered.connect(partial(_run, opened, expression, effect))
 
