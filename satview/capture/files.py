@@ -136,9 +136,11 @@ class KevFile:
     def _give_up(self, error: BaseException) -> str:
         """Close the file; return what became of it, to be appended to a message."""
         new, self._new = self._new, None
-        if new is None or new.is_stream:
+        if new is None:
             return ""
         new.discard(error if self.written >= self._start_bytes else None)
+        if new.is_stream:
+            return ""
         return "; what was written can be opened" if new.has_name else "; the older file is as it was"
 
     def close(self, error: BaseException | None = None) -> None:
