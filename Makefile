@@ -46,11 +46,11 @@ bench: setup
 wheel: setup
 	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 
-# Pins anew every package that pyproject.toml asks for, development tools included.
+# Pins every package that pyproject.toml asks for, development tools included, with the hashes of its files.
 lock: setup
 	$(BIN)/python -m pip install --quiet pip-tools
 	$(BIN)/pip-compile --quiet --extra dev --build-deps-for editable --strip-extras --no-emit-index-url --no-emit-find-links \
-	  --no-emit-trusted-host --output-file requirements.lock pyproject.toml
+	  --no-emit-trusted-host --generate-hashes --output-file requirements.lock pyproject.toml
 
 clean:
 	rm -rf $(VENV) out dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

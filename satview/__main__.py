@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import importlib
 import pkgutil
 import sys
@@ -12,8 +13,18 @@ from types import ModuleType
 from satview import __version__, cli
 from satview.base import debug
 from satview.base.errors import SatviewError, UsageError
-
-_USAGE = 2
+from satview.base.process_end import (
+    BAD_USE,
+    FINE,
+    INTERNAL,
+    INTERRUPTED,
+    Ended,
+    OutputError,
+    checked_output,
+    internal_report,
+    say,
+    signals_raise,
+)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -23,23 +34,67 @@ def main(argv: list[str] | None = None) -> int:
         argv: Arguments without the program's name; None = those of the process.
 
     Returns:
-        0 = fine, 1 = opened with problems that cost data, 2 = not a trace or bad use.
+        0 = fine, 1 = opened with problems that cost data, 2 = not a trace or bad use, 70 = an error inside satview,
+        128 and more = ended by that signal.
     """
     arguments = sys.argv[1:] if argv is None else list(argv)
     try:
-        if arguments and arguments[0] in command_names():
-            return _run_command(arguments)
-        return _run_viewer(arguments)
-    except SatviewError as error:
-        print(f"satview: {error}", file=sys.stderr)
-        return _USAGE
+        with checked_output():
+            return _run(arguments)
+    except (SatviewError, OutputError, OSError) as error:
+        return _failed(error, arguments)
     except SystemExit as stop:  # argparse has said what was wrong
-        return stop.code if isinstance(stop.code, int) else _USAGE
-    except BrokenPipeError:  # the reader of our output went away, such as `head`
-        sys.stderr.close()
-        return 0
+        return stop.code if isinstance(stop.code, int) else FINE if stop.code is None else BAD_USE
     except KeyboardInterrupt:
-        return 130
+        return INTERRUPTED
+    except Ended as end:
+        return end.code
+    except Exception as error:  # noqa: BLE001  -- the last resort of commands
+        return _internal(error, arguments)
+
+
+def _run(arguments: list[str]) -> int:
+    if arguments and arguments[0] in command_names():
+        with signals_raise():
+            return _run_command(arguments)
+    return _run_viewer(arguments)
+
+
+def _failed(error: Exception, arguments: list[str]) -> int:
+    """Say in one sentence what did not work; return the exit code."""
+    if isinstance(error, BrokenPipeError):  # the reader of our output went away, such as `head`
+        return FINE
+    if isinstance(error, OutputError):
+        say(f"standard output: {error}")
+    elif isinstance(error, SatviewError):
+        say(str(error))
+    elif isinstance(error, OSError) and error.filename is not None:
+        say(f"{error.filename}: {error.strerror or error}")
+    else:
+        return _internal(error, arguments)
+    return BAD_USE
+
+
+def _internal(error: Exception, arguments: list[str]) -> int:
+    say("an error inside satview; your files are untouched. Please report the lines below, nothing was sent.")
+    sys.stderr.write(internal_report(error, " ".join(["satview", *arguments]), __version__))
+    return INTERNAL
+
+
+def _refuse_misspelt(arguments: list[str]) -> None:
+    """Refuse a first argument that is no file but nearly the name of a command.
+
+    Raises:
+        UsageError: Names the command.
+    """
+    word = arguments[0] if arguments else ""
+    if not word or word.startswith("-") or Path(word).exists() or not word.replace("-", "").isalnum():
+        return
+    near = difflib.get_close_matches(word.lower(), command_names(), 1)
+    if near:
+        raise UsageError(f"there is no command and no file {word!r}; did you mean `satview {near[0]}`?")
+    if len(arguments) > 1 and not any(Path(other).exists() for other in arguments):
+        raise UsageError(f"there is no command and no file {word!r}; `satview --help` lists the commands")
 
 
 def command_names() -> dict[str, str]:
@@ -98,6 +153,8 @@ def _run_viewer(arguments: list[str]) -> int:
     if "-h" in arguments or "--help" in arguments:
         parser.epilog = _commands_help()
     options = parser.parse_args(arguments)
+    if not options.follow:
+        _refuse_misspelt(arguments)
     try:
         debug.enable(options.debug)
     except ValueError as error:
@@ -105,16 +162,19 @@ def _run_viewer(arguments: list[str]) -> int:
     if options.follow and (options.screenshot is not None or not options.files):
         raise UsageError("--follow needs a FILE and a window")
     if options.screenshot is not None:
-        return _screenshot(options)
+        with signals_raise():
+            return _screenshot(options)
     for name in ("range", "select"):
         if getattr(options, name):
             raise UsageError(f"--{name} goes with --screenshot")
+    from satview.gui.display import has_display
+
+    if not has_display():
+        raise UsageError(
+            "there is no display that answers; `satview FILE --screenshot OUT.png` and the commands in --help need none"
+        )
     from satview.gui import application  # Qt: only when windows are wanted
 
-    if not application.has_display():
-        raise UsageError(
-            "there is no display; `satview FILE --screenshot OUT.png` and the commands in --help need none"
-        )
     return application.run(options.files, options.theme or "", options.follow)
 
 
@@ -154,7 +214,8 @@ def _commands_help() -> str:
         if hasattr(module, "add_parser"):
             first = (module.__doc__ or "").strip().splitlines()[0] if module.__doc__ else ""
             lines.append(f"  {name:<16} {first.rstrip('.')}")
-    lines += ["", "exit codes: 0 fine, 1 opened with problems that cost data, 2 not a trace or bad use"]
+    lines += ["", "exit codes: 0 fine, 1 opened with problems that cost data, 2 not a trace or bad use,",
+              "            70 an error inside satview, which prints a report to copy"]
     return "\n".join(lines)
 
 

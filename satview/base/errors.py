@@ -13,6 +13,20 @@ class UsageError(SatviewError):
     """A command line or an API call that cannot be carried out as given."""
 
 
+class WriteError(UsageError):
+    """A file cannot be written; what was there before is as it was.
+
+    Attributes:
+        path: The file as it was named.
+        what: Why, without the name.
+    """
+
+    def __init__(self, path: Path | str, what: str) -> None:
+        self.path = Path(path)
+        self.what = what
+        super().__init__(f"{'standard output' if str(path) == '-' else self.path.name or path}: {what}")
+
+
 class Cancelled(SatviewError):  # noqa: N818  -- not a failure: the user asked for it
     """Raised out of long work when its `cancelled()` says so."""
 

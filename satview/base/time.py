@@ -146,3 +146,8 @@ def format_time(ns: int, resolution_ns: int = 1) -> str:
     groups = 3 if resolution_ns < 1_000 else 2 if resolution_ns < 1_000_000 else 1
     text = f"{rest:09d}"[: groups * 3]
     return f"{sign}{seconds}.{' '.join(text[i : i + 3] for i in range(0, len(text), 3))} s"
+
+
+def hex_cycles(cycles: int) -> str:
+    """Return a time in cycles as the target's 64-bit counter shows it; one below zero has wrapped around."""
+    return f"0x{cycles & (1 << 64) - 1:x}"

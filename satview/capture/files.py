@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from io import FileIO
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
@@ -15,7 +14,8 @@ from typing import BinaryIO, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.errors import SatviewError, UsageError
+from satview.base.errors import SatviewError, UsageError, WriteError
+from satview.base.new_file import NewFile
 from satview.capture.sim.target import Target
 from satview.events.spec import Release
 from satview.formats.kev.header import header_bytes
@@ -67,10 +67,13 @@ class KevFile:
         attributes: Extra header pairs, such as TRACELOGGER_ARGS.
         limit_bytes: Maximum size; 0 = none. What does not fit is cut at the byte, as tracelogger does.
         stream: Write here instead (standard output, a FIFO); `path` then only names it.
+        is_growing: The file has its name as soon as its header is complete, for those who follow it while it grows.
+            Else it takes its name when it is complete; when it cannot be completed, what was written takes the name
+            unless an older file has it.
 
     Raises:
         UsageError: The limit does not hold the header.
-        CaptureError: The file cannot be written.
+        CaptureError: The file cannot be written, or is a folder or a disk.
 
     Attributes:
         written: Bytes so far, header included.
@@ -79,24 +82,29 @@ class KevFile:
     """
 
     def __init__(self, path: Path, target: Target, started_cycles: int, attributes: Sequence[tuple[str, str]] = (),
-                 limit_bytes: int = 0, stream: BinaryIO | None = None) -> None:
+                 limit_bytes: int = 0, stream: BinaryIO | None = None, *, is_growing: bool = False) -> None:
         self.path = path
         self.limit = limit_bytes
         self.is_cut = self.is_waiting = False
         self.written = 0
-        self._owns = stream is None
-        self._failed = False
         pairs, page, self._order = start_of_file(target, path.name, started_cycles, attributes)
         start = header_bytes(pairs) + page
         self._start_bytes = len(start)
         if 0 < limit_bytes < len(start):
             raise UsageError(f"{path.name}: {limit_bytes} bytes are too few, its header alone takes {len(start)}")
-        try:
-            # Not buffered: what cannot be written is known at once, and whoever follows the file sees whole buffers.
-            self._file: BinaryIO | FileIO = stream if stream is not None else path.open("wb", buffering=0)
-        except OSError as error:
-            raise CaptureError(f"{path.name}: cannot be written: {error.strerror or error}") from error
+        self._new: NewFile | None = None
+        if stream is None:
+            try:
+                # Not buffered: what cannot be written is known at once, and whoever follows the file sees whole
+                # buffers.
+                self._new = NewFile(path, streams=True, keeps_part=True, is_buffered=False)
+            except WriteError as error:
+                raise CaptureError(f"{path.name}: cannot be written: {error.what}") from error
+            stream = self._new.stream
+        self._file = stream
         self._put(start)
+        if self._new is not None and is_growing:
+            self._new.publish()
 
     def write(self, slots: NDArray[np.uint32]) -> None:
         """Append slots, shape (n, 4), host order.
@@ -120,30 +128,37 @@ class KevFile:
                 left = left[count:]
             self._file.flush()
         except OSError as error:
-            self._failed = True
-            if self._owns:
-                self._file.close()
-            rest = "; what was written can be opened" if self._owns and self.written >= self._start_bytes else ""
             raise CaptureError(f"{self.path.name}: writing stopped after {self.written} bytes: "
-                               f"{error.strerror or error}{rest}") from error
+                               f"{error.strerror or error}{self._give_up(error)}") from error
         finally:
             self.is_waiting = False
 
-    def close(self) -> None:
-        """Finish the file."""
-        if self._failed:
+    def _give_up(self, error: BaseException) -> str:
+        """Close the file; return what became of it, to be appended to a message."""
+        new, self._new = self._new, None
+        if new is None:
+            return ""
+        new.discard(error if self.written >= self._start_bytes else None)
+        if new.is_stream:
+            return ""
+        return "; what was written can be opened" if new.has_name else "; the older file is as it was"
+
+    def close(self, error: BaseException | None = None) -> None:
+        """Finish the file, or leave it unfinished because of an error."""
+        if self._new is None:
             return
+        if error is not None:
+            self._give_up(error)
+            return
+        new, self._new = self._new, None
         try:
-            if self._owns:
-                self._file.close()
-            else:
-                self._file.flush()
-        except OSError as error:
-            raise CaptureError(f"{self.path.name}: could not be finished: {error.strerror or error}") from error
+            new.commit()
+        except WriteError as fault:
+            raise CaptureError(f"{self.path.name}: could not be finished: {fault.what}") from fault
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
                  trace: TracebackType | None) -> None:
-        self.close()
+        self.close(error)

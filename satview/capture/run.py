@@ -109,7 +109,8 @@ def run(capture: Capture, path: Path | str, progress: Callable[[float], None] | 
 
     Args:
         capture: What to capture.
-        path: The file to write.
+        path: The file to write; it has its name as soon as its header is complete, so that it can be followed and a
+            kill loses little; that of a ring takes its name when it is complete.
         progress: Called now and then with the share done, 0 to 1.
         cancelled: Asked now and then; when it says so, the logger gets a SIGINT and writes what it has.
         say: Called with level and text of console messages.
@@ -142,7 +143,8 @@ def run(capture: Capture, path: Path | str, progress: Callable[[float], None] | 
         was_cancelled = was_cancelled or (cancelled is not None and cancelled())
         return was_cancelled
 
-    with KevFile(path, machine.target, started, capture.attributes, capture.limit_bytes, stream) as file, \
+    with KevFile(path, machine.target, started, capture.attributes, capture.limit_bytes, stream,
+                 is_growing=not options.is_ring) as file, \
             control.advancing(machine, path.name, capture.patience_s, lambda: file.is_waiting):
         machine.run(started, ask)
         logger = _logger(kernel, options, file, say or _say_nothing, capture.control)

@@ -42,7 +42,7 @@ class Tile:
         head: Slots of the state dump, shape (h, 4).
         slots: Slots of one turn, shape (n, 4), uint32.
         events: Events in them; `head_events` in the head.
-        buffers: Buffers in `slots`.
+        buffers: Buffers in `slots`, by CPU; where CPUs share them (up to 7.x), all of them for each CPU.
         started_cycles: When the capture starts.
         findings: What was wrong with the workload, one sentence each.
     """
@@ -52,7 +52,7 @@ class Tile:
     slots: NDArray[np.uint32]
     events: int
     head_events: int
-    buffers: int
+    buffers: NDArray[np.int64]
     started_cycles: int
     findings: Sequence[str] = ()
 
@@ -86,7 +86,7 @@ def make_tile(workload: str = "automotive", seed: int = 1, cpus: int = 0, releas
         started = machine.now
         call(mode("START"))
         call(mode("FLUSHBUFFER"))
-        head, first_buffer = len(sink.slots()), sink.buffers
+        head = len(sink.slots())
         before = _states(kernel)
         machine.run(machine.now + TURN - machine.target.cycles(_MARGIN_NS), cancelled)
     if cancelled is not None and cancelled():
@@ -96,7 +96,14 @@ def make_tile(workload: str = "automotive", seed: int = 1, cpus: int = 0, releas
     call(mode("FLUSHBUFFER"))
     slots = sink.slots()
     return Tile(machine.target, slots[:head], slots[head:], count_events(slots[head:]), count_events(slots[:head]),
-                sink.buffers - first_buffer, started, faults)
+                _buffers_by_cpu(slots[head:], machine.target), started, faults)
+
+
+def _buffers_by_cpu(slots: NDArray[np.uint32], kind: Target) -> NDArray[np.int64]:
+    """Return how far the numbers of a CPU's buffers go on within some slots, int64 (CPUs,)."""
+    begins = slots[slots[:, 0] & wire.CODE_MASK == wire.CONTROL_BUFFER, 0]
+    counts = np.bincount(begins >> wire.CPU_SHIFT & wire.CPU_MASK, minlength=kind.cpus)
+    return counts if kind.has_buffer_end else np.full(len(counts), counts.sum())
 
 
 def _states(kernel: Kernel) -> dict[Thread, tuple[str, int]]:
@@ -127,29 +134,41 @@ def write_tiles(path: Path | str, events: int, tile: Tile, progress: Callable[[f
         raise UsageError(f"{events} events: 1 to {MAX_EVENTS}")
     kinds = tile.slots[:, 0] & wire.CODE_MASK
     times, begins = np.flatnonzero(kinds == wire.CONTROL_TIME), np.flatnonzero(kinds == wire.CONTROL_BUFFER)
+    step = tile.buffers[tile.slots[begins, 0] >> wire.CPU_SHIFT & wire.CPU_MASK]
     scratch = tile.slots.copy()
     needed = max(0, events - tile.head_events)
     tiles = -(-needed // tile.events)
     written = tile.head_events
+    is_stopped = False
     with KevFile(Path(path), tile.target, tile.started_cycles, attributes) as file:
         file.write(tile.head)
         for number in range(tiles):
-            if cancelled is not None and cancelled():
-                raise Cancelled(f"stopped after {written} of {events} events; what is written can be opened")
+            is_stopped = cancelled is not None and cancelled()
+            if is_stopped:
+                break
             scratch[times, 2] = tile.slots[times, 2] + np.uint32(number)
-            scratch[begins, 2] = tile.slots[begins, 2] + np.uint32(number * tile.buffers & 0xFFFFFFFF)
+            scratch[begins, 2] = (tile.slots[begins, 2] + number * step & 0xFFFFFFFF).astype(np.uint32)
             left = needed - number * tile.events
             part = scratch if left >= tile.events else scratch[: _end_of_buffer(tile.slots, begins, left)]
             file.write(part)
             written += tile.events if part is scratch else count_events(part)
             if progress is not None:
                 progress((number + 1) / tiles)
+    if is_stopped:
+        raise Cancelled(f"stopped after {written} of {events} events; what is written can be opened")
     return written
 
 
 def _end_of_buffer(slots: NDArray[np.uint32], begins: NDArray[np.intp], events: int) -> int:
-    """Return the slots up to the end of the buffer in which event number `events` lies."""
+    """Return the slots up to the end of the buffer in which event number `events` lies.
+
+    A buffer may end within an event, which its CPU's next buffer goes on with: then up to the next end that does not.
+    """
     starts = np.flatnonzero(slots[:, 0] >> wire.STRUCT_SHIFT < wire.Struct.COMBINE_CONTINUE)
     slot = int(starts[events - 1])
-    after = int(np.searchsorted(begins, slot, side="right"))
-    return int(begins[after]) if after < len(begins) else len(slots)
+    struct = slots[:, 0] >> wire.STRUCT_SHIFT
+    # Begins less ends of combine events: 0 where none is under way.
+    open_events = np.cumsum((struct == wire.Struct.COMBINE_BEGIN).astype(np.int8) - (struct == wire.Struct.COMBINE_END))
+    after = begins[np.searchsorted(begins, slot, side="right") :]
+    after = after[open_events[after - 1] == 0]
+    return int(after[0]) if len(after) else len(slots)

@@ -6,6 +6,8 @@ import argparse
 import sys
 
 from satview.base.errors import SatviewError
+from satview.base.process_end import say
+from satview.base.targets import is_standard_output
 from satview.cli.info import BAD_USE, COST_DATA, FINE
 from satview.export.verbatim import write_verbatim
 from satview.formats.registry import open_trace
@@ -17,7 +19,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "convert", help="write a listing as a .kev file, or copy a .kev slot by slot"
     )
     parser.add_argument("file", help="a traceprinter listing or a .kev file")
-    parser.add_argument("output", help="the .kev file to write")
+    parser.add_argument("output", help="the .kev file to write; - is standard output")
     parser.set_defaults(run=run)
 
 
@@ -27,7 +29,7 @@ def run(args: argparse.Namespace) -> int:
         trace = open_trace(args.file)
         count = write_verbatim(trace, args.output)
     except SatviewError as error:
-        print(f"satview: {error}", file=sys.stderr)
+        say(str(error))
         return BAD_USE
-    print(f"{args.output}: {count} slots")
+    print(f"{args.output}: {count} slots", file=sys.stderr if is_standard_output(args.output) else sys.stdout)
     return COST_DATA if trace.problems.cost_data else FINE

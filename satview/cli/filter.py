@@ -5,13 +5,18 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+from contextlib import redirect_stdout
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 
 from satview.base.errors import UsageError
+from satview.base.new_file import write_file
+from satview.base.process_end import say
+from satview.base.safe_text import visible, visible_line
+from satview.base.targets import is_standard_output
 from satview.base.time import TimeWindow, format_duration
 from satview.events.spec import Release
 from satview.export.c_program import c_program
@@ -26,7 +31,7 @@ from satview.filters.handlers import Handlers
 from satview.filters.text import Rule, check_rules, process_names, read_rule_text, rules_text
 from satview.filters.tokens import UNITS_NS
 from satview.filters.would_capture import WouldCapture, would_capture
-from satview.formats.registry import open_trace
+from satview.formats.registry import open_trace, source_files
 from satview.store.trace import Trace
 
 FINE, COST_DATA, BAD_USE = 0, 1, 2
@@ -58,7 +63,7 @@ def add_parser(subparsers: Any) -> None:
     add("file", metavar="IN", help="trace: a .kev file, a traceprinter listing or a thread trace")
     add("-r", "--rules", metavar="RULES", action="append", default=[], help="rule file; several take effect in order")
     add("-e", "--expression", metavar="EXPR", action="append", default=[], help="condition; several must all hold")
-    add("-o", "--output", metavar="OUT.kev", help="the new trace; not of thread traces")
+    add("-o", "--output", metavar="OUT.kev", help="the new trace, - is standard output; not of thread traces")
     add("--from", dest="begin", metavar="TIME", help="leave out what is earlier: 1.2s, 300ms, ... from the first event")
     add("--to", dest="end", metavar="TIME", help="leave out what is not earlier")
     add("--exact", action="store_true", help="no names, switches and opening states besides the chosen events")
@@ -73,13 +78,18 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Carry out the command; return the exit status."""
+    with redirect_stdout(_console(args)):
+        return _run(args)
+
+
+def _run(args: argparse.Namespace) -> int:
     trace = open_trace(args.file)
     if args.from_args:
         _print_arguments(trace)
     rules, built = built_rules(args.rules, args.allow_code, trace)
     if args.explain:
         for note in explain(rules, trace.release):
-            print(f"line {note.line}: {note.message}")
+            print(f"line {note.line}: {visible_line(note.message)}")
     is_whole = _capture(args, built, trace)
     if not (args.from_args and not (args.rules or args.expression or args.output)):
         _filter(args, built, trace)
@@ -112,7 +122,7 @@ def chosen_events(
 
 
 def _complain(text: str) -> None:
-    print(f"satview: {text}", file=sys.stderr)
+    say(text)
 
 
 def _folder(files: list[str]) -> Path:
@@ -128,7 +138,7 @@ def _rules(files: list[str], trace: Trace) -> tuple[Rule, ...]:
         found, faults = check_rules(read_rule_text(name), trace.release, processes)
         rules += found
         for fault in faults:
-            print(f"{Path(name).name}:{fault.line}:{fault.column}: {fault.message}", file=sys.stderr)
+            print(visible(f"{Path(name).name}:{fault.line}:{fault.column}: {fault.message}"), file=sys.stderr)
             has_faults = True
     if has_faults:
         raise UsageError("the rules have faults; nothing was filtered")
@@ -140,28 +150,25 @@ def _capture(args: argparse.Namespace, built: BuiltRules, trace: Trace) -> bool:
     is_whole = True
     if args.tracelogger:
         command = tracelogger_command(built)
-        print(command.text)
+        print(visible_line(command.text))
         for reason in command.reasons:
-            print(f"  not exact: {reason}")
+            print(f"  not exact: {visible_line(reason)}")
     if args.c_program:
-        is_whole = _write_program(args, built)
+        is_whole = _write_program(args, built, trace)
     if args.would_keep:
         print_answer(would_capture(built, trace, TraceFacts(trace), window_of(trace, args.begin, args.end)))
     return is_whole
 
 
-def _write_program(args: argparse.Namespace, built: BuiltRules) -> bool:
+def _write_program(args: argparse.Namespace, built: BuiltRules, trace: Trace) -> bool:
     """Write the C program; return False if it has `#error` lines, which are told."""
     program = c_program(built, ", ".join(Path(name).name for name in args.rules))
-    try:
-        Path(args.c_program).write_text(program.source, encoding="ascii")
-    except OSError as error:
-        raise UsageError(f"{args.c_program}: {error.strerror or error}") from error
+    write_file(args.c_program, program.source, reading=[*source_files(trace.path), *args.rules], streams=True)
     print(f"{args.c_program}: written{', with errors' if program.faults else ''}")
     for note in program.notes:
-        print(f"  {note}")
+        print(f"  {visible_line(note)}")
     for fault in program.faults:
-        print(f"satview: {fault}", file=sys.stderr)
+        print(f"satview: {visible_line(str(fault))}", file=sys.stderr)
     return not program.faults
 
 
@@ -175,6 +182,11 @@ def _filter(args: argparse.Namespace, built: BuiltRules, trace: Trace) -> None:
         print(f"{count:,} of {len(trace.events):,} events fit")
         return
     print_report(write_subset(trace, args.output, chosen, window, with_context=not args.exact))
+
+
+def _console(args: argparse.Namespace) -> TextIO:
+    """Return where messages go: not between the bytes of what is written to standard output."""
+    return sys.stderr if is_standard_output(args.output) or is_standard_output(args.c_program) else sys.stdout
 
 
 def _expression(text: str, release: Release) -> Expression:
@@ -222,9 +234,9 @@ def _print_arguments(trace: Trace) -> None:
     if not arguments:
         raise UsageError("the header has no TRACELOGGER_ARGS (written from 6.4 on), so it does not tell the filter")
     imported = from_tracelogger_args(arguments, trace.release)
-    print(f"# {arguments}")
+    print(f"# {visible_line(arguments)}")
     for note in imported.notes:
-        print(f"# {note}")
+        print(f"# {visible_line(note)}")
     print(rules_text(imported.rules, trace.release), end="")
 
 

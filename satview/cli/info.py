@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from typing import Any
 
 from satview.base.errors import TraceFormatError
-from satview.base.time import format_duration
+from satview.base.process_end import say
+from satview.base.time import format_duration, hex_cycles
 from satview.formats.registry import open_trace
 from satview.store.problems import KINDS, Problem
 from satview.store.trace import Trace
@@ -31,7 +31,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         trace = open_trace(args.file)
     except TraceFormatError as error:
-        print(f"satview: {error}", file=sys.stderr)
+        say(str(error))
         return BAD_USE
     if args.json:
         print(json.dumps(facts(trace), indent=2))
@@ -81,12 +81,12 @@ def facts(trace: Trace) -> dict[str, Any]:
 def print_page(trace: Trace) -> None:
     """Print the facts for people."""
     # Brought in here: `--json` and error paths need no table.
-    from rich.console import Console
-    from rich.markup import escape
     from rich.table import Table
 
+    from satview.cli._console import cell, make_console
+
     told = facts(trace)
-    console = Console(highlight=False, soft_wrap=True)
+    console = make_console()
     system = trace.system
     lines = [
         ("File", told["file"]),
@@ -112,9 +112,9 @@ def print_page(trace: Trace) -> None:
     ]
     for name, value in lines:
         if value:
-            console.print(f"[bold]{name:>18}[/]  {escape(str(value))}")
+            console.print(f"[bold]{name:>18}[/]  {cell(str(value))}")
     if system and system.strings:
-        console.print(f"[bold]{'System page':>18}[/]  {escape(', '.join(f'{k}={v}' for k, v in system.strings))}")
+        console.print(f"[bold]{'System page':>18}[/]  {cell(', '.join(f'{k}={v}' for k, v in system.strings))}")
     if told["classes"]:
         table = Table("Class", "Events", "Share", box=None, pad_edge=False, header_style="bold")
         table.columns[1].justify = table.columns[2].justify = "right"
@@ -122,7 +122,7 @@ def print_page(trace: Trace) -> None:
             table.add_row(name, f"{count:,}", f"{100 * count / told['events']:.1f} %")
         console.print()
         console.print(table)
-    _print_problems(trace, console, escape)
+    _print_problems(trace, console)
 
 
 def _time_range(trace: Trace) -> str:
@@ -130,12 +130,14 @@ def _time_range(trace: Trace) -> str:
         return "no events"
     clock, window = trace.clock, trace.window
     start = clock.wall_time(window.start)
-    since = f"from 0x{window.start:x} to 0x{window.end - 1:x} cycles"
+    since = f"from {hex_cycles(window.start)} to {hex_cycles(window.end - 1)} cycles"
     about = f", about {start:%Y-%m-%d %H:%M:%S} UTC" if start else ""
     return f"{format_duration(trace.duration_ns)}, {since}{about}"
 
 
-def _print_problems(trace: Trace, console: Any, escape: Any) -> None:
+def _print_problems(trace: Trace, console: Any) -> None:
+    from satview.cli._console import cell
+
     console.print()
     if not len(trace.problems):
         console.print("No problems.")
@@ -145,9 +147,9 @@ def _print_problems(trace: Trace, console: Any, escape: Any) -> None:
     for slug, count in counts.items():
         kind = KINDS[slug]
         cost = "" if kind.costs_data else " (no data lost)"
-        console.print(f"  {escape(kind.title)}: {count:,}{cost}")
+        console.print(f"  {cell(kind.title)}: {count:,}{cost}")
         for problem in [p for p in trace.problems if p.kind.slug == slug][:3]:
-            console.print(f"    {escape(_place(problem))}{escape(problem.detail)}")
+            console.print(f"    {cell(_place(problem))}{cell(problem.detail)}")
 
 
 def _place(problem: Problem) -> str:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
-from pathlib import Path
 from typing import Any, Final
 
 from satview.analysis.locks import KINDS, LockTable, Waits, lock_table
 from satview.base.errors import SatviewError
+from satview.base.process_end import say
+from satview.base.safe_text import visible_line
 from satview.base.time import format_duration
+from satview.cli.records import open_set
 from satview.formats.registry import open_trace
 from satview.formats.unixware.payloads import address_text
-from satview.formats.unixware.reader import open_thread_trace
 from satview.store.trace import Trace
 
 FINE, COST_DATA, BAD_USE = 0, 1, 2
@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
         trace = _open(args.files, args.categories)
         table, waits = lock_table(trace)
     except (SatviewError, OSError) as error:
-        print(f"satview: {error}", file=sys.stderr)
+        say(str(error))
         return BAD_USE
     rows = [i for i in range(len(table)) if args.all or args.json or table.waits[i]]
     if args.json:
@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     for problem in list(trace.problems)[:20]:
         place = f"{problem.file}, " if problem.file else ""
         place += f"line {problem.line}: " if problem.line else ""
-        print(f"satview: {place}{problem.detail}", file=sys.stderr)
+        say(f"{place}{problem.detail}")
     return COST_DATA if trace.problems.cost_data else FINE
 
 
@@ -60,7 +60,7 @@ def _open(files: list[str], categories: str | None) -> Trace:
     # A single file may be of any format: the answer then is what this command needs.
     if len(files) == 1 and categories is None:
         return open_trace(files[0])
-    return open_thread_trace([Path(file) for file in files], categories=categories)
+    return open_set(files, categories)
 
 
 def _name(trace: Trace, table: LockTable, row: int) -> str:
@@ -93,12 +93,11 @@ def _wait_fact(trace: Trace, table: LockTable, waits: Waits, row: int) -> dict[s
 
 def _print_table(trace: Trace, table: LockTable, rows: list[int]) -> None:
     # Brought in here: `--json` and error paths need no table.
-    from rich.console import Console
-    from rich.markup import escape
     from rich.table import Table
 
-    width = None if sys.stdout.isatty() else 200  # into a file or a pipe: one line per lock
-    console = Console(highlight=False, soft_wrap=True, width=width)
+    from satview.cli._console import cell, make_console
+
+    console = make_console(200)
     if not rows:
         console.print(f"Nobody waited for any of the {len(table)} locks." if len(table) else "The trace names no lock.")
         return
@@ -114,12 +113,12 @@ def _print_table(trace: Trace, table: LockTable, rows: list[int]) -> None:
             format_duration(int(table.longest_wait_ns[i])), f"{table.calls[i]:,}", f"{table.failed[i]:,}",
             format_duration(int(table.hold_ns[i])) if table.holds[i] else "",
             format_duration(int(table.longest_hold_ns[i])) if table.holds[i] else "", f"{table.threads[i]:,}",
-            KINDS[int(table.kind[i])], escape(_name(trace, table, i)))
+            KINDS[int(table.kind[i])], cell(_name(trace, table, i)))
     console.print(shown)
 
 
 def _print_waits(trace: Trace, table: LockTable, waits: Waits, count: int) -> None:
     for i in _longest(waits, count):
         fact = _wait_fact(trace, table, waits, i)
-        print(f"{format_duration(fact['length_ns']):>12}  event {fact['event']:,}: {fact['thread']} in {fact['call']}"
-              f"{' of ' + fact['lock'] if fact['lock'] else ''}")
+        print(visible_line(f"{format_duration(fact['length_ns']):>12}  event {fact['event']:,}: {fact['thread']} in "
+                           f"{fact['call']}{' of ' + fact['lock'] if fact['lock'] else ''}"))

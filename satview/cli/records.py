@@ -11,8 +11,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from satview.base.errors import SatviewError
+from satview.base.process_end import say
+from satview.base.safe_text import csv_text, visible_line
 from satview.base.time import format_time
 from satview.formats.unixware.reader import open_thread_trace
+from satview.formats.unpacked import opened_plain
 from satview.store.trace import Trace
 
 FINE, COST_DATA, BAD_USE = 0, 1, 2
@@ -33,17 +36,28 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(args: argparse.Namespace) -> int:
     """Print the records; return 0, 1 if problems cost data, 2 if the files are no thread trace."""
     try:
-        trace = open_thread_trace([Path(file) for file in args.files] if len(args.files) > 1 else args.files[0],
-                                  categories=args.categories)
+        trace = open_set(args.files, args.categories)
     except (SatviewError, OSError) as error:
-        print(f"satview: {error}", file=sys.stderr)
+        say(str(error))
         return BAD_USE
     {"text": _print_text, "csv": _print_csv, "jsonl": _print_jsonl}[args.format](_facts(trace, args.tid))
     for problem in list(trace.problems)[:20]:
         place = f"{problem.file}, " if problem.file else ""
         place += f"line {problem.line}: " if problem.line else ""
-        print(f"satview: {place}{problem.detail}", file=sys.stderr)
+        say(f"{place}{problem.detail}")
     return COST_DATA if trace.problems.cost_data else FINE
+
+
+def open_set(files: list[str], categories: str | None) -> Trace:
+    """Open thread traces; a single one may be compressed, or `-` for standard input.
+
+    Raises:
+        SatviewError: They are none.
+        OSError: One cannot be read.
+    """
+    if len(files) > 1:
+        return open_thread_trace([Path(file) for file in files], categories=categories)
+    return opened_plain(Path(files[0]), lambda plain: open_thread_trace(plain, categories=categories))
 
 
 def _facts(trace: Trace, tids: list[int] | None) -> Iterator[dict[str, Any]]:
@@ -69,15 +83,17 @@ def _text_of(arguments: dict[str, str]) -> str:
 def _print_text(facts: Iterator[dict[str, Any]]) -> None:
     for fact in facts:
         who = f"{fact['pid']}:{fact['tid']} {fact['name']}".rstrip()
-        print(f"{format_time(fact['time_ns']):>20}  {fact['lwp']:<8} {who:<24} {fact['record']:<18} "
-              f"{_text_of(fact['arguments'])}".rstrip())
+        line = (f"{format_time(fact['time_ns']):>20}  {fact['lwp']:<8} {who:<24} {fact['record']:<18} "
+                f"{_text_of(fact['arguments'])}")
+        print(visible_line(line.rstrip()))
 
 
 def _print_csv(facts: Iterator[dict[str, Any]]) -> None:
     writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerow(_COLUMNS)
     for fact in facts:
-        writer.writerow([*(fact[name] for name in _COLUMNS[:-1]), _text_of(fact["arguments"])])
+        cells = [*(fact[name] for name in _COLUMNS[:-1]), _text_of(fact["arguments"])]
+        writer.writerow(csv_text(value) if isinstance(value, str) else value for value in cells)
 
 
 def _print_jsonl(facts: Iterator[dict[str, Any]]) -> None:

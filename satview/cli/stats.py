@@ -17,6 +17,7 @@ from satview.analysis.sheets import Kind, Sheet
 from satview.analysis.statistics import Statistics
 from satview.analysis.statistics_sheets import SHEETS
 from satview.base.errors import UsageError
+from satview.base.safe_text import csv_text
 from satview.base.time import format_duration
 from satview.cli.filter import built_rules, chosen_events
 from satview.filters.facts import TraceFacts
@@ -121,7 +122,8 @@ def _print_csv(sheets: list[Sheet], orders: list[NDArray[np.intp]]) -> None:
         raise UsageError("--format csv holds one table; choose one with --by, or --format json")
     writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerow(column.key for column in sheets[0].columns)
-    writer.writerows(record.values() for record in sheets[0].records(orders[0]))
+    for record in sheets[0].records(orders[0]):
+        writer.writerow(csv_text(value) if isinstance(value, str) else value for value in record.values())
 
 
 def _print_json(
@@ -143,27 +145,26 @@ def _print_tables(
     found: Statistics, args: argparse.Namespace, sheets: list[Sheet], orders: list[NDArray[np.intp]]
 ) -> None:
     # Brought in here: CSV, JSON and error paths need no table.
-    from rich.console import Console
-    from rich.markup import escape
     from rich.table import Table
 
-    # Into a file or a pipe: one line per row, however long.
-    console = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else 400)
+    from satview.cli._console import cell, make_console
+
+    console = make_console(400)
     length = format_duration(found.trace.clock.duration_ns(found.window.length))
     lost = format_duration(found.trace.clock.duration_ns(found.lost_cycles)) if found.lost_cycles else ""
-    console.print(escape(f"{found.trace.path.name}: {length}, counting {_counted(found, args)}"))
+    console.print(cell(f"{found.trace.path.name}: {length}, counting {_counted(found, args)}"))
     if lost:
         console.print(f"Events were lost for {lost} of it: counts are lower bounds, states of that time are unknown.")
     for sheet, order in zip(sheets, orders, strict=True):
-        console.print(f"\n[bold]{sheet.title}[/bold]" + (f"  {escape(sheet.note)}" if sheet.note else ""))
+        console.print(f"\n[bold]{sheet.title}[/bold]" + (f"  {cell(sheet.note)}" if sheet.note else ""))
         if not len(sheet):
             console.print(sheet.empty)
             continue
         columns = [column for column in sheet.columns if any(column.text(row) for row in order.tolist())]
         shown = Table(box=None, pad_edge=False, header_style="bold")
         for column in columns:
-            shown.add_column(escape(column.title), no_wrap=True,
+            shown.add_column(cell(column.title), no_wrap=True,
                              justify="left" if column.kind is Kind.TEXT else "right")
         for row in order.tolist():
-            shown.add_row(*(escape(column.text(row)) for column in columns))
+            shown.add_row(*(cell(column.text(row)) for column in columns))
         console.print(shown)

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from satview.base.errors import SatviewError, UsageError
+from satview.base.safe_text import visible, visible_line
+from satview.base.targets import find_target, is_standard_output
 from satview.capture import control, tiles
 from satview.capture.logger_options import NO_RING0, LoggerOptions
 from satview.capture.run import DAY_S, NS_PER_S, Capture, CaptureResult
@@ -122,33 +124,35 @@ def run(args: argparse.Namespace) -> int:
         return _capture(args)
     except RuleError as error:
         for fault in error.diagnostics:
-            print(f"{Path(args.rules or 'rules').name}:{fault.line}:{fault.column}: {fault.message}", file=sys.stderr)
+            place = f"{Path(args.rules or 'rules').name}:{fault.line}:{fault.column}"
+            print(f"{place}: {visible_line(fault.message)}", file=sys.stderr)
         print("satview tracelogger: nothing was captured: the rules have faults", file=sys.stderr)
         return 2
     except UsageError as error:
-        print(f"satview tracelogger: {error}", file=sys.stderr)
+        print(visible(f"satview tracelogger: {error}"), file=sys.stderr)
         return 2
     except SatviewError as error:
-        print(f"satview tracelogger: {error}", file=sys.stderr)
+        print(visible(f"satview tracelogger: {error}"), file=sys.stderr)
         return 1
 
 
 def _capture(args: argparse.Namespace) -> int:
-    console = sys.stderr if args.file == "-" else sys.stdout
+    if not args.file:
+        raise UsageError("-f: names no file")
+    console = sys.stderr if is_standard_output(args.file) else sys.stdout
 
     def say(level: int, text: str) -> None:
         if level <= args.verbose:
-            print(f"tracelogger: {text}", file=console if level else sys.stderr)
+            print(visible(f"tracelogger: {text}"), file=console if level else sys.stderr)
 
     _check_numbers(args)
-    if not args.file:
-        raise UsageError("-f: names no file")
     if args.events:
         return _write_tiles(args, say)
     limit = _size(args.size)
     for note in _notes(args, limit):
         say(0, note)
-    to_stdout = args.file == "-"
+    to_stdout = is_standard_output(args.file)
+    find_target(args.file, _read_files(args), streams=True)  # refused before the long work
     path = Path("stdout" if to_stdout else args.file)
     stream = sys.stdout.buffer if to_stdout else None
     switched_off: list[str] = []
@@ -175,10 +179,16 @@ def _rules(args: argparse.Namespace, report: Callable[[str], None]) -> dict[str,
             "load_function": Handlers(lambda _path: args.allow_code, Release(args.release), folder, report)}
 
 
+def _read_files(args: argparse.Namespace) -> list[str]:
+    """Return the files that a capture reads; names of workloads may be among them."""
+    return [name for name in (args.rules, args.control, args.workload) if name]
+
+
 def _write_tiles(args: argparse.Namespace, say: Callable[[int, str], None]) -> int:
     """Write a very long trace."""
-    if args.file == "-":
+    if is_standard_output(args.file):
         raise UsageError("--events needs a file")
+    find_target(args.file, _read_files(args), streams=True)
     if unused := _unused_with_events(args):
         say(0, f"--events: {', '.join(unused)} without effect; one stretch with all classes is repeated")
     say(1, "simulating one turn of the time stamp")

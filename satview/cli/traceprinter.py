@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from io import TextIOWrapper
-from pathlib import Path
 from typing import TextIO
 
 from satview.base.errors import SatviewError, UsageError
+from satview.base.new_file import new_text_file
+from satview.base.process_end import drop_output
+from satview.base.safe_text import visible
+from satview.base.targets import find_target
 from satview.export.listing import TIMES, Printer, TextRows, default_time, layout_of
 from satview.export.listing_forms import Style
 from satview.export.listing_records import FORMATS, RecordRows
@@ -60,18 +62,19 @@ def run(args: argparse.Namespace) -> int:
     """Print a trace; return the exit code."""
     try:
         selection = _selection(args)
-        with opened(args.file_argument or args.file, sys.stdin.buffer) as source, _output(args.output) as out:
+        with opened(args.file_argument or args.file, sys.stdin.buffer) as source, _output(args) as out:
             _print(source, args, selection, out)
             return _report(source.problems)
     except BrokenPipeError:
         # Whoever read our output has seen enough. Python would complain when it flushes at exit.
-        with suppress(OSError, ValueError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        drop_output()
         return OK
     except SatviewError as error:
-        print(f"satview traceprinter: {error}", file=sys.stderr)
+        print(visible(f"satview traceprinter: {error}"), file=sys.stderr)
     except OSError as error:
-        print(f"satview traceprinter: {error.filename or '-'}: {error.strerror or error}", file=sys.stderr)
+        if error.filename is None:  # standard output, which the caller knows how to report
+            raise
+        print(f"satview traceprinter: {error.filename}: {error.strerror or error}", file=sys.stderr)
     return FAILED
 
 
@@ -82,20 +85,24 @@ def _print(source: Source, args: argparse.Namespace, selection: Selection, out: 
     rows = (TextRows(source, style, args.time or default_time(layout), args.verbose) if is_text
             else RecordRows(source, args.format))
     printer = Printer(source, rows, selection, is_verbose=args.verbose and is_text)
+    is_terminal = out.isatty()  # elsewhere the names stay byte for byte
     for text in printer.text():
-        out.write(text)
+        out.write(visible(text) if is_terminal else text)
         out.flush()
 
 
 @contextmanager
-def _output(path: str | None) -> Iterator[TextIO]:
+def _output(args: argparse.Namespace) -> Iterator[TextIO]:
     """Give the stream to print to: UTF-8 with line feeds, whatever the platform's habits."""
-    if path is None:
+    reading = [args.file_argument or args.file]
+    if args.output is None:
+        if isinstance(sys.stdout, TextIOWrapper):
+            find_target("-", reading, streams=True)  # `>> t.kev` would never end
         if isinstance(sys.stdout, TextIOWrapper):
             sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape", newline="\n")
         yield sys.stdout
         return
-    with Path(path).open("w", encoding="utf-8", errors="surrogateescape", newline="\n") as out:
+    with new_text_file(args.output, reading=reading, streams=True, errors="surrogateescape") as out:
         yield out
 
 
@@ -104,7 +111,7 @@ def _report(problems: Problems) -> int:
     costly = [problem for problem in problems if problem.kind.costs_data]
     for problem in costly[:_SHOWN_PROBLEMS]:
         place = f" at byte 0x{problem.offset:x}" if problem.offset is not None else ""
-        print(f"satview traceprinter: {problem.kind.title}{place}: {problem.detail}", file=sys.stderr)
+        print(visible(f"satview traceprinter: {problem.kind.title}{place}: {problem.detail}"), file=sys.stderr)
     if len(costly) > _SHOWN_PROBLEMS:
         counts = ", ".join(f"{count} {slug}" for slug, count in problems.counts().items())
         print(f"satview traceprinter: {len(costly) - _SHOWN_PROBLEMS} more problems; in all {counts}", file=sys.stderr)

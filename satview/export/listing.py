@@ -109,7 +109,7 @@ class TextRows:
         if self.time == "cycles":
             return "0x%08x", batch.stamp[rows].tolist()
         if self.time == "full":
-            return "0x%08x", cycles.tolist()
+            return "0x%08x", cycles.view(np.uint64).tolist()  # as `hex_cycles`
         clock = Clock(self.source.cycles_per_s, self.start_cycles)
         if self.time == "ns":
             return "%s", [f"{ns // NS_PER_S}.{ns % NS_PER_S:09d}s" for ns in clock.ns_array(cycles).tolist()]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.safe_text import visible_line
 from satview.base.time import Clock
 from satview.events.layout import Layout, Part, printed_layout
 from satview.events.spec import EventSpec, Show
@@ -137,7 +138,7 @@ class RecordRows:
 
 
 def _csv_text(text: str) -> str:
-    return text.replace('"', '""').replace("\n", "\\n")
+    return visible_line(text).replace('"', '""')
 
 
 def _quoted(name: str) -> str:

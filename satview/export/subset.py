@@ -8,7 +8,6 @@ dump where the window begins, and fresh TIME and BUFFER events.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.errors import UsageError
+from satview.base.new_file import NewFile
+from satview.base.targets import find_target
 from satview.base.time import TimeWindow
 from satview.events.spec import Release
 from satview.events.wire import (
@@ -76,7 +77,7 @@ def write_subset(
 
     Args:
         trace: A trace of QNX; of a listing the header keys it has are written.
-        path: The new file; an old one is replaced once the new one is complete.
+        path: The new file, or a pipe or device; an old file is replaced once the new one is complete.
         chosen: bool (events,), which events; BUFFER events are made anew whatever it says.
         window: Only events in it; None = all.
         with_context: False leaves out everything but the chosen events and the TIME and BUFFER events.
@@ -90,8 +91,7 @@ def write_subset(
     path = Path(path)
     if trace.release is Release.UNIXWARE:
         raise UsageError(f"{trace.path.name}: thread traces have events of their own, which no .kev file can hold")
-    if path.exists() and trace.path.exists() and path.samefile(trace.path):
-        raise UsageError(f"{path.name}: the trace cannot be replaced by a part of itself; give another name")
+    find_target(path, [trace.path], streams=True)  # refused before the long work
     rows = trace.rows_between(window) if window is not None else slice(0, len(trace.events))
     keep = _chosen(trace, chosen, rows)
     count = int(np.count_nonzero(keep))
@@ -101,16 +101,9 @@ def write_subset(
     kept = np.flatnonzero(keep).astype(np.uint32)
     # Written by first slots, so that the switch between threads stays before the events that follow it.
     kept = kept[np.argsort(trace.events.slot[kept], kind="stable")]
-    part = path.with_name(path.name + ".part")
-    try:
-        with part.open("wb") as file:
-            write_start(file, header_pairs(trace), _system_page(trace))
-            slots = write_slots(file, trace, kept, opening, progress, cancelled)
-        os.replace(part, path)  # noqa: PTH105  -- says what it does; Path.replace reads like text
-    except OSError as error:
-        raise UsageError(f"{path.name}: {error.strerror or error}") from error
-    finally:
-        part.unlink(missing_ok=True)
+    with NewFile(path, reading=[trace.path], streams=True) as file:
+        write_start(file.stream, header_pairs(trace), _system_page(trace))
+        slots = write_slots(file.stream, trace, kept, opening, progress, cancelled)
     return SubsetReport(path, count, len(kept) - count, len(opening), len(trace.events), slots)
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from satview.base.errors import UsageError
 from satview.formats.kev.payloads import SlotPayloads
 from satview.formats.kev.writer import write_kev
+from satview.formats.registry import source_files
 from satview.store.trace import Trace
 
 
@@ -16,28 +16,18 @@ def write_verbatim(trace: Trace, path: Path | str) -> int:
 
     Args:
         trace: One that is made of slots: from a .kev file or a listing.
-        path: The new file; an old one is replaced once the new one is complete.
+        path: The new file, or a pipe or device; an old file is replaced once the new one is complete.
 
     Raises:
         UsageError: The trace has no slots, would replace itself, or the file cannot be written.
     """
-    path = Path(path)
     if not isinstance(trace.payloads, SlotPayloads):
         raise UsageError(
             f"{trace.path.name}: a {trace.format} trace is not made of slots and cannot become a .kev file"
         )
-    if path.exists() and trace.path.exists() and path.samefile(trace.path):
-        raise UsageError(f"{path.name}: the trace cannot be replaced by itself; give another name")
     slots = trace.payloads.slots
     page = trace.system.raw if trace.system else b""
-    part = path.with_name(path.name + ".part")
-    try:
-        write_kev(part, _pairs(trace, len(page)), page, slots, trace.byte_order)
-        os.replace(part, path)  # noqa: PTH105  -- says what it does; Path.replace reads like text
-    except OSError as error:
-        raise UsageError(f"{path.name}: {error.strerror or error}") from error
-    finally:
-        part.unlink(missing_ok=True)
+    write_kev(path, _pairs(trace, len(page)), page, slots, trace.byte_order, source_files(trace.path))
     return len(slots)
 
 

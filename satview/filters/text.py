@@ -15,7 +15,6 @@ The lines take effect from top to bottom, as in the kernel. `WHERE` alone is a c
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,6 +23,8 @@ from pathlib import Path
 from typing import Final
 
 from satview.base.errors import UsageError
+from satview.base.new_file import write_file
+from satview.base.targets import Reading
 from satview.events.catalogue import catalogue
 from satview.events.modes import RULE_MODES, Mode
 from satview.events.spec import Release
@@ -469,17 +470,10 @@ def read_rule_text(path: Path | str) -> str:
         raise UsageError(f"{path.name}, byte 0x{error.start:x}: this is no text") from error
 
 
-def save_rules(path: Path | str, text: str) -> None:
+def save_rules(path: Path | str, text: str, reading: Reading = ()) -> None:
     """Write a rule file; an old one is replaced only once the new one is complete.
 
     Raises:
-        UsageError: It cannot be written.
+        WriteError: It cannot be written, or is among `reading`, the files that must not be replaced.
     """
-    path = Path(path)
-    part = path.with_name(path.name + ".part")
-    try:
-        part.write_text(text if text.endswith("\n") or not text else text + "\n", encoding="utf-8")
-        os.replace(part, path)  # noqa: PTH105  -- says what it does; Path.replace reads like text
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise UsageError(f"{path.name}: {error.strerror or error}") from error
+    write_file(path, text if text.endswith("\n") or not text else text + "\n", reading=reading)

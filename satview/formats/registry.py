@@ -10,6 +10,7 @@ from typing import Final, cast
 
 from satview.base.errors import TraceFormatError
 from satview.formats.unixware import members
+from satview.formats.unpacked import opened_plain
 from satview.store.trace import Trace
 
 Progress = Callable[[float], None]
@@ -48,7 +49,7 @@ FORMATS: Final = (
 
 
 def open_trace(path: Path | str, progress: Progress | None = None, cancelled: CancelCheck | None = None) -> Trace:
-    """Open a trace of any format, found by content.
+    """Open a trace of any format, found by content; compressed by gzip or zstd too. `-` is standard input.
 
     Raises:
         TraceFormatError: No reader knows it, or nothing of it can be read. Says file, byte, what, what to do.
@@ -56,7 +57,7 @@ def open_trace(path: Path | str, progress: Progress | None = None, cancelled: Ca
     """
     path = Path(path)
     try:
-        return _best(path)(path, progress, cancelled)
+        return opened_plain(path, lambda plain: _best(plain)(plain, progress, cancelled), cancelled)
     except MemoryError as error:
         raise TraceFormatError(
             path,
@@ -68,6 +69,17 @@ def open_trace(path: Path | str, progress: Progress | None = None, cancelled: Ca
         raise TraceFormatError(
             path, None, f"cannot be read: {error.strerror or error}", "check the name and the permissions"
         ) from error
+
+
+def source_files(path: Path) -> list[Path]:
+    """Return the files that a trace of this path is made of, so that none of them is replaced by what is made of it."""
+    if members.is_member_name(path.name) or path.is_dir():
+        try:
+            files = members.files_of([path])
+        except (TraceFormatError, OSError):
+            return [path]
+        return [*files, *members.names_files(files)]
+    return [path]
 
 
 def _best(path: Path) -> _Opener:

@@ -19,6 +19,7 @@ from satview.formats.kev.stream import EventStream, blocks_of_array, blocks_of_f
 from satview.formats.kev.syspage import fits, parse_syspage
 from satview.formats.listing.reader import read_listing
 from satview.formats.unixware import reader as unixware
+from satview.formats.unpacked import is_packed, unpacked_stream
 from satview.store.problems import Problems
 from satview.store.trace import Header, SystemInfo
 
@@ -85,12 +86,15 @@ def opened(path: Path | str, standard_input: BinaryIO | None = None) -> Iterator
 
 
 def source_of(file: BinaryIO, path: Path) -> Source:
-    """Return the trace in an open stream, told by its first bytes.
+    """Return the trace in an open stream, told by its first bytes; compressed by gzip or zstd too.
 
     Raises:
         TraceFormatError: It is no trace, or its header is damaged.
     """
     first = _read(file, _SAMPLE)
+    if is_packed(first):
+        file = unpacked_stream(first, file, path)
+        first = _read(file, _SAMPLE)
     if not first:
         raise TraceFormatError(path, 0, "it is empty", "the capture wrote nothing; look at tracelogger's messages")
     if first.startswith(BEGIN) or BEGIN.startswith(first):

@@ -8,6 +8,7 @@ from PySide6.QtCore import QObject, Qt, Slot
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QMainWindow, QToolBar, QWidget
 
+from satview.base.safe_text import tool_tip
 from satview.gui.icons import icon
 from satview.gui.theme import Theme
 from satview.session.commands import Binding, CommandRegistry, Menu, Needs, Scope
@@ -82,7 +83,7 @@ class CommandActions(QObject):
             if command.keys
             else ""
         )
-        action.setToolTip(f"{command.plain_title.rstrip(chr(0x2026))}{keys}\n{command.help}")
+        action.setToolTip(tool_tip(f"{command.plain_title.rstrip(chr(0x2026))}{keys}\n{command.help}"))
         action.setCheckable(command.is_checkable)
         action.setAutoRepeat(not command.is_held)
         if command.scope is Scope.LANES:

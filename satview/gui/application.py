@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import logging
-import os
 import sys
-import traceback
 from pathlib import Path
 from types import TracebackType
 
@@ -13,7 +11,9 @@ from PySide6.QtCore import QMessageLogContext, QObject, Qt, QtMsgType, Signal, S
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 
+from satview import __version__
 from satview.base.errors import SourceChangedError
+from satview.base.process_end import internal_report
 from satview.gui import theme as themes
 from satview.gui.icons import app_icon
 from satview.gui.main_window import MainWindow
@@ -189,24 +189,23 @@ def silence_offscreen() -> None:
     qInstallMessageHandler(_drop_offscreen_chatter)
 
 
-def has_display() -> bool:
-    """Tell whether windows can be shown; only X11 and Wayland systems can lack a display."""
-    if sys.platform in ("win32", "darwin", "cygwin") or os.environ.get("QT_QPA_PLATFORM"):
-        return True
-    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
-
-
 def _is_alive(window: MainWindow) -> bool:
     from shiboken6 import isValid  # on first use
 
     return bool(isValid(window))
 
 
+class _Reporting:
+    """Whether the dialog about an internal error shows."""
+
+    is_on = False
+
+
 def _last_resort(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     """Show what no one else caught, and go on."""
     if issubclass(kind, SourceChangedError):
         return  # the session notices by itself, and shows a page about it
-    text = "".join(traceback.format_exception(kind, error, trace))
+    text = internal_report(error.with_traceback(trace), "window", __version__)
     _log.error("%s", text)
     sys.stderr.write(text)
     if issubclass(kind, KeyboardInterrupt):
@@ -214,12 +213,10 @@ def _last_resort(kind: type[BaseException], error: BaseException, trace: Traceba
         return
     from satview.gui import dialogs  # on first use
 
-    parent = QApplication.activeWindow()
-    if parent is not None:
-        dialogs.tell(
-            parent,
-            "satview",
-            f"Something went wrong inside satview: {kind.__name__}. Your trace is untouched; "
-            "please report the details below.",
-            text,
-        )
+    if _Reporting.is_on:  # the dialog itself, or a timer under it, fails again and again: one dialog is enough
+        return
+    _Reporting.is_on = True
+    try:
+        dialogs.report_internal(QApplication.activeWindow(), kind.__name__, text)
+    finally:
+        _Reporting.is_on = False

@@ -11,7 +11,6 @@ from PySide6.QtCore import QPoint, Qt, Signal, Slot
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QHeaderView,
-    QLabel,
     QLineEdit,
     QMenu,
     QPushButton,
@@ -21,10 +20,14 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from satview.base.safe_text import menu_text, tool_tip, visible_line
+from satview.gui.plain_label import PlainLabel
+
 _KEY: Final = int(Qt.ItemDataRole.UserRole)
 _CHECK: Final = int(Qt.ItemDataRole.CheckStateRole)
 _RIGHT: Final = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 _NOTE: Final = 2
+_PATH: Final = _KEY + 1  # of a group: what a search finds besides its title
 _TIPS: Final = {
     "All": "Check everything that the search box finds",
     "None": "Uncheck everything that the search box finds",
@@ -118,7 +121,7 @@ class CheckTree(QWidget):
         self.buttons = self._buttons()
         layout.addLayout(self.buttons)
         layout.addWidget(self.tree)
-        self._nothing = QLabel("Nothing fits the search.", self.tree)
+        self._nothing = PlainLabel("Nothing fits the search.", self.tree)
         self._nothing.setProperty("role", "faint")
         self._nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._nothing.hide()
@@ -191,7 +194,7 @@ class CheckTree(QWidget):
     def menu(self) -> QMenu:
         """Return the menu of the selected rows."""
         keys, rows = self.selected_keys(), self.tree.selectedItems()
-        what = rows[0].text(0).replace("&", "&&") if len(rows) == 1 else f"these {len(rows)}"
+        what = menu_text(rows[0].text(0)) if len(rows) == 1 else f"these {len(rows)}"
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         for text, run in (
@@ -234,23 +237,24 @@ class CheckTree(QWidget):
             button = QPushButton(title, self)
             button.setProperty("flat", "true")
             button.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-            button.setToolTip(_TIPS[title])
+            button.setToolTip(tool_tip(_TIPS[title]))
             button.clicked.connect(slot)
             row.addWidget(button)
         row.addStretch()
         return row
 
     def _add_group(self, group: Group) -> _GroupItem:
-        top = _GroupItem(self.tree, [group.title, f"{sum(leaf.count for leaf in group.leaves):,}"])
+        top = _GroupItem(self.tree, [visible_line(group.title), f"{sum(leaf.count for leaf in group.leaves):,}"])
         top.setFlags(top.flags() | Qt.ItemFlag.ItemIsUserCheckable | Qt.ItemFlag.ItemIsAutoTristate)
-        top.setToolTip(0, group.tip)
+        top.setToolTip(0, tool_tip(group.tip))
+        top.setData(0, _PATH, group.tip)
         top.setTextAlignment(1, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         for leaf in group.leaves:
             self._add_leaf(top, leaf)
         return top
 
     def _add_leaf(self, top: QTreeWidgetItem, leaf: Leaf) -> None:
-        item = QTreeWidgetItem(top, [leaf.title, f"{leaf.count:,}", leaf.note])
+        item = QTreeWidgetItem(top, [visible_line(leaf.title), f"{leaf.count:,}", visible_line(leaf.note)])
         item.setTextAlignment(2, _RIGHT)
         item.setFlags(item.flags() | Qt.ItemFlag.ItemIsUserCheckable)
         item.setData(0, _KEY, leaf.key)
@@ -287,7 +291,7 @@ class CheckTree(QWidget):
         for i in range(self.tree.topLevelItemCount()):
             top = self.tree.topLevelItem(i)
             assert top is not None
-            title = f"{top.text(0)} {top.toolTip(0)}".casefold()  # of a process the tip is its path
+            title = f"{top.text(0)} {top.data(0, _PATH)}".casefold()  # of a process the tip is its path
             top_matches = all(word in title for word in words)
             any_shown = False
             for child in filter(None, map(top.child, range(top.childCount()))):
@@ -318,5 +322,5 @@ class CheckTree(QWidget):
 
 
 def _set_text(item: QTreeWidgetItem, column: int, text: str) -> None:
-    if item.text(column) != text:
-        item.setText(column, text)
+    if item.text(column) != visible_line(text):
+        item.setText(column, visible_line(text))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import Final
 
 from PySide6.QtCore import QPoint, Qt, QUrl, Signal, Slot
 from PySide6.QtGui import QFontDatabase, QTextTable
 from PySide6.QtWidgets import QTextBrowser, QVBoxLayout, QWidget
 
+from satview.base.safe_text import html_text
 from satview.gui.colours import class_colour
 from satview.gui.theme import Theme, css
 from satview.links.table import Link
@@ -139,9 +139,9 @@ class DetailsPanel(QWidget):
         head = (
             f"<table width='100%' cellpadding='0' cellspacing='0' style='margin-top:6px'>"
             "<tr><td style='padding:4px 10px'>"
-            f"<span style='font-size:15px; font-weight:600'>{escape(details.title)}</span>"
-            f"&nbsp;&nbsp;<span style='color:{chip}; font-size:11px'>{escape(details.kind)}</span><br>"
-            f"<span style='color:{css(theme.dim)}'>{escape(details.subtitle)}</span></td></tr></table>"
+            f"<span style='font-size:15px; font-weight:600'>{html_text(details.title)}</span>"
+            f"&nbsp;&nbsp;<span style='color:{chip}; font-size:11px'>{html_text(details.kind)}</span><br>"
+            f"<span style='color:{css(theme.dim)}'>{html_text(details.subtitle)}</span></td></tr></table>"
         )
         return head + "".join(map(self._section_html, details.sections))
 
@@ -149,25 +149,25 @@ class DetailsPanel(QWidget):
         rows = "".join(map(self._line_html, section.lines))
         return (
             f"<p style='margin:10px 10px 2px 10px; font-size:11px; color:{css(self._theme.faint)}'>"
-            f"{escape(section.title.upper())}</p>"
+            f"{html_text(section.title.upper())}</p>"
             f"<table cellpadding='2' cellspacing='0' style='margin:0 8px 4px 8px'>{rows}</table>"
         )
 
     def _line_html(self, line: Line) -> str:
         theme = self._theme
-        value = escape(line.text)
+        value = html_text(line.text)
         if line.is_code:
             value = f"<span style='font-family:\"{self._fixed_family}\"; white-space:pre-wrap'>{value}</span>"
         if line.event is not None:
             value = f"<a href='event:{line.event}' style='color:{css(theme.accent)}; text-decoration:none'>{value}</a>"
         note = (
-            f"&nbsp; <span style='color:{css(theme.faint)}; font-size:11px'>{escape(line.note)}</span>"
+            f"&nbsp; <span style='color:{css(theme.faint)}; font-size:11px'>{html_text(line.note)}</span>"
             if line.note
             else ""
         )
         return (
             f"<tr><td width='92' style='white-space:nowrap; color:{css(theme.dim)}; padding-right:10px' valign='top'>"
-            f"{escape(line.name)}</td>"
+            f"{html_text(line.name)}</td>"
             f"<td valign='top'>{value}{note}</td></tr>"
         )
 

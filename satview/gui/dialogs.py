@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from pathlib import Path
 
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFileDialog, QMessageBox, QWidget
 
 from satview import __version__
+from satview.base.safe_text import html_text, visible
 
 
 def ask_open(parent: QWidget, folder: Path | None) -> list[Path]:
@@ -26,14 +30,55 @@ def ask_save(parent: QWidget, suggestion: Path, pattern: str) -> Path | None:
     return Path(name) if name else None
 
 
-def tell(parent: QWidget, title: str, text: str, details: str = "") -> None:
+class Unsaved(Enum):
+    """What is to become of notes that cannot be saved."""
+
+    RETRY = "Try &again"
+    ELSEWHERE = "Save &elsewhere..."
+    DISCARD = "&Discard notes"
+    STAY = "&Cancel"
+
+
+def ask_unsaved(parent: QWidget, reason: str) -> Unsaved:
+    """Return what is to become of notes that cannot be saved, as the window closes."""
+    box = QMessageBox(QMessageBox.Icon.Warning, "satview", "", parent=parent)
+    box.setTextFormat(Qt.TextFormat.PlainText)
+    box.setText("Notes on this trace are not saved.")
+    box.setInformativeText(html_text(reason))
+    roles = (QMessageBox.ButtonRole.AcceptRole, QMessageBox.ButtonRole.ActionRole,
+             QMessageBox.ButtonRole.DestructiveRole, QMessageBox.ButtonRole.RejectRole)
+    buttons = [(box.addButton(answer.value, role), answer) for answer, role in zip(Unsaved, roles, strict=True)]
+    box.exec()
+    clicked = box.clickedButton()
+    return next((answer for button, answer in buttons if button is clicked), Unsaved.STAY)
+
+
+def tell(parent: QWidget, title: str, text: str, details: str = "", *, is_html: bool = False) -> None:
     """Tell something that needs an answer."""
     box = QMessageBox(parent)
     box.setWindowTitle(title)
-    box.setText(text)
+    box.setTextFormat(Qt.TextFormat.RichText if is_html else Qt.TextFormat.PlainText)
+    box.setText(text if is_html else visible(text))
     if details:
         box.setDetailedText(details)
     box.exec()
+
+
+def report_internal(parent: QWidget | None, kind: str, report: str) -> None:
+    """Show an error inside satview with a report to copy; the windows stay as they are."""
+    box = QMessageBox(QMessageBox.Icon.Critical, "satview", "", parent=parent)
+    box.setTextFormat(Qt.TextFormat.PlainText)
+    box.setText(f"Something went wrong inside satview: {kind}.")
+    box.setInformativeText(
+        "Your trace is untouched, notes are saved as before, and you can go on working. "
+        "Please report what Copy report puts on the clipboard; nothing has been sent."
+    )
+    box.setDetailedText(report)
+    copy = box.addButton("&Copy report", QMessageBox.ButtonRole.ActionRole)
+    box.addButton(QMessageBox.StandardButton.Close)
+    box.exec()
+    if box.clickedButton() is copy:
+        QGuiApplication.clipboard().setText(report)
 
 
 def about(parent: QWidget) -> None:
@@ -42,5 +87,7 @@ def about(parent: QWidget) -> None:
         parent,
         "About satview",
         f"<b>satview {__version__}</b><br>System Analysis Toolkit for QNX Neutrino in Python."
-        "<br><br>MIT licence. Built with PySide6 (LGPL), numpy, pyqtgraph and construct.",
+        "<br><br>MIT licence. Needs PySide6 with Qt (LGPL-3.0), numpy (BSD-3-Clause), pyqtgraph, construct, rich and "
+        "platformdirs (MIT), which are installed as packages of their own.",
+        is_html=True,
     )

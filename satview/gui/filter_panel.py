@@ -10,7 +10,6 @@ from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import (
     QComboBox,
     QHBoxLayout,
-    QLabel,
     QPushButton,
     QSizePolicy,
     QTabWidget,
@@ -19,6 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from satview.analysis.statistics import Statistics
+from satview.base.safe_text import tool_tip
 from satview.filters.fastwide import has_two_forms
 from satview.filters.passes import Effect
 from satview.gui.check_tree import CheckTree
@@ -26,6 +26,7 @@ from satview.gui.filters.condition_box import ConditionBox
 from satview.gui.filters.groups import event_groups, thread_groups
 from satview.gui.filters.rules_tab import RulesTab
 from satview.gui.filters.thread_presets import ThreadPresets
+from satview.gui.plain_label import PlainLabel
 from satview.gui.theme import Theme
 from satview.session.jobs import LatestJob
 from satview.session.open_trace import OpenTrace
@@ -152,7 +153,7 @@ class FilterPanel(QWidget):
         self._cpu_job.start(lambda cancelled, _report: Statistics(trace, cancelled=cancelled).threads.cpu_cycles)
 
     def _foot(self) -> QHBoxLayout:
-        self.summary = QLabel(self)
+        self.summary = PlainLabel(self)
         self.summary.setProperty("role", "dim")
         self._reset = QPushButton("Show all", self)
         self._reset.setProperty("flat", "true")
@@ -189,7 +190,7 @@ class FilterPanel(QWidget):
         filters, total = self._opened.filters, len(self._opened.trace.events)
         self._reset.setEnabled(filters.is_active or bool(filters.state.stack.passes))
         text = f"{filters.row_count:,} shown" if filters.is_active else "All events"
-        self.summary.setToolTip(f"{filters.row_count:,} of {total:,} events show")
+        self.summary.setToolTip(tool_tip(f"{filters.row_count:,} of {total:,} events show"))
         self.summary.setText("\N{HORIZONTAL ELLIPSIS}" if filters.is_pending else text)
 
     @Slot(list, bool)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
 
 from satview.gui.filters.expression_line import ExpressionLine
+from satview.gui.plain_label import PlainLabel
 from satview.gui.theme import Theme
 from satview.session.open_trace import OpenTrace
 from satview.session.step import BACK, ON
@@ -32,7 +33,7 @@ class FindBar(QWidget):
         self._opened = opened
         self.line = ExpressionLine(opened.trace, theme, self, takes_names=True)
         self.line.setPlaceholderText("Name, /pattern/, or a condition such as event == MSG_SENDV and duration > 2ms")
-        self.count = QLabel(self)
+        self.count = PlainLabel(self)
         self.count.setProperty("role", "dim")
         self.count.setMinimumWidth(160)
         self._typing = QTimer(self)
@@ -41,7 +42,7 @@ class FindBar(QWidget):
         self._typing.timeout.connect(self._find)
         row = QHBoxLayout(self)
         row.setContentsMargins(10, 6, 10, 6)
-        row.addWidget(QLabel("Find", self))
+        row.addWidget(PlainLabel("Find", self))
         row.addWidget(self.line, 1)
         row.addWidget(self.count)
         for title, slot in (

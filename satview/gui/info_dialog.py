@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QHeaderView, QTreeWidget, QTreeWidgetItem, QVBoxLayout, QWidget
 
+from satview.base.safe_text import tool_tip, visible_line
 from satview.base.time import format_duration
 from satview.store.trace import Trace
 
@@ -27,8 +28,8 @@ class InfoDialog(QDialog):
         for title, rows in info_sections(trace):
             top = QTreeWidgetItem(self.tree, [title])
             for name, value in rows:
-                item = QTreeWidgetItem(top, [name, value])
-                item.setToolTip(1, value)
+                item = QTreeWidgetItem(top, [visible_line(name), visible_line(value)])
+                item.setToolTip(1, tool_tip(value))
             top.setExpanded(title in ("Trace", "Events", "CPUs", "Header"))
             top.setHidden(not top.childCount())
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from html import escape
-
 from PySide6.QtCore import QEvent, Qt, Slot
 from PySide6.QtGui import QKeySequence
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QPushButton, QTextBrowser, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QPushButton, QTextBrowser, QVBoxLayout, QWidget
 
+from satview.base.safe_text import html_text
 from satview.gui.actions import CommandActions
+from satview.gui.plain_label import PlainLabel
 from satview.gui.theme import Theme, css
 from satview.session.command_table import MOUSE_HELP
 from satview.session.commands import CommandRegistry, Menu
@@ -29,7 +29,7 @@ class KeyOverlay(QFrame):
         self.search.textChanged.connect(self._fill)
         close = QPushButton("Close", self)
         close.clicked.connect(self.close)
-        title = QLabel("Keys and mouse", self)
+        title = PlainLabel("Keys and mouse", self)
         title.setProperty("role", "title")
         head = QHBoxLayout()
         head.addWidget(title)
@@ -94,11 +94,11 @@ class KeyOverlay(QFrame):
     def _group_html(self, title: str, rows: list[tuple[str, str]]) -> str:
         theme = self._theme
         lines = "".join(
-            f"<tr><td style='color:{css(theme.accent)}; padding-right:12px; white-space:nowrap'>{escape(keys)}</td>"
-            f"<td style='color:{css(theme.text)}'>{escape(what)}</td></tr>"
+            f"<tr><td style='color:{css(theme.accent)}; padding-right:12px; white-space:nowrap'>{html_text(keys)}</td>"
+            f"<td style='color:{css(theme.text)}'>{html_text(what)}</td></tr>"
             for keys, what in rows
         )
         return (
-            f"<p style='margin:10px 0 2px 0; color:{css(theme.faint)}; font-size:11px'>{escape(title.upper())}</p>"
+            f"<p style='margin:10px 0 2px 0; color:{css(theme.faint)}; font-size:11px'>{html_text(title.upper())}</p>"
             f"<table cellspacing='0' cellpadding='2'>{lines}</table>"
         )

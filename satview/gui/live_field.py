@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QStatusBar, QToolButton
 
+from satview.base.safe_text import tool_tip
 from satview.gui.theme import restyle
 from satview.session.session import Session
 
@@ -41,5 +42,5 @@ class LiveField(QToolButton):
             state, text = "busy", f"LIVE  {round(follow.events_per_s):,} events/s"
         self.setText(f"\N{BLACK CIRCLE} {text}" + ("  \N{RIGHTWARDS ARROW TO BAR}" if follow.is_sticking else ""))
         where = "The view keeps to the end; click to let go" if follow.is_sticking else "Click to keep to the end"
-        self.setToolTip(f"{follow.note or f'Following {follow.path.name}'}.\n{where}.")
+        self.setToolTip(tool_tip(f"{follow.note or f'Following {follow.path.name}'}.\n{where}."))
         restyle(self, "state", state)

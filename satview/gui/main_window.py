@@ -10,11 +10,15 @@ from PySide6.QtCore import QByteArray, QPoint, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QApplication, QMainWindow, QMenu, QStackedWidget, QToolBar
 
+from satview.base.errors import WriteError
+from satview.base.safe_text import menu_text, tool_tip
+from satview.gui import dialogs
 from satview.gui.actions import CommandActions
 from satview.gui.capture.commands import CaptureCommands
 from satview.gui.capture.job import CaptureJob
 from satview.gui.live_field import LiveField
 from satview.gui.pages import FailedPage, LoadingPage, WelcomePage
+from satview.gui.store_field import StoreField
 from satview.gui.theme import Theme
 from satview.gui.trace_commands import TraceCommands
 from satview.gui.window_commands import WindowCommands
@@ -26,6 +30,7 @@ from satview.session.settings import Settings
 
 if TYPE_CHECKING:
     from satview.gui.workspace import Workspace
+    from satview.session.marks import Marks
     from satview.session.open_trace import OpenTrace
 
 _CONTEXT = (
@@ -127,6 +132,7 @@ class MainWindow(QMainWindow):
         assert isinstance(first_menu, QMenu)
         first_menu.insertMenu(self.actions_by_id.by_id["file.reload"], self._recent_menu)
         self.statusBar().setSizeGripEnabled(False)
+        self.unsaved_settings = StoreField(self.settings.file, "Settings", self.statusBar())
         self.live = LiveField(self.session, self.statusBar())
         self.live.stick_wanted.connect(self.captures.toggle_stick)
 
@@ -211,7 +217,7 @@ class MainWindow(QMainWindow):
 
     def _is_lasting(self, path: Path) -> bool:
         """Tell whether a file will still be there tomorrow; that of a live demo will not."""
-        return not path.parent.name.startswith("satview-")
+        return str(path) != "-" and not path.parent.name.startswith("satview-")
 
     def _lanes_in_view(self) -> list[int]:
         return [row.index for row in self.workspace.area.view.visible_rows()] if self.workspace is not None else []
@@ -262,8 +268,8 @@ class MainWindow(QMainWindow):
     def _fill_recent(self) -> None:
         self._recent_menu.clear()
         for file in self.recent.files():
-            action = self._recent_menu.addAction(file.name)
-            action.setToolTip(str(file))
+            action = self._recent_menu.addAction(menu_text(file.name))
+            action.setToolTip(tool_tip(str(file)))
             action.setData(str(file))
             action.triggered.connect(self._on_recent)
         if self._recent_menu.isEmpty():
@@ -273,6 +279,32 @@ class MainWindow(QMainWindow):
     def _on_recent(self) -> None:
         action = self.sender()
         self.files_wanted.emit([Path(action.data())])  # type: ignore[attr-defined]  # the sender is a QAction
+
+    def _may_lose_nothing(self) -> bool:
+        """Ask about notes that are not saved until they are, or the user lets them go; False if he wants to stay."""
+        while unstored := self.session.unstored_marks():
+            marks = unstored[0]
+            marks.file.retry()
+            if marks.file.is_stored:
+                continue
+            answer = dialogs.ask_unsaved(self, marks.file.failure)
+            if answer is dialogs.Unsaved.STAY:
+                return False
+            if answer is dialogs.Unsaved.DISCARD:
+                marks.file.give_up()
+            elif answer is dialogs.Unsaved.ELSEWHERE and marks.file.path is not None:
+                self._save_elsewhere(marks)
+        return True
+
+    def _save_elsewhere(self, marks: Marks) -> None:
+        assert marks.file.path is not None
+        path = dialogs.ask_save(self, Path.home() / marks.file.path.name, "Notes (*.marks.json)")
+        if path is None:
+            return
+        try:
+            marks.save_copy(path)
+        except WriteError as error:
+            dialogs.tell(self, "satview", str(error))
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         """Welcome files."""
@@ -287,7 +319,10 @@ class MainWindow(QMainWindow):
             self.files_wanted.emit(paths)
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        """Stop all work and let everything go."""
+        """Stop all work and let everything go; notes that are not saved are asked about first."""
+        if not self._may_lose_nothing():
+            event.ignore()
+            return
         self._leave_workspace()
         self.settings.set("window/geometry", base64.b64encode(self.saveGeometry().data()).decode("ascii"))
         self.session.shut_down()

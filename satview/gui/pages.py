@@ -9,13 +9,15 @@ from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
 from satview.base.errors import TraceFormatError
+from satview.base.safe_text import menu_text, tool_tip
+from satview.gui.plain_label import PlainLabel
 from satview.session.recent_files import RecentFiles
 
 _CARD_PX = 460
 
 
 def _label(text: str, role: str, parent: QWidget) -> QLabel:
-    label = QLabel(text, parent)
+    label = PlainLabel(text, parent)
     label.setProperty("role", role)
     label.setWordWrap(True)
     return label
@@ -106,8 +108,8 @@ class _RecentButton(QPushButton):
         metrics = QFontMetrics(self.font())
         name_px = metrics.horizontalAdvance(file.name)
         folder = metrics.elidedText(str(file.parent), Qt.TextElideMode.ElideMiddle, max(40, _CARD_PX - 90 - name_px))
-        self.setText(f"{file.name}   {folder}")
-        self.setToolTip(str(file))
+        self.setText(menu_text(f"{file.name}   {folder}"))
+        self.setToolTip(tool_tip(str(file)))
         self.setMinimumHeight(metrics.height() + 10)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setProperty("row", "true")

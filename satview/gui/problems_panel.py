@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QHeaderView, QLabel, QStackedWidget, QTreeWidget, QTreeWidgetItem, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHeaderView, QStackedWidget, QTreeWidget, QTreeWidgetItem, QVBoxLayout, QWidget
 
+from satview.base.safe_text import tool_tip, visible_line
 from satview.base.time import format_time
+from satview.gui.plain_label import PlainLabel
 from satview.gui.theme import Theme, colour
 from satview.session.open_trace import OpenTrace
 from satview.store.problems import KINDS, Problem
@@ -37,7 +39,7 @@ class ProblemsPanel(QWidget):
         self.tree.itemActivated.connect(self._on_item)
         self._stack = QStackedWidget(self)
         self._stack.addWidget(self.tree)
-        fine = QLabel("No problems: every slot of the file was understood.", self)
+        fine = PlainLabel("No problems: every slot of the file was understood.", self)
         fine.setProperty("role", "dim")
         fine.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._stack.addWidget(fine)
@@ -77,7 +79,7 @@ class ProblemsPanel(QWidget):
             kind = KINDS[slug]
             top = QTreeWidgetItem(self.tree, [kind.title, f"{count:,}", "", kind.meaning])
             top.setData(0, _TIME + 1, kind.costs_data)
-            top.setToolTip(3, kind.meaning)
+            top.setToolTip(3, tool_tip(kind.meaning))
             for problem in problems:
                 if problem.kind is kind:
                     self._add(top, problem)
@@ -94,10 +96,16 @@ class ProblemsPanel(QWidget):
             place = f"line {problem.line:,}"
         time = format_time(self._opened.trace.clock.ns(problem.time_cycles)) if problem.time_cycles is not None else ""
         item = QTreeWidgetItem(
-            top, [f"{problem.file} {place}".strip() or "whole file", f"{problem.count:,}", time, problem.detail]
+            top,
+            [
+                visible_line(f"{problem.file} {place}".strip() or "whole file"),
+                f"{problem.count:,}",
+                time,
+                visible_line(problem.detail),
+            ],
         )
         item.setData(0, _TIME, problem.time_cycles)
-        item.setToolTip(3, problem.detail)
+        item.setToolTip(3, tool_tip(problem.detail))
         item.setTextAlignment(1, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
 
     @Slot(QTreeWidgetItem, int)

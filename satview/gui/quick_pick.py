@@ -8,9 +8,10 @@ from typing import Final
 
 from PySide6.QtCore import QEvent, QObject, Qt, Slot
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
 
 from satview.base.errors import UsageError
+from satview.gui.plain_label import PlainLabel
 
 _ROWS_MAX: Final = 200
 _WIDTH_PX: Final = 520
@@ -100,9 +101,9 @@ class QuickPick(QFrame):
         row = QWidget(self.list)
         box = QHBoxLayout(row)
         box.setContentsMargins(8, 3, 10, 3)
-        box.addWidget(QLabel(choice.text, row))
+        box.addWidget(PlainLabel(choice.text, row))
         box.addStretch()
-        note = QLabel(choice.note, row)
+        note = PlainLabel(choice.note, row)
         note.setProperty("role", "faint")
         box.addWidget(note)
         item.setData(_CHOICE, choice)
@@ -161,13 +162,13 @@ class LinePrompt(QFrame):
         self._accept = accept
         self.line = QLineEdit(text, self)
         self.line.setPlaceholderText(placeholder)
-        self.error = QLabel(self)
+        self.error = PlainLabel(self)
         self.error.setProperty("role", "error")
         self.error.setWordWrap(True)
         self.error.hide()
         layout = QVBoxLayout(self)
         layout.setContentsMargins(14, 12, 14, 12)
-        layout.addWidget(QLabel(title, self))
+        layout.addWidget(PlainLabel(title, self))
         layout.addWidget(self.line)
         layout.addWidget(self.error)
         self.line.installEventFilter(self)

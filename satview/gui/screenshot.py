@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from satview.base.errors import SatviewError, UsageError
+from satview.base.errors import SatviewError
+from satview.base.targets import find_target
 
 _PATIENCE_S: Final = 600
 
@@ -45,8 +46,13 @@ def take(request: ScreenshotRequest) -> int:
 
     Raises:
         TraceFormatError: The file is no trace.
-        UsageError: Range, event or output file do not fit.
+        UsageError: Range or event do not fit.
+        WriteError: The picture cannot be written.
     """
+    from satview.formats.registry import source_files  # not before: brings numpy
+
+    reading = source_files(request.trace)
+    find_target(request.output, reading, streams=True)  # refused before the long work
     if request.scale != 1:
         os.environ["QT_SCALE_FACTOR"] = str(request.scale)
     if not sys.platform.startswith(("win", "darwin", "cygwin")):
@@ -55,6 +61,7 @@ def take(request: ScreenshotRequest) -> int:
 
     from satview.gui.application import Application, make_qt_application, silence_offscreen
     from satview.gui.main_window import MainWindow
+    from satview.gui.pictures import save_png
     from satview.session.recent_files import RecentFiles
     from satview.session.session import Stage
     from satview.session.settings import Settings
@@ -83,8 +90,7 @@ def take(request: ScreenshotRequest) -> int:
         _look_at(window, request)
         while not _is_settled(window) and not deadline.hasExpired():
             app.processEvents(flags, 50)
-        if not window.grab().save(str(request.output), "PNG"):
-            raise UsageError(f"{request.output} could not be written")
+        save_png(window.grab(), request.output, reading, streams=True)
         assert window.session.opened is not None
         return 1 if window.session.opened.trace.problems.cost_data else 0
     finally:

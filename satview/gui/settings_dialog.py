@@ -11,12 +11,12 @@ from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
     QFormLayout,
-    QLabel,
     QSpinBox,
     QVBoxLayout,
     QWidget,
 )
 
+from satview.gui.plain_label import PlainLabel
 from satview.session.settings import SETTINGS, Setting, Settings
 
 
@@ -34,7 +34,7 @@ class SettingsDialog(QDialog):
         form.setLabelAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         for row in SETTINGS:
             if row.is_shown:
-                form.addRow(QLabel(row.help.rstrip("."), self), self._editor(row))
+                form.addRow(PlainLabel(row.help.rstrip("."), self), self._editor(row))
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
         buttons.rejected.connect(self.close)
         layout = QVBoxLayout(self)

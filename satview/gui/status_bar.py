@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import QLabel, QStatusBar, QToolButton, QWidget
+from PySide6.QtWidgets import QStatusBar, QToolButton, QWidget
 
+from satview.base.safe_text import tool_tip
 from satview.base.time import TimeWindow, format_duration, format_time
+from satview.gui.plain_label import PlainLabel
 from satview.session.open_trace import OpenTrace
 
 
@@ -23,7 +25,8 @@ class StatusFields(QWidget):
         self.hide()
         self._opened = opened
         self._bar = bar
-        self.mouse, self.selected, self.cursors, self.time_range, self.window_field = (QLabel(bar) for _ in range(5))
+        self.mouse, self.selected, self.cursors = (PlainLabel(bar) for _ in range(3))
+        self.time_range, self.window_field = PlainLabel(bar), PlainLabel(bar)
         self.problems = QToolButton(bar)
         self.problems.clicked.connect(self.problems_wanted)
         for label in (self.mouse, self.selected, self.cursors, self.time_range):
@@ -112,7 +115,7 @@ class StatusFields(QWidget):
         counts = self._opened.trace.problems.counts()
         kinds = len(counts)
         self.problems.setText(f"{kinds} kind{'s' if kinds != 1 else ''} of problems" if kinds else "No problems")
-        self.problems.setToolTip("\n".join(f"{slug}: {count:,}" for slug, count in counts.items()))
+        self.problems.setToolTip(tool_tip("\n".join(f"{slug}: {count:,}" for slug, count in counts.items())))
 
     def _time(self, cycles: int) -> str:
         return format_time(self._opened.trace.clock.ns(cycles))

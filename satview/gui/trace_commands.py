@@ -10,6 +10,7 @@ from PySide6.QtGui import QGuiApplication
 
 from satview.base.errors import UsageError
 from satview.gui import dialogs
+from satview.gui.pictures import save_png
 from satview.gui.quick_pick import Choice, LinePrompt, QuickPick
 from satview.session.commands import CommandRegistry, Needs
 from satview.session.settings import Settings
@@ -312,5 +313,7 @@ class TraceCommands:
         suggestion = work.opened.trace.path.with_suffix(".png")
         path = dialogs.ask_save(self._window, suggestion, "PNG (*.png)")
         if path is not None:
-            saved = work.area.picture().save(str(path))
-            work.tell(f"Saved {path.name}" if saved else f"{path} could not be written")
+            from satview.formats.registry import source_files  # with the trace, not before: brings numpy
+
+            save_png(work.area.picture(), path, source_files(work.opened.trace.path))
+            work.tell(f"Saved {path.name}")

@@ -8,6 +8,7 @@ from typing import Final
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QVBoxLayout, QWidget
 
+from satview.base.safe_text import visible_line
 from satview.gui.details_panel import DetailsPanel
 from satview.gui.event_list.panel import EventListPanel
 from satview.gui.filter_panel import FilterPanel
@@ -17,6 +18,7 @@ from satview.gui.find_bar import FindBar
 from satview.gui.problems_panel import ProblemsPanel
 from satview.gui.statistics.panel import StatisticsPanel
 from satview.gui.status_bar import StatusFields
+from satview.gui.store_field import StoreField
 from satview.gui.swimlane.area import SwimlaneArea
 from satview.gui.swimlane.motion import Motion
 from satview.gui.theme import Theme
@@ -76,6 +78,7 @@ class Workspace(QWidget):
         self.results = ResultsPanel(opened, self._settings, theme, window)
         self.problems = ProblemsPanel(opened, theme, window)
         self.status = StatusFields(opened, window.statusBar())
+        self.unsaved = StoreField(opened.marks.file, "Notes", window.statusBar())
         layout = self.layout()
         assert isinstance(layout, QVBoxLayout)
         layout.addWidget(self.chips)
@@ -182,10 +185,12 @@ class Workspace(QWidget):
         self.filter.close_down()
         self.results.close_down()
         self.status.take_out()
+        self._window.statusBar().removeWidget(self.unsaved)
+        self.unsaved.deleteLater()
 
     def tell(self, text: str) -> None:
         """Say something in the status bar for a few seconds."""
-        self._window.statusBar().showMessage(text, 6000)
+        self._window.statusBar().showMessage(visible_line(text), 6000)
 
     def _dock(self, name: str, title: str, widget: QWidget) -> QDockWidget:
         dock = QDockWidget(title, self._window)
@@ -214,7 +219,6 @@ class Workspace(QWidget):
         self.opened.filters.failed.connect(self.tell)
         self.find_bar.closed.connect(self._focus_lanes)
         self.area.fit_wanted.connect(self.navigation.fit)
-        self.opened.marks.store_failed.connect(self.tell)
         self.opened.renewed.connect(self._on_renewed)
         self.status.problems_wanted.connect(self._show_problems)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from satview.base.time import NS_PER_S, format_duration, format_time
+from satview.base.time import NS_PER_S, format_duration, format_time, hex_cycles
 from satview.events.spec import Argument
 from satview.events.states import STATE_BY_VALUE
 from satview.links.table import Certainty, Link, LinkKind
@@ -212,7 +212,7 @@ def _place_lines(trace: Trace, event: int) -> tuple[Line, ...]:
     if trace.clock.is_absolute:
         since_boot_ns = cycles * NS_PER_S // trace.clock.cycles_per_s
         lines.append(Line("Since boot", format_time(since_boot_ns)))
-    lines.append(Line("Cycles", f"{cycles:,}", f"0x{cycles & (1 << 64) - 1:x}", is_code=True))
+    lines.append(Line("Cycles", f"{cycles:,}", hex_cycles(cycles), is_code=True))
     wall = trace.clock.wall_time(cycles)
     if wall is not None:
         lines.append(Line("Date", f"{wall:%Y-%m-%d %H:%M:%S} UTC", "approximate"))

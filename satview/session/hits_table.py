@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import csv
-import io
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.errors import Cancelled
-from satview.session.csv_file import harmless, write_whole
+from satview.base.new_file import new_text_file
+from satview.base.safe_text import csv_text
+from satview.formats.registry import source_files
 from satview.session.event_text import COLUMNS, list_row
 from satview.session.jobs import IsCancelled, Report
 from satview.store.trace import Trace
@@ -43,12 +44,13 @@ class CsvWork:
         """Return the number of lines written, the line of names left out.
 
         Raises:
-            UsageError: The file cannot be written.
+            WriteError: The file cannot be written.
         """
-        write_whole(self._path, lambda file: self._write(file, is_cancelled, report))
+        with new_text_file(self._path, reading=source_files(self._trace.path), newline="") as file:
+            self._write(file, is_cancelled, report)
         return len(self._rows)
 
-    def _write(self, file: io.TextIOBase, is_cancelled: IsCancelled, report: Report) -> None:
+    def _write(self, file: TextIO, is_cancelled: IsCancelled, report: Report) -> None:
         writer = csv.writer(file)
         writer.writerow(COLUMNS)
         writer.writerows(_lines(self._trace, self._rows, is_cancelled, report))
@@ -69,5 +71,5 @@ def _lines(
         report(start / len(rows))
         for event in rows[start : start + _BLOCK].tolist():
             cells = list_row(trace, event, previous)
-            yield (*cells[:_FIRST_TEXT], *map(harmless, cells[_FIRST_TEXT:]))
+            yield (*cells[:_FIRST_TEXT], *map(csv_text, cells[_FIRST_TEXT:]))
             previous = event

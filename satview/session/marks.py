@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, Signal, Slot
 
+from satview.base.errors import WriteError
+from satview.base.shared_file import DamagedFileError
 from satview.base.time import TimeWindow
+from satview.session.stored_json import StoredJson
 
 SUFFIX: Final = ".marks.json"
 _FILE_BYTES_MAX: Final = 16 << 20
 _TEXT_MAX: Final = 4000
+_VERSION: Final = 1
+Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,21 +42,31 @@ class Mark:
 class Marks(QObject):
     """The marks of one trace, ordered by time.
 
+    What others store in the same file meanwhile is merged: their marks show up here with the next change, ours do
+    not undo theirs. An edit is a removal and an addition; when two edit one note, both texts are kept.
+
     Attributes:
         selected: The one that was set or visited last, or None.
+        file: The file beside the trace; tells whether all marks are stored.
 
     Signals:
         changed: A mark came, went, or was selected.
-        store_failed: Why the file beside the trace could not be written.
     """
 
     changed = Signal()
-    store_failed = Signal(str)
 
     def __init__(self, trace_path: Path, limits: TimeWindow, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._path = trace_path.with_name(trace_path.name + SUFFIX)
-        self._marks = _stored(self._path, limits)
+        is_stdin = str(trace_path) == "-"  # its marks are gone with the window
+        path = None if is_stdin else trace_path.with_name(trace_path.name + SUFFIX)
+        self.file = StoredJson(path, _checked, _FILE_BYTES_MAX, self)
+        self.file.stored.connect(self._on_stored)
+        self._limits = limits
+        self._marks: list[Mark] = []
+        self._content: Any = self.file.load()
+        self._marks = self._marks_in(self._content)
+        self._seen = self._marks_of(self._content)  # what the file held when we last saw it
+        self._added: set[Mark] = set()  # in this window, which may be beyond the end of a trace that grows
         self.selected: Mark | None = None
 
     def __iter__(self) -> Iterator[Mark]:
@@ -62,8 +77,9 @@ class Marks(QObject):
 
     def add(self, mark: Mark) -> None:
         """Set a mark; a temporary one takes the place of the temporary one before."""
-        kept = [old for old in self._marks if not (mark.is_temporary and old.is_temporary)]
+        kept = [old for old in self._marks if old != mark and not (mark.is_temporary and old.is_temporary)]
         self._marks = sorted([*kept, mark], key=_by_time)
+        self._added.add(mark)
         self.selected = mark
         self._store(was_stored=not mark.is_temporary)
 
@@ -89,43 +105,103 @@ class Marks(QObject):
         earlier = [mark for mark in self._marks if mark.start_cycles < cycles]
         return earlier[-1] if earlier else self._marks[-1] if self._marks else None
 
+    def set_limits(self, limits: TimeWindow) -> None:
+        """Show marks up to the end of a trace that has grown."""
+        self._limits = limits
+        self._show(self._content)
+
+    def save_copy(self, path: Path) -> None:
+        """Store all marks in another file, as a way out when the one beside the trace cannot be written.
+
+        Raises:
+            WriteError: That file cannot be written either.
+        """
+        copy = StoredJson(path, _checked, _FILE_BYTES_MAX)
+        copy.store(partial(self._merged, frozenset()))
+        if not copy.is_stored:
+            failure = copy.failure
+            copy.give_up()
+            raise WriteError(path, failure.partition(": ")[2] or failure)
+        self.file.give_up()
+
     def _store(self, was_stored: bool) -> None:
         if was_stored:
-            rows = [asdict(mark) for mark in self._marks if not mark.is_temporary]
-            try:
-                if rows:
-                    self._path.write_text(json.dumps({"satview_marks": 1, "marks": rows}, indent=1), encoding="utf-8")
-                else:
-                    self._path.unlink(missing_ok=True)
-            except OSError as error:
-                self.store_failed.emit(f"marks are not kept: {error.strerror or error}")
+            self.file.store(lambda content: self._merged(self._seen, content))
         self.changed.emit()
 
+    def _merged(self, before: frozenset[Mark], content: Any) -> Any:
+        """Return what the file is to hold: what is in it, less what was removed here, and what was added here.
 
-def _by_time(mark: Mark) -> tuple[int, int]:
-    return mark.start_cycles, mark.end_cycles
+        A file that is gone was lost: somebody who removes the last mark leaves an empty list.
+        """
+        ours = [mark for mark in self._marks if not mark.is_temporary]
+        before = before if content is not None else frozenset()
+        content = content or {"satview_marks": _VERSION, "marks": []}
+        known = [self._mark_of(row) for row in content["marks"]]
+        removed = {mark for mark in before.difference(ours) if self._fits(mark) or mark in self._added}
+        kept = [row for row, mark in zip(content["marks"], known, strict=True) if mark not in removed]
+        kept += [_row(mark) for mark in ours if mark not in before and mark not in known]
+        return {**content, "marks": sorted(kept, key=self._row_order)}
 
+    @Slot(object)
+    def _on_stored(self, content: Any) -> None:
+        self._show(content)
+        self._seen = self._marks_of(content)
 
-def _stored(path: Path, limits: TimeWindow) -> list[Mark]:
-    """Return the marks of a file that fit the trace; whatever else stands there is left out."""
-    try:
-        if path.stat().st_size > _FILE_BYTES_MAX:
-            return []
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return []
-    rows = data.get("marks") if isinstance(data, dict) else None
-    marks = []
-    for row in rows if isinstance(rows, list) else []:
+    def _show(self, content: Any) -> None:
+        """Show the marks of a file, and ours that are not in it: temporary ones, and those beyond the end so far."""
+        self._content = content
+        found = self._marks_in(content)
+        stored = self._marks_of(content)
+        own = [mark for mark in self._marks if mark.is_temporary or (mark in stored and mark in self._added)]
+        marks = sorted({*found, *own}, key=_by_time)
+        if marks != self._marks:
+            self._marks = marks
+            self.changed.emit()
+
+    def _marks_of(self, content: Any) -> frozenset[Mark]:
+        """Return the marks of a file, of whatever time."""
+        marks = (self._mark_of(row) for row in (content["marks"] if content else ()))
+        return frozenset(mark for mark in marks if mark is not None)
+
+    def _marks_in(self, content: Any) -> list[Mark]:
+        """Return the marks of a file that fit the trace, in order of time."""
+        return sorted(filter(self._fits, self._marks_of(content)), key=_by_time)
+
+    def _fits(self, mark: Mark) -> bool:
+        return self._limits.contains(mark.start_cycles)
+
+    def _mark_of(self, row: Any) -> Mark | None:
+        """Return the mark of a row; None if it holds none, and then it stays in the file as it is."""
         start, end, text = (
             (row.get(key) for key in ("start_cycles", "end_cycles", "text")) if isinstance(row, dict) else (0, 0, 0)
         )
-        if (
-            type(start) is int
-            and type(end) is int
-            and isinstance(text, str)
-            and limits.contains(start)
-            and end >= start
-        ):
-            marks.append(Mark(start, min(end, limits.end), text[:_TEXT_MAX]))
-    return sorted(marks, key=_by_time)
+        if type(start) is int and type(end) is int and isinstance(text, str) and end >= start:
+            end = min(end, self._limits.end) if self._limits.contains(start) else end
+            return Mark(start, end, text[:_TEXT_MAX])
+        return None
+
+    def _row_order(self, row: Any) -> tuple[bool, tuple[int, int, str, bool]]:
+        mark = self._mark_of(row)
+        return (True, (0, 0, "", False)) if mark is None else (False, _by_time(mark))
+
+
+def _row(mark: Mark) -> Row:
+    row = asdict(mark)
+    del row["is_temporary"]
+    return row
+
+
+def _by_time(mark: Mark) -> tuple[int, int, str, bool]:
+    return mark.start_cycles, mark.end_cycles, mark.text, mark.is_temporary
+
+
+def _checked(content: Any) -> Any:
+    """Return the content of a file of marks.
+
+    Raises:
+        DamagedFileError: It is none.
+    """
+    if not isinstance(content, dict) or not isinstance(content.get("marks"), list):
+        raise DamagedFileError("it holds no list of marks")
+    return content

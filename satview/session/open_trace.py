@@ -91,6 +91,7 @@ class OpenTrace(QObject):
         self.lanes.renew(self.timeline, reading.silent)
         self.filters.renew(self.trace, renewal.evaluator, renewal.state, renewal.view)
         self.viewport.grow(with_air(self.trace.window), self.trace.window.end, is_at_end)
+        self.marks.set_limits(self.viewport.limits)
         self._reselect(before, renewal.moved)
         self.search.renew(self.trace, renewal.evaluator, renewal.hits)
         self.renewed.emit(renewal)

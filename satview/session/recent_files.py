@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import logging
+from functools import partial
 from pathlib import Path
+from typing import Any, Final
 
 from PySide6.QtCore import QObject, Signal
 
-_log = logging.getLogger(__name__)
+from satview.base.shared_file import DamagedFileError
+from satview.session.stored_json import StoredJson
+
+_FILE_BYTES_MAX: Final = 1 << 20
+_FILES_MAX: Final = 100
 
 
 class RecentFiles(QObject):
@@ -29,9 +33,9 @@ class RecentFiles(QObject):
             parent: Owner.
         """
         super().__init__(parent)
-        self._path = path
+        self.file = StoredJson(path, _checked, _FILE_BYTES_MAX, self, makes_folder=True)
         self._limit = limit
-        self._files = _stored(path)
+        self._files = _paths(self.file.load())
 
     def files(self) -> tuple[Path, ...]:
         """Return the files that still exist, newest first."""
@@ -41,33 +45,30 @@ class RecentFiles(QObject):
         """Put a file at the front."""
         file = file.absolute()
         self._files = [file, *(old for old in self._files if old != file)][: self._limit]
-        self._store()
+        self.file.store(partial(self._with_first, file))
         self.changed.emit()
 
     def clear(self) -> None:
         """Forget all of them."""
         self._files = []
-        self._store()
+        self.file.store(lambda _content: [])
         self.changed.emit()
 
-    def _store(self) -> None:
-        if self._path is None:
-            return
-        try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._path.write_text(json.dumps([str(file) for file in self._files], indent=1), encoding="utf-8")
-        except OSError as error:
-            _log.info("recent files were not stored: %s", error)
+    def _with_first(self, file: Path, content: Any) -> Any:
+        """Return what the file is to hold: what other windows have stored, with a file at the front."""
+        others = self._files[1:] if content is None else _paths(content)
+        self._files = [file, *(old for old in others if old != file)][: self._limit]
+        return [str(each) for each in self._files]
 
 
-def _stored(path: Path | None) -> list[Path]:
-    if path is None:
-        return []
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return []
-    return [Path(entry) for entry in data if isinstance(entry, str)][:100] if isinstance(data, list) else []
+def _checked(content: Any) -> Any:
+    if not isinstance(content, list):
+        raise DamagedFileError("it holds no list of files")
+    return content
+
+
+def _paths(content: Any) -> list[Path]:
+    return [Path(entry) for entry in content or () if isinstance(entry, str)][:_FILES_MAX]
 
 
 def recent_files_file() -> Path:

@@ -15,6 +15,7 @@ from satview.session.jobs import IsCancelled, LatestJob, Report
 from satview.session.settings import Settings
 
 if TYPE_CHECKING:
+    from satview.session.marks import Marks
     from satview.session.open_trace import OpenTrace
     from satview.session.reading import Reading, Renewal, Shown
 
@@ -81,6 +82,7 @@ class Session(QObject):
         self.follow: Follow | None = None
         self.lanes_in_view: Callable[[], list[int]] = list
         self.may_renew: Callable[[], bool] = lambda: True
+        self._unstored: list[Marks] = []
         self._held: Renewal | None = None
         self._hold = QTimer(self)
         self._hold.setInterval(_HOLD_MS)
@@ -132,6 +134,12 @@ class Session(QObject):
         self._drop()
         self.path = None
         self._set_stage(Stage.EMPTY)
+
+    def unstored_marks(self) -> list[Marks]:
+        """Return the marks of this window's traces, closed ones included, that could not be stored yet."""
+        self._unstored = [marks for marks in self._unstored if not marks.file.is_stored]
+        current = [self.opened.marks] if self.opened is not None and not self.opened.marks.file.is_stored else []
+        return [*self._unstored, *current]
 
     @Slot()
     def check_file(self) -> None:
@@ -201,6 +209,9 @@ class Session(QObject):
         self.error = None
         if self.opened is not None:
             opened, self.opened = self.opened, None
+            if not opened.marks.file.is_stored:  # they go on trying
+                opened.marks.setParent(self)
+                self._unstored.append(opened.marks)
             opened.shut_down()
             opened.deleteLater()
 

@@ -6,16 +6,16 @@ stops a start.
 
 from __future__ import annotations
 
-import json
-import logging
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from PySide6.QtCore import QObject, Signal
 
+from satview.base.shared_file import DamagedFileError
+from satview.session.stored_json import StoredJson
+
 Value = bool | int | str
-_log = logging.getLogger(__name__)
 _FILE_BYTES_MAX: Final = 1 << 20
 
 
@@ -72,6 +72,9 @@ SETTINGS: Final = (
 class Settings(QObject):
     """The values in force, kept in one JSON file.
 
+    Attributes:
+        file: The file; tells whether all settings are stored.
+
     Signals:
         changed: The key of the setting that got another value.
     """
@@ -86,13 +89,14 @@ class Settings(QObject):
             parent: Owner.
         """
         super().__init__(parent)
-        self._path = path
+        self.file = StoredJson(path, _checked, _FILE_BYTES_MAX, self, makes_folder=True)
+        self._changed_keys: set[str] = set()
         self._passing: set[str] = set()
         self._rows = {row.key: row for row in SETTINGS}
         self._values: dict[str, Value] = {row.key: row.default for row in SETTINGS}
-        for key, value in _stored(path).items():
+        for key, value in (self.file.load() or {}).items():
             if key in self._rows and self._rows[key].fits(value):
-                self._values[key] = value  # type: ignore[assignment]  # fits() has checked the type
+                self._values[key] = value  # fits() has checked the type
 
     def number(self, key: str) -> int:
         """Return the value of a number."""
@@ -132,38 +136,31 @@ class Settings(QObject):
         self._values[key] = value
         if is_kept:
             self._passing.discard(key)
-            self._store()
+            self._changed_keys.add(key)
+            self.file.store(self._merged)
         else:
             self._passing.add(key)
         self.changed.emit(key)
 
-    def _store(self) -> None:
-        if self._path is None:
-            return
-        changed = {
-            key: value
-            for key, value in self._values.items()
-            if value != self._rows[key].default and key not in self._passing
-        }
-        try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            spare = self._path.with_suffix(".tmp")
-            spare.write_text(json.dumps(changed, indent=1), encoding="utf-8")
-            spare.replace(self._path)
-        except OSError as error:
-            _log.info("settings were not stored: %s", error)
+    def _merged(self, content: Any) -> Any:
+        """Return what the file is to hold: what others have stored, and what was changed here.
+
+        Keys that this satview does not know are of a newer one, and stay.
+        """
+        keys = self._rows if content is None else self._changed_keys
+        merged = dict(content or {})
+        for key in keys:
+            if key not in self._passing:
+                merged.pop(key, None)
+                if self._values[key] != self._rows[key].default:
+                    merged[key] = self._values[key]
+        return merged
 
 
-def _stored(path: Path | None) -> dict[str, object]:
-    if path is None:
-        return {}
-    try:
-        if path.stat().st_size > _FILE_BYTES_MAX:
-            return {}
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return data if isinstance(data, dict) else {}
+def _checked(content: Any) -> Any:
+    if not isinstance(content, dict):
+        raise DamagedFileError("it holds no settings")
+    return content
 
 
 def settings_file() -> Path:

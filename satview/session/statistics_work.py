@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import csv
-import io
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +15,9 @@ from satview.analysis.basis import Basis
 from satview.analysis.sheets import Sheet
 from satview.analysis.statistics import Statistics
 from satview.analysis.statistics_sheets import SHEETS
+from satview.base.new_file import new_text_file
+from satview.base.safe_text import csv_text
 from satview.base.time import TimeWindow, format_duration
-from satview.session.csv_file import harmless, write_whole
 from satview.session.jobs import IsCancelled, Report
 from satview.store.trace import Trace
 
@@ -121,20 +123,29 @@ class Found:
 class SheetCsvWork:
     """The work of an export."""
 
-    def __init__(self, sheet: Sheet, order: NDArray[np.intp], path: Path) -> None:
-        self._sheet, self._order, self._path = sheet, order, path
+    def __init__(self, sheet: Sheet, order: NDArray[np.intp], path: Path, reading: Sequence[Path] = ()) -> None:
+        """Prepare an export.
+
+        Args:
+            sheet: The table.
+            order: Its rows in the order of the file.
+            path: The file.
+            reading: Files that must not be replaced: those of the trace.
+        """
+        self._sheet, self._order, self._path, self._reading = sheet, order, path, reading
 
     def __call__(self, _is_cancelled: IsCancelled, _report: Report) -> object:
         """Return the number of lines written, the line of names left out.
 
         Raises:
-            UsageError: The file cannot be written.
+            WriteError: The file cannot be written.
         """
-        write_whole(self._path, self._write)
+        with new_text_file(self._path, reading=self._reading, newline="") as file:
+            self._write(file)
         return len(self._order)
 
-    def _write(self, file: io.TextIOBase) -> None:
+    def _write(self, file: TextIO) -> None:
         writer = csv.writer(file)
         writer.writerow(column.key for column in self._sheet.columns)
         for record in self._sheet.records(self._order):
-            writer.writerow(harmless(value) if isinstance(value, str) else value for value in record.values())
+            writer.writerow(csv_text(value) if isinstance(value, str) else value for value in record.values())

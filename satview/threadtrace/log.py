@@ -9,13 +9,15 @@ import time
 from itertools import groupby
 from typing import Final
 
+from satview.base.errors import WriteError
+from satview.base.new_file import begin_growing
 from satview.threadtrace import codes
 
 now = time.perf_counter_ns  # never steps back; the writer adds what makes it a date
 cpu_now = getattr(time, "thread_time_ns", None)  # processor time of the calling thread; some systems have none
 RECORDS_KEPT: Final = 1024
 _NS: Final = 1_000_000_000
-_FILE_MODE: Final = 0o644
+_APPEND: Final = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
 _PATIENCE_S: Final = 2.0
 _CPU_SAMPLE_NS: Final = 1_000_000  # a thread that waits more often is not asked for its processor time each time
 _WRITE: Final = os.write  # the program's own `os.write` may be traced
@@ -52,12 +54,6 @@ def text_of(records: list[Record], offset_ns: int, ids: str) -> str:
     ])
 
 
-def file_flags(truncate: bool) -> int:
-    """Return the flags to open an output file with."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
-    return flags | os.O_TRUNC if truncate else flags
-
-
 class Output:
     """One file that grows; opened when there is something to write."""
 
@@ -76,13 +72,14 @@ class Output:
         data = text.encode("utf-8", "backslashreplace")
         try:
             self._write(data)
-        except OSError as error:
+        except (OSError, WriteError) as error:
             self.is_broken = True
-            print(f"satview.threadtrace: {self.path} cannot be written: {error.strerror}", file=sys.stderr)  # noqa: T201
+            reason = error.what if isinstance(error, WriteError) else error.strerror
+            print(f"satview.threadtrace: {self.path} cannot be written: {reason}", file=sys.stderr)  # noqa: T201
 
     def _write(self, data: bytes) -> None:
         if self._fd < 0:
-            self._fd = os.open(self.path, file_flags(self._is_new), _FILE_MODE)
+            self._fd = begin_growing(self.path) if self._is_new else os.open(self.path, _APPEND, 0o666)
             self._is_new = False
         while data:
             data = data[_WRITE(self._fd, data):]

@@ -94,3 +94,16 @@ def test_the_real_7_1_capture(capsys):
     told = json.loads(out)
     assert (code, told["release"], told["events"], told["cpus"]) == (0, "7.x", 13_865, 1)
     assert told["classes"]["SYSTEM"] == 7606
+
+
+def test_time_below_zero_is_printed_as_the_64_bit_counter_has_it(tmp_path, capsys):
+    builder = TraceBuilder(start=0)
+    builder.writer.event(wire.code(wire.WireClass.USER, 7), 0, 0xF0000000, (1, 2))
+    builder.writer.event(wire.CONTROL_TIME, 0, 0x100, (0, 0x100))
+    builder.writer.event(wire.code(wire.WireClass.USER, 7), 0, 0x200, (1, 2))
+    path = builder.write(tmp_path / "below.kev")
+    assert "from 0xfffffffff0000000 to 0x200 cycles" in info(capsys, path)[1]
+    assert main(["traceprinter", str(path)]) == 0
+    printed = capsys.readouterr().out
+    assert "\nt:0xfffffffff0000000 CPU:00" in printed
+    assert "0x-" not in printed

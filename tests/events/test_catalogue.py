@@ -19,7 +19,7 @@ QNX = (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8)
 @pytest.mark.parametrize(("text", "release"), [
     ("6.1.0", Release.QNX_6), ("6.4.1", Release.QNX_6), ("6.5.0", Release.QNX_6), ("6.6.0", Release.QNX_6_6),
     ("7.0.0", Release.QNX_7), ("7.1.0", Release.QNX_7), ("8.0.0", Release.QNX_8), ("5.2", None), ("", None),
-    ("9.0", None), ("six", None),
+    ("9.0", None), ("six", None), ("6." + "4" * 5000, None), ("7" * 5000, None), ("7.1." + "0" * 5000, Release.QNX_7),
 ])
 def test_release_of_header_value(text, release):
     assert release_of(text) is release

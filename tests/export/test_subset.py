@@ -327,7 +327,7 @@ def test_refusals_leave_nothing_behind(tmp_path):
     assert list(tmp_path.iterdir()) == []
     write_kev(tmp_path / "own.kev", trace.header.pairs, b"", np.zeros((0, 4), np.uint32), "little")
     own = open_kev(tmp_path / "own.kev")
-    with pytest.raises(UsageError, match="cannot be replaced by a part of itself"):
+    with pytest.raises(UsageError, match="is being read"):
         write_subset(own, tmp_path / "own.kev", np.zeros(0, np.bool_))
 
 

@@ -13,8 +13,10 @@ from PySide6.QtGui import QTextCharFormat
 from PySide6.QtWidgets import QLabel
 
 import satview
+from satview.base.errors import WriteError
 from satview.capture.workloads.registry import names
 from satview.gui import dialogs
+from satview.gui.capture import job
 from satview.gui.capture.dialog import NewCaptureDialog
 from satview.gui.capture.job import _CaptureWork as CaptureWork
 from satview.gui.capture.outcome import OutcomeDialog
@@ -194,7 +196,7 @@ def test_cancel_leaves_the_old_file_and_goes_back_to_the_editors(dialog, empty_w
     assert dialog.isVisible()
     assert dialog.workloads.isEnabled()
     assert "nothing was saved" in dialog.message.text()
-    qtbot.waitUntil(lambda: not (tmp_path / "new.kev.part").exists())
+    qtbot.waitUntil(lambda: not list(tmp_path.glob("*.satview-tmp")) and not list(tmp_path.glob(".*.satview-tmp")))
     assert (tmp_path / "new.kev").read_bytes() == b"old"
     assert empty_window.session.stage is Stage.EMPTY
     qtbot.mouseClick(dialog.cancel_button, LEFT)
@@ -214,13 +216,16 @@ def test_stop_opens_what_there_is(dialog, empty_window, qtbot):
 def test_what_cannot_be_written_is_said_in_the_dialog(dialog, empty_window, qtbot, tmp_path, monkeypatch):
     told = []
     monkeypatch.setattr(dialogs, "tell", lambda *arguments: told.append(arguments))
-    shut = tmp_path / "new.kev.part"
-    shut.mkdir()  # the file beside the one wanted cannot be made
+
+    def refuse(path, **_):
+        raise WriteError(path, "Read-only file system")
+
+    monkeypatch.setattr(job, "NewFile", refuse)
     choose(dialog, "polite", 0.01)
     qtbot.mouseClick(dialog.start_button, LEFT)
     qtbot.waitUntil(lambda: dialog.start_button.isVisible() and not empty_window.capture_job.is_busy)
     assert told == []  # the dialog says it, no other one on top of it
-    assert dialog.message.text() == "new.kev cannot be written: is a directory."
+    assert dialog.message.text() == "new.kev: Read-only file system."
     assert dialog.isVisible()
     assert empty_window.session.stage is Stage.EMPTY
 

@@ -68,3 +68,33 @@ def test_folder_that_cannot_be_written_stops_nothing(qapp, tmp_path):
     settings = Settings(blocker / "settings.json")
     settings.set("window/theme", "dark")
     assert settings.text("window/theme") == "dark"
+
+
+def test_two_windows_keep_what_each_has_changed(qapp, tmp_path):
+    path = tmp_path / "settings.json"
+    path.write_text('{"future/setting": 1, "swimlane/lane_height_px": 30}')
+    first, second = Settings(path), Settings(path)
+    first.set("window/theme", "dark")
+    second.set("events/row_height_px", 25)
+    first.set("swimlane/lane_height_px", 20)
+    assert json.loads(path.read_text()) == {"future/setting": 1, "window/theme": "dark", "events/row_height_px": 25}
+
+
+def test_damaged_settings_are_set_aside(qapp, tmp_path):
+    path = tmp_path / "settings.json"
+    path.write_text('{"window/theme": "da')
+    settings = Settings(path)
+    settings.set("window/theme", "light")
+    assert (tmp_path / "settings.json.damaged-1").read_text() == '{"window/theme": "da'
+    assert "settings.json.damaged-1: line 1" in settings.file.notice
+    assert json.loads(path.read_text()) == {"window/theme": "light"}
+
+
+def test_settings_that_cannot_be_stored_are_stored_later(qapp, qtbot, tmp_path):
+    (tmp_path / "folder").write_text("in the way")
+    settings = Settings(tmp_path / "folder" / "settings.json")
+    settings.set("window/theme", "dark")
+    assert settings.file.failure
+    (tmp_path / "folder").unlink()
+    qtbot.waitUntil(lambda: settings.file.is_stored, timeout=10_000)
+    assert Settings(tmp_path / "folder" / "settings.json").text("window/theme") == "dark"

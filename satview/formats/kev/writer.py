@@ -10,6 +10,8 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.new_file import NewFile
+from satview.base.targets import Reading
 from satview.events.wire import CPU_MASK, CPU_SHIFT, STRUCT_SHIFT, Struct
 from satview.events.words import text_words
 from satview.formats.kev.header import header_bytes
@@ -93,29 +95,36 @@ def write_start(file: BinaryIO, pairs: Sequence[tuple[str, str]], system_page: b
 
 
 def write_kev(
-    path: Path | str, pairs: Sequence[tuple[str, str]], system_page: bytes, slots: NDArray[np.uint32], byte_order: str
+    path: Path | str,
+    pairs: Sequence[tuple[str, str]],
+    system_page: bytes,
+    slots: NDArray[np.uint32],
+    byte_order: str,
+    reading: Reading = (),
 ) -> None:
     """Write a whole file.
 
     Args:
-        path: Where.
+        path: Where; a pipe or a device is written to, an older file is replaced once the new one is complete.
         pairs: Header keys without `TRACE_`, in order; SYSPAGE_LEN and the byte order key must be among them.
         system_page: Image, may be empty.
         slots: Shape (n, 4), host order.
         byte_order: `little` or `big`.
+        reading: Files that must not be replaced, as for `NewFile`.
 
     Raises:
         ValueError: SYSPAGE_LEN is not the length of the page, or the byte order key is not that of the slots.
-        OSError: The file cannot be written.
+        WriteError: The file cannot be written.
     """
     keys = dict(pairs)
     if int(keys.get("SYSPAGE_LEN", "0")) != len(system_page):
         raise ValueError(f"SYSPAGE_LEN is {keys.get('SYSPAGE_LEN')}, the page has {len(system_page)} bytes")
     if f"{byte_order.upper()}_ENDIAN" not in keys:
         raise ValueError(f"the header does not say that the file is {byte_order}-endian")
-    with Path(path).open("wb") as file:
-        write_start(file, pairs, system_page)
-        file.writelines(slots_as_bytes(slots[i : i + (1 << 16)], byte_order) for i in range(0, len(slots), 1 << 16))
+    with NewFile(path, reading=reading, streams=True) as file:
+        write_start(file.stream, pairs, system_page)
+        blocks = (slots[i : i + (1 << 16)] for i in range(0, len(slots), 1 << 16))
+        file.stream.writelines(slots_as_bytes(block, byte_order) for block in blocks)
 
 
 def standard_header(

@@ -32,6 +32,7 @@ from satview.gui.capture.job import CaptureJob, CaptureOrder, failure
 from satview.gui.capture.rule_box import RuleBox
 from satview.gui.capture.target_names import process_names
 from satview.gui.capture.workload_list import WorkloadList
+from satview.gui.plain_label import PlainLabel
 from satview.gui.theme import restyle
 
 _NS_PER_S: Final = 1_000_000_000
@@ -127,7 +128,7 @@ class NewCaptureDialog(QDialog):
             widget.setAccessibleName(name)
 
     def _make_foot(self) -> None:
-        self.message = QLabel(self)
+        self.message = PlainLabel(self)
         self.message.setWordWrap(True)
         self.bar = QProgressBar(self)
         self.bar.setTextVisible(False)
@@ -188,7 +189,7 @@ class NewCaptureDialog(QDialog):
         layout.addLayout(foot)
 
     def _head(self, text: str) -> QLabel:
-        label = QLabel(text, self)
+        label = PlainLabel(text, self)
         label.setProperty("role", "dim")
         return label
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from PySide6.QtCore import QObject, Signal, Slot
 
 from satview.base.errors import Cancelled, SatviewError, UsageError
+from satview.base.new_file import NewFile
 from satview.session.jobs import IsCancelled, LatestJob, Report
 
 if TYPE_CHECKING:
@@ -139,8 +139,6 @@ class _CaptureWork:
                 messages.append(text)
 
         if self.order.is_live:
-            # A file of that name may be mapped by a window: a new one takes its place, the old one lives on unnamed.
-            self.order.path.unlink(missing_ok=True)
             result = self._run(is_cancelled, report, say, None)
         else:
             result = self._run_aside(is_cancelled, report, say)
@@ -162,19 +160,18 @@ class _CaptureWork:
                 an older file has it.
         """
         path = self.order.path
-        beside = path.with_name(path.name + ".part")
+        file = NewFile(path, keeps_part=True, is_buffered=False)
         try:
-            with beside.open("wb") as stream:
-                result = self._run(is_cancelled, report, say, stream)
+            result = self._run(is_cancelled, report, say, file.stream)
             if is_cancelled():
                 raise Cancelled
-            beside.replace(path)
+            file.commit()
         except (OSError, SatviewError) as error:
-            if isinstance(error, Cancelled) or path.exists() or not beside.is_file() or not beside.stat().st_size:
+            file.discard(None if isinstance(error, Cancelled) else error)
+            if not file.has_name:
                 raise
-            beside.replace(path)
             raise UsageError(f"{failure(error, path)}; what was captured up to there is in the file") from error
-        finally:
-            with contextlib.suppress(OSError):
-                beside.unlink(missing_ok=True)
+        except BaseException:
+            file.discard()
+            raise
         return result

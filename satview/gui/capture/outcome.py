@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QDialog, QDialogButtonBox, QFrame, QLabel, QVBoxLa
 
 from satview.base.time import format_duration
 from satview.gui.capture.job import CaptureOutcome
+from satview.gui.plain_label import PlainLabel
 
 
 def summary(outcome: CaptureOutcome) -> str:
@@ -58,7 +59,7 @@ class OutcomeDialog(QDialog):
         return card
 
     def _label(self, text: str, role: str) -> QLabel:
-        label = QLabel(text, self)
+        label = PlainLabel(text, self)
         label.setTextFormat(Qt.TextFormat.PlainText)
         label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         label.setWordWrap(True)

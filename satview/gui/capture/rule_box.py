@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 
 from PySide6.QtCore import QTimer, Signal, Slot
 from PySide6.QtGui import QFont, QFontDatabase, QTextCharFormat, QTextCursor
-from PySide6.QtWidgets import QLabel, QPlainTextEdit, QTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPlainTextEdit, QTextEdit, QVBoxLayout, QWidget
 
 from satview.events.spec import Release
 from satview.filters.capturing import check_capture
 from satview.filters.diagnostics import Diagnostic
 from satview.filters.text import check_rules
+from satview.gui.plain_label import PlainLabel
 from satview.gui.theme import DARK, LIGHT, colour, restyle
 
 _TYPING_MS = 250
@@ -44,7 +45,7 @@ class RuleBox(QWidget):
         self.edit.setFont(_fixed_font(self.edit.font().pointSizeF()))
         self.edit.setTabChangesFocus(True)
         self.edit.setMinimumHeight(84)
-        self.message = QLabel(self)
+        self.message = PlainLabel(self)
         self.message.setWordWrap(True)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)

@@ -15,6 +15,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from satview.base.safe_text import tool_tip
 from satview.capture.workloads.registry import names
 
 _OFF: Final = 0.45  # how strong names are while nothing can be chosen
@@ -30,7 +31,7 @@ class WorkloadList(QListWidget):
         self.setItemDelegate(_TwoLines(self))
         self.setVerticalScrollMode(QListWidget.ScrollMode.ScrollPerItem)
         for name, summary in names():
-            QListWidgetItem(name, self).setToolTip(summary)
+            QListWidgetItem(name, self).setToolTip(tool_tip(summary))
 
     @property
     def chosen(self) -> str:

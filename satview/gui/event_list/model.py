@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Slot
 from PySide6.QtGui import QColor
 
+from satview.base.safe_text import tool_tip, visible_line
 from satview.gui.colours import class_colour
 from satview.gui.theme import Theme, colour
 from satview.session.event_forms import arguments_as
@@ -124,7 +125,7 @@ class EventListModel(QAbstractTableModel):
     def data(self, index: Index, role: int = _DISPLAY) -> Any:
         """Return text, alignment or colour of a cell."""
         if role == _DISPLAY:
-            return self._texts(index.row())[index.column()] if index.isValid() else None
+            return visible_line(self._texts(index.row())[index.column()]) if index.isValid() else None
         if role == _ALIGNMENT:
             return _ALIGN_RIGHT if index.column() in _RIGHT else None
         if role in (_FOREGROUND, _BACKGROUND) and index.isValid():
@@ -134,7 +135,7 @@ class EventListModel(QAbstractTableModel):
         if role == _FOREGROUND and index.column() == _CLASS_COLUMN and index.isValid():
             return colour(class_colour(self._texts(index.row())[_CLASS_COLUMN], self._theme.is_dark))
         if role == _TOOL_TIP and index.isValid():
-            return self._texts(index.row())[index.column()]
+            return tool_tip(self._texts(index.row())[index.column()])
         return None
 
     def _shade(self, event: int, role: int) -> QColor | None:

@@ -8,7 +8,6 @@ from PySide6.QtCore import QItemSelection, QModelIndex, QPoint, Qt, Signal, Slot
 from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import (
     QAbstractItemView,
-    QLabel,
     QPushButton,
     QStackedWidget,
     QTableView,
@@ -17,6 +16,7 @@ from PySide6.QtWidgets import (
 )
 
 from satview.gui.event_list.model import EventListModel
+from satview.gui.plain_label import PlainLabel
 from satview.gui.row_table import set_up_rows
 from satview.gui.theme import Theme
 from satview.session.event_text import COLUMNS
@@ -98,7 +98,7 @@ class EventListPanel(QWidget):
 
     def _empty_page(self) -> QWidget:
         page = QWidget(self)
-        self._nothing = QLabel(page)
+        self._nothing = PlainLabel(page)
         self._nothing.setProperty("role", "dim")
         self._show_all = QPushButton("Show all events", page)
         self._show_all.clicked.connect(self._opened.filters.show_all)

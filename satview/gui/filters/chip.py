@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from PySide6.QtCore import QEvent, QObject, QPoint, Qt, Signal, Slot
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QToolButton, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QToolButton, QWidget
+
+from satview.base.safe_text import menu_text, tool_tip
+from satview.gui.plain_label import PlainLabel
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,7 @@ class Chip(QFrame):
         self.label = QPushButton(self)
         self.label.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.label.clicked.connect(self._on_label)
-        self.count = QLabel(self)
+        self.count = PlainLabel(self)
         self.count.setObjectName("chipCount")
         self.cross = QToolButton(self)
         self.cross.setText("\N{MULTIPLICATION SIGN}")
@@ -69,8 +72,8 @@ class Chip(QFrame):
                 part.style().unpolish(part)
                 part.style().polish(part)
         self._says = says
-        self.label.setText(says.text)
-        self.label.setToolTip(says.tip)
+        self.label.setText(menu_text(says.text))
+        self.label.setToolTip(tool_tip(says.tip))
         self.label.setAccessibleName(f"Filter {says.text}, {says.count}")
         self.count.setText(says.count)
         self.cross.setAccessibleName(f"Take filter {says.text} away")

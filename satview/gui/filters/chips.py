@@ -12,6 +12,7 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QFrame, QMenu, QPushButton, QSizePolicy, QWidget
 
 from satview.base.errors import UsageError
+from satview.base.safe_text import menu_text, tool_tip
 from satview.filters.capturing import pass_limits
 from satview.filters.passes import Effect, Pass
 from satview.gui.filters.chip import Chip, ChipText, chip_height_px
@@ -95,7 +96,7 @@ class ChipBar(QFrame):
             self.chips[key].say(text)
             self.chips[key].show()  # last: it makes the bar lay itself out
         combination = _cut(self._opened.filters.state.stack.combination)
-        self._combining.setText(f"Combine: {combination}".replace("&", "&&") if combination else f"Combine{_MORE}")
+        self._combining.setText(menu_text(f"Combine: {combination}") if combination else f"Combine{_MORE}")
         self._combining.setVisible(len(passes) > 1)
         self.setVisible(bool(texts))
         self._flow.invalidate()
@@ -133,7 +134,7 @@ class ChipBar(QFrame):
     def _button(self, text: str, tip: str, run: Callable[[], object]) -> QPushButton:
         button = QPushButton(text, self)
         button.setProperty("flat", "true")
-        button.setToolTip(tip)
+        button.setToolTip(tool_tip(tip))
         button.setFixedHeight(chip_height_px(button))
         button.clicked.connect(run)
         return button
@@ -160,7 +161,7 @@ class ChipBar(QFrame):
         title = pass_title(item)
         state = "off" if not item.is_on else "mark" if item.effect is Effect.MARK else "on"
         count = _MORE if hits is None or filters.is_pending else f"{hits:,}"
-        text = f"{item.name}  {_WORDS[item.effect]} {_cut(title)}".replace("&", "&&")
+        text = f"{item.name}  {_WORDS[item.effect]} {_cut(title)}"
         turn = "off" if item.is_on else "on"
         tip = f"{title}\n{EFFECTS[item.effect]}. Click to switch it {turn}; right click for more."
         tip = "\n".join([tip, *(f"In views only: {limit}." for limit in pass_limits(item, self._opened.trace.release))])
@@ -191,7 +192,7 @@ class ChipBar(QFrame):
             menu.addAction(action)
         for limit in pass_limits(item, self._opened.trace.release):
             menu.addSeparator()
-            menu.addAction(f"Not in a capture: {limit.split(';')[0]}").setEnabled(False)
+            menu.addAction(menu_text(f"Not in a capture: {limit.split(';')[0]}")).setEnabled(False)
         return menu
 
     @Slot(str, QPoint)

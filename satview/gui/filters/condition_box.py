@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 from PySide6.QtCore import QTimer, Signal, Slot
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from satview.base.errors import UsageError
 from satview.filters.passes import Effect, Pass
 from satview.gui.filters.chips import EFFECTS
 from satview.gui.filters.expression_line import ExpressionLine, fault_text
+from satview.gui.plain_label import PlainLabel
 from satview.gui.theme import Theme, restyle
 from satview.session.filter_work import CountWork, FactsWork
 from satview.session.jobs import LatestJob
@@ -50,7 +51,7 @@ class ConditionBox(QWidget):
         self._add = QPushButton("Add filter", self)
         self._add.setProperty("primary", "true")
         self._find = QPushButton("Find", self)
-        self.message = QLabel(self)
+        self.message = PlainLabel(self)
         self.message.setWordWrap(True)
         self._job = LatestJob(self)
         self._job.done.connect(self._on_count)

@@ -8,6 +8,7 @@ from typing import Final
 from PySide6.QtWidgets import QMenu
 
 from satview.base.errors import UsageError
+from satview.base.safe_text import menu_text, tool_tip
 from satview.filters.passes import Effect
 from satview.session.event_conditions import Proposal, proposals
 from satview.session.open_trace import OpenTrace
@@ -48,8 +49,9 @@ def _name(proposal: Proposal) -> str:
     title = " ".join(proposal.title.split())
     if len(title) > _TITLE_LENGTH:
         title = title[: _TITLE_LENGTH - 1] + "\N{HORIZONTAL ELLIPSIS}"
-    lead = f"{proposal.what} = {title}" if proposal.is_argument else f"This {_lower(proposal.what)}:  {title}"
-    return lead.replace("&", "&&")
+    return menu_text(
+        f"{proposal.what} = {title}" if proposal.is_argument else f"This {_lower(proposal.what)}:  {title}"
+    )
 
 
 def _lower(what: str) -> str:
@@ -58,7 +60,7 @@ def _lower(what: str) -> str:
 
 def _add(menu: QMenu, opened: OpenTrace, text: str, expression: str, effect: Effect) -> None:
     action = menu.addAction(text)
-    action.setToolTip(expression)
+    action.setToolTip(tool_tip(expression))
     action.triggered.connect(partial(_run, opened, expression, effect))
 
 

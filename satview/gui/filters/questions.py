@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFileDialog, QMessageBox, QWidget
+
+from satview.base.safe_text import html_text, visible
 
 
 def ask_rule_file(parent: QWidget, last: Path | None) -> Path | None:
@@ -20,9 +23,11 @@ def allow_code(parent: QWidget, path: Path) -> bool:
     box = QMessageBox(parent)
     box.setIcon(QMessageBox.Icon.Warning)
     box.setWindowTitle("Run Python code?")
-    box.setText(f"The rules call functions of {path.name}.")
+    box.setTextFormat(Qt.TextFormat.PlainText)
+    box.setText(visible(f"The rules call functions of {path.name}."))
     box.setInformativeText(
-        f"{path}\n\nThis file is a program. It will run with all your rights: it can read, change and delete files. "
+        f"{html_text(str(path))}<br><br>This file is a program. It will run with all your rights: "
+        "it can read, change and delete files. "
         "Run it only if you know what it does."
     )
     run = box.addButton("Run the code", QMessageBox.ButtonRole.AcceptRole)

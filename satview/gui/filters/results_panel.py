@@ -6,11 +6,12 @@ from typing import Final
 
 from PySide6.QtCore import QModelIndex, QPoint, Signal, Slot
 from PySide6.QtGui import QColor, QGuiApplication
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QTableView, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QTableView, QVBoxLayout, QWidget
 
 from satview.gui import dialogs
 from satview.gui.event_list.model import EventListModel
 from satview.gui.event_list.panel import column_widths
+from satview.gui.plain_label import PlainLabel
 from satview.gui.row_table import add_copy_and_export, set_up_rows
 from satview.gui.theme import Theme
 from satview.session.hits_table import CopyWork, CsvWork
@@ -68,7 +69,7 @@ class ResultsPanel(QWidget):
         self.model = HitModel(opened, height_px, theme, self)
         self.table = QTableView(self)
         self._set_up(height_px)
-        self.message = QLabel(self)
+        self.message = PlainLabel(self)
         self.message.setProperty("role", "dim")
         self.message.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         head = QHBoxLayout()

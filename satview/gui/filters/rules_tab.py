@@ -9,9 +9,10 @@ from typing import Final
 
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QVBoxLayout, QWidget
 
 from satview.base.errors import UsageError
+from satview.base.new_file import write_file
 from satview.export.c_program import c_program
 from satview.export.tracelogger_command import from_tracelogger_args, tracelogger_command
 from satview.filters.building import BuiltRules, build
@@ -20,10 +21,12 @@ from satview.filters.explain import explain
 from satview.filters.handlers import Handlers
 from satview.filters.passes import Effect
 from satview.filters.text import Rule, check_rules, process_names, read_rule_text, rules_text, save_rules
+from satview.formats.registry import source_files
 from satview.gui import dialogs
 from satview.gui.filters import questions
 from satview.gui.filters.rule_editor import RuleEditor
 from satview.gui.filters.would_capture_dialog import WouldCaptureDialog
+from satview.gui.plain_label import PlainLabel
 from satview.gui.theme import Theme, restyle
 from satview.session.open_trace import OpenTrace
 
@@ -55,7 +58,7 @@ class RulesTab(QWidget):
         self.editing = ""
         self.editor = RuleEditor(opened.trace, theme, self)
         self.editor.setPlainText(_START)
-        self.message = QLabel(self)
+        self.message = PlainLabel(self)
         self.message.setWordWrap(True)
         self.message.setTextFormat(Qt.TextFormat.PlainText)  # a stranger's rules are in it
         self.message.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
@@ -140,7 +143,7 @@ class RulesTab(QWidget):
         suggestion = self.path or self._opened.trace.path.with_suffix(".satrules")
         path = dialogs.ask_save(self, suggestion, _PATTERN)
         if path is not None:
-            save_rules(path, self.editor.toPlainText())
+            save_rules(path, self.editor.toPlainText(), source_files(self._opened.trace.path))
             self.path = path
             self._opened.filters.evaluator.folder = path.parent
             self._say(f"Saved {path.name}", "dim")
@@ -180,11 +183,8 @@ class RulesTab(QWidget):
         if path is None:
             return
         title = self.path.name if self.path is not None else ""
-        try:
-            program = c_program(self.built(), title)
-            path.write_text(program.source, encoding="ascii")
-        except OSError as error:
-            raise UsageError(f"{path.name}: {error.strerror or error}") from error
+        program = c_program(self.built(), title)
+        write_file(path, program.source, reading=source_files(self._opened.trace.path))
         if program.faults:
             self.editor.go_to(program.faults[0])
             text = "\n".join(str(fault) for fault in program.faults[:_FAULTS_SHOWN])

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from html import escape
-
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QTextBrowser, QVBoxLayout, QWidget
 
+from satview.base.safe_text import html_text
 from satview.filters.building import BuiltRules
 from satview.filters.would_capture import WouldCapture, would_capture
 from satview.session.jobs import IsCancelled, LatestJob, Report
@@ -73,10 +72,11 @@ def answer_html(answer: WouldCapture) -> str:
     by_class = answer.by_class.items()
     classes = [(name, f"{some:,}", f"{total:,}", _share(some, total)) for name, (some, total) in by_class]
     losses = "".join(
-        f"<tr><td style='padding-right:14px'>{escape(loss.view)}</td><td>{escape(loss.text or 'complete')}</td></tr>"
+        f"<tr><td style='padding-right:14px'>{html_text(loss.view)}</td>"
+        f"<td>{html_text(loss.text or 'complete')}</td></tr>"
         for loss in answer.losses
     )
-    notes = "".join(f"<p>{escape(note)}.</p>" for note in answer.notes)
+    notes = "".join(f"<p>{html_text(note)}.</p>" for note in answer.notes)
     return (
         f"{_table(('', 'captured', 'of', ''), rows)}<h4>By class</h4>{_table(('Class', 'captured', 'of', ''), classes)}"
         f"<h4>What views would miss</h4><table cellpadding='3'>{losses}</table>{notes}"
@@ -89,9 +89,9 @@ def _share(part: float, whole: float) -> str:
 
 def _table(head: tuple[str, ...], rows: list[tuple[str, str, str, str]]) -> str:
     first, *others = head
-    heads = "".join(f"<th align='right'>{escape(text)}</th>" for text in others)
-    lines = [f"<tr><th align='left'>{escape(first)}</th>{heads}</tr>"]
+    heads = "".join(f"<th align='right'>{html_text(text)}</th>" for text in others)
+    lines = [f"<tr><th align='left'>{html_text(first)}</th>{heads}</tr>"]
     for name, *values in rows:
-        cells = "".join(f"<td align='right'>{escape(value)}</td>" for value in values)
-        lines.append(f"<tr><td>{escape(name)}</td>{cells}</tr>")
+        cells = "".join(f"<td align='right'>{html_text(value)}</td>" for value in values)
+        lines.append(f"<tr><td>{html_text(name)}</td>{cells}</tr>")
     return f"<table cellpadding='4' cellspacing='2'>{''.join(lines)}</table>"

@@ -8,6 +8,7 @@ import numpy as np
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
 from satview.analysis.sheets import Column, Kind, Sheet
+from satview.base.safe_text import tool_tip, visible_line
 from satview.gui.icons import icon
 from satview.gui.theme import Theme, colour
 
@@ -106,13 +107,13 @@ class SheetModel(QAbstractTableModel):
             return None
         column, row = self.columns[index.column()], int(self.order[index.row()])
         if role == Qt.ItemDataRole.DisplayRole:
-            return column.text(row)
+            return visible_line(column.text(row))
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return _LEFT if column.kind is Kind.TEXT else _RIGHT
         if role == Qt.ItemDataRole.ForegroundRole and has_place(column, row):
             return colour(self._theme.accent)
         if role == Qt.ItemDataRole.ToolTipRole:
-            return _tip(column, row)
+            return tool_tip(_tip(column, row))
         if role == SHARE_ROLE and column.kind is Kind.SHARE:
             return max(0.0, float(column.values[row])) / self._scale[column.key]
         return None
@@ -125,7 +126,7 @@ class SheetModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.DisplayRole:
             return f"{self._arrow(column)}{column.title}"
         if role == Qt.ItemDataRole.ToolTipRole:
-            return "\n".join(text for text in (column.help, self._says_of_filter(column)) if text)
+            return tool_tip("\n".join(text for text in (column.help, self._says_of_filter(column)) if text))
         if role == Qt.ItemDataRole.DecorationRole and self.follows and column.follows:
             return self._funnel
         if role == Qt.ItemDataRole.TextAlignmentRole:

@@ -12,7 +12,6 @@ from PySide6.QtWidgets import (
     QButtonGroup,
     QCheckBox,
     QHBoxLayout,
-    QLabel,
     QPushButton,
     QSizePolicy,
     QStackedWidget,
@@ -25,14 +24,16 @@ from PySide6.QtWidgets import (
 
 from satview.analysis.sheets import Kind, Subject
 from satview.analysis.statistics_sheets import TITLES
+from satview.base.safe_text import csv_text, tool_tip
+from satview.formats.registry import source_files
 from satview.gui import dialogs
+from satview.gui.plain_label import PlainLabel
 from satview.gui.row_table import add_copy_and_export, set_up_rows
 from satview.gui.statistics.frozen_column import FrozenColumn
 from satview.gui.statistics.model import SheetModel
 from satview.gui.statistics.places import Places
 from satview.gui.statistics.share_bar import ShareBar
 from satview.gui.theme import Theme
-from satview.session.csv_file import harmless
 from satview.session.jobs import LatestJob
 from satview.session.navigation import Navigation
 from satview.session.open_trace import OpenTrace
@@ -109,7 +110,7 @@ class StatisticsPanel(QWidget):
         chosen = sorted(index.row() for index in self.table.selectionModel().selectedRows())
         rows = chosen if len(chosen) > 1 else range(self.model.rowCount())
         order, columns = self.model.order, self.model.columns
-        lines = ["\t".join(harmless(column.text(int(order[row]))) for column in columns) for row in rows]
+        lines = ["\t".join(csv_text(column.text(int(order[row]))) for column in columns) for row in rows]
         return "\n".join(["\t".join(column.title for column in columns), *lines])
 
     @Slot()
@@ -126,7 +127,7 @@ class StatisticsPanel(QWidget):
         trace_path = self._opened.trace.path
         path = dialogs.ask_save(self, trace_path.with_name(f"{trace_path.stem}-{sheet.key}.csv"), "CSV (*.csv)")
         if path is not None:
-            self._job.start(SheetCsvWork(sheet, self.model.order, path))
+            self._job.start(SheetCsvWork(sheet, self.model.order, path, source_files(trace_path)))
 
     def _head(self) -> QHBoxLayout:
         self.tabs = QTabBar(self)
@@ -151,7 +152,7 @@ class StatisticsPanel(QWidget):
         for number, extent in enumerate(Extent):
             button = QToolButton(self)
             button.setText(extent.value)
-            button.setToolTip(_EXTENT_TIPS[extent])
+            button.setToolTip(tool_tip(_EXTENT_TIPS[extent]))
             button.setCheckable(True)
             button.setChecked(extent is self.view.extent)
             self.extents.addButton(button, number)
@@ -164,7 +165,7 @@ class StatisticsPanel(QWidget):
         self.follows.toggled.connect(self.view.set_follows)
         line.addWidget(self.follows)
         line.addSpacing(12)
-        self.statement = QLabel(self)
+        self.statement = PlainLabel(self)
         self.statement.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         line.addWidget(self.statement, 1)
         return line
@@ -186,7 +187,7 @@ class StatisticsPanel(QWidget):
 
     def _message_page(self) -> QWidget:
         page = QWidget(self)
-        self.message = QLabel(page)
+        self.message = PlainLabel(page)
         self.message.setProperty("role", "dim")
         self.count_all = QPushButton("Count all events", page)
         self.count_all.clicked.connect(self._count_all)
@@ -262,7 +263,7 @@ class StatisticsPanel(QWidget):
             if view.counted.sheet.note:
                 parts.append(view.counted.sheet.note)
         self.statement.setText(" \N{MIDDLE DOT} ".join(parts))
-        self.statement.setToolTip("\n".join(parts))
+        self.statement.setToolTip(tool_tip("\n".join(parts)))
 
     def _show_sheet(self) -> None:
         counted, header = self.view.counted, self.table.horizontalHeader()

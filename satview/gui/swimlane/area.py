@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from PySide6.QtCore import QPoint, Qt, Signal, Slot
 from PySide6.QtGui import QImage
-from PySide6.QtWidgets import QGridLayout, QLabel, QScrollBar, QWidget
+from PySide6.QtWidgets import QGridLayout, QScrollBar, QWidget
 
+from satview.gui.plain_label import PlainLabel
 from satview.gui.swimlane.hover import HoverCard
 from satview.gui.swimlane.labels import LaneLabels
 from satview.gui.swimlane.legend import Legend
@@ -66,7 +67,7 @@ class SwimlaneArea(QWidget):
         self.view.source.close()
 
     def _lay_out(self) -> None:
-        head, scale_head = QLabel("Whole trace", self), QLabel("Time", self)
+        head, scale_head = PlainLabel("Whole trace", self), PlainLabel("Time", self)
         for label in (head, scale_head):
             label.setProperty("role", "head")
         self._heads = (head, scale_head)

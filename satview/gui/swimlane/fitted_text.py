@@ -7,6 +7,8 @@ from typing import Final
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QFont, QFontMetricsF, QStaticText
 
+from satview.base.safe_text import visible_line
+
 _KEPT: Final = 5000
 _WIDEST_PX: Final = 4000
 
@@ -33,7 +35,7 @@ class FittedTexts:
         if key not in self._texts:
             if len(self._texts) > _KEPT:
                 self._texts.clear()
-            words = self.metrics.elidedText(text, self._mode, key[1] * self._step_px)
+            words = self.metrics.elidedText(visible_line(text), self._mode, key[1] * self._step_px)
             self._texts[key] = self._laid_out(words) if len(words) >= min(self._least, len(text)) else None
         return self._texts[key]
 

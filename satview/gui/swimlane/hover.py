@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from html import escape
-
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QLabel, QWidget
 
+from satview.base.safe_text import html_text
 from satview.base.time import format_duration, format_time
 from satview.events.states import STATE_BY_VALUE
 from satview.session.event_text import arguments_text
@@ -54,26 +53,26 @@ def hover_text(opened: OpenTrace, lane: int, span: Span | None, event: int | Non
     lines = []
     if span is not None and span.value:
         lines.append(
-            f"<b>{escape(opened.timeline.label(span))}</b>&nbsp;&nbsp;"
+            f"<b>{html_text(opened.timeline.label(span))}</b>&nbsp;&nbsp;"
             f"{format_duration(trace.clock.duration_ns(span.end_cycles - span.start_cycles))}"
         )
         state = STATE_BY_VALUE.get(span.value)
         if state is not None:
-            lines.append(f"<i>{escape(state.meaning)}</i>")
+            lines.append(f"<i>{html_text(state.meaning)}</i>")
     if info.kind in (LaneKind.CPU, LaneKind.INTERRUPTS):
-        lines.append(escape(trace.cpu_title(info.cpu)))
+        lines.append(html_text(trace.cpu_title(info.cpu)))
         if span is not None and span.thread > 0:
             lines.append(_thread_line(opened, span.thread))
     elif info.kind is LaneKind.THREAD:
         lines.append(_thread_line(opened, info.thread) + _cpu_text(opened, span))
     else:
-        lines.append(escape(f"{info.title}  {info.subtitle}"))
+        lines.append(html_text(f"{info.title}  {info.subtitle}"))
     if event is not None:
         spec = trace.spec(event)
-        lines.append(f"<b>{escape(spec.class_name)}</b> {escape(spec.name)}")
+        lines.append(f"<b>{html_text(spec.class_name)}</b> {html_text(spec.name)}")
         arguments = arguments_text(trace.payloads.decode(event).arguments, 90)
         if arguments:
-            lines.append(escape(arguments))
+            lines.append(html_text(arguments))
     lines.append(f"<small>{format_time(trace.clock.ns(cycles))}</small>")
     return "<br>".join(lines)
 
@@ -81,7 +80,7 @@ def hover_text(opened: OpenTrace, lane: int, span: Span | None, event: int | Non
 def _thread_line(opened: OpenTrace, thread: int) -> str:
     trace = opened.trace
     pid, tid = int(trace.threads.pid[thread]), int(trace.threads.tid[thread])
-    return escape(f"{trace.thread_name(thread)}  (pid {pid}, tid {tid})")
+    return html_text(f"{trace.thread_name(thread)}  (pid {pid}, tid {tid})")
 
 
 def _cpu_text(opened: OpenTrace, span: Span | None) -> str:

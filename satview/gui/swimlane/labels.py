@@ -18,6 +18,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QToolTip, QWidget
 
+from satview.base.safe_text import tool_tip
 from satview.events.states import PROCESS_HUES
 from satview.gui.colours import process_colour
 from satview.gui.swimlane.fitted_text import FittedTexts
@@ -132,7 +133,7 @@ class LaneLabels(QWidget):
         """Show the tip of the lane under the mouse."""
         if isinstance(event, QHelpEvent):
             row = self._view.row_at(event.pos().y())
-            QToolTip.showText(event.globalPos(), self._tip(row) if row else "", self)
+            QToolTip.showText(event.globalPos(), tool_tip(self._tip(row)) if row else "", self)
             return True
         return super().event(event)  # type: ignore[arg-type]
 

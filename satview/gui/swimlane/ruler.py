@@ -8,6 +8,7 @@ from PySide6.QtCore import QEvent, QLineF, QPointF, QRectF, Qt, Signal, Slot
 from PySide6.QtGui import QFont, QFontMetricsF, QHelpEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QToolTip, QWidget
 
+from satview.base.safe_text import tool_tip, visible_line
 from satview.base.time import TimeWindow, format_duration, format_time
 from satview.gui.swimlane.overlays import draw_lost, lost_stretches
 from satview.gui.swimlane.scale import TimeScale
@@ -68,7 +69,7 @@ class Ruler(QWidget):
     def event(self, event: QEvent) -> bool:
         """Show the tip of the mark under the mouse."""
         if isinstance(event, QHelpEvent):
-            QToolTip.showText(event.globalPos(), self._tip_at(QPointF(event.pos())), self)
+            QToolTip.showText(event.globalPos(), tool_tip(self._tip_at(QPointF(event.pos()))), self)
             return True
         return super().event(event)
 
@@ -181,7 +182,7 @@ class Ruler(QWidget):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
         if mark.text:
             painter.setPen(colour(self._theme.mark))
-            text = mark.text.splitlines()[0]
+            text = visible_line(mark.text.splitlines()[0])
             painter.drawText(
                 QPointF(x + 13, top + 9), text if len(text) < 28 else text[:27] + "\N{HORIZONTAL ELLIPSIS}"
             )

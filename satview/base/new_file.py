@@ -1,0 +1,305 @@
+"""The one place that writes files: beside the target, flushed to the disk, then renamed to it.
+
+Whoever looks at the target sees the old file or the complete new one, never a part. The temporary file is called
+`.NAME.XXXXXXXX.satview-tmp` and goes on every way out of the block. Only a killed process or a power cut leaves one;
+the next write to the same target removes it. A lock that ends with its process tells a leftover from one in use.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import TextIOWrapper
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, Final, Self, TextIO
+
+from satview.base.errors import WriteError
+from satview.base.targets import Reading, TargetKind, find_target
+
+_IS_WINDOWS: Final = os.name == "nt"  # an open file can be neither renamed nor removed there
+if not _IS_WINDOWS:
+    import fcntl
+
+SUFFIX: Final = ".satview-tmp"
+_NAME_BYTES_MAX: Final = 180
+_FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
+_CANNOT_SYNC: Final = (errno.EINVAL, errno.ENOTSUP)  # what a file system without fsync answers
+
+
+class NewFile:
+    """A file being written; as a context manager it takes its name at the end of the block, or vanishes.
+
+    Attributes:
+        stream: Takes the bytes.
+        path: The name as given.
+        is_stream: Bytes go to a pipe or device at once; nothing is replaced.
+        has_name: What was written stands under the name.
+    """
+
+    def __init__(
+        self,
+        path: Path | str,
+        *,
+        reading: Reading = (),
+        streams: bool = False,
+        keeps_part: bool = False,
+        is_buffered: bool = True,
+    ) -> None:
+        """Begin a file.
+
+        Args:
+            path: The target.
+            reading: As for `find_target`.
+            streams: As for `find_target`.
+            keeps_part: When writing fails, what was written takes the name unless an older file has it: half of a
+                capture is evidence, half of a table is not.
+            is_buffered: False passes every write on at once, for those who follow a file that grows.
+
+        Raises:
+            WriteError: The target is refused, or cannot be created.
+        """
+        self.path = Path(path)
+        self._target = find_target(path, reading, streams=streams)
+        self.is_stream = self._target.kind is not TargetKind.FILE
+        self._keeps_part = keeps_part
+        self._part: Path | None = None
+        self.has_name = False
+        try:
+            self.stream = self._open(-1 if is_buffered else 0)
+        except OSError as error:
+            raise WriteError(path, error.strerror or str(error)) from error
+
+    def _open(self, buffering: int) -> BinaryIO:
+        target = self._target
+        if target.kind is TargetKind.DESCRIPTOR:
+            sys.stdout.flush()  # what was printed before comes first
+            return os.fdopen(os.dup(target.descriptor), "wb", buffering)
+        if target.kind is TargetKind.STREAM:
+            return target.path.open("wb", buffering)
+        remove_leftovers(target.path)
+        self._part, descriptor = create_beside(target.path, target.mode)
+        return os.fdopen(descriptor, "wb", buffering)
+
+    def publish(self) -> None:
+        """Give the file its name now, while it goes on to grow; does nothing the second time and for streams."""
+        self.stream.flush()
+        self._take_name()
+
+    def commit(self) -> None:
+        """Finish: all bytes on the disk, then the name.
+
+        Raises:
+            WriteError: A disk is full, or the like; the older file is as it was.
+            BrokenPipeError: Nobody reads the stream any more.
+        """
+        try:
+            self.stream.flush()
+            if not self.is_stream:
+                _sync(self.stream.fileno())
+                if _IS_WINDOWS:
+                    self.stream.close()
+                self._take_name()
+            self.stream.close()
+        except BaseException as error:
+            self.discard(error)
+            self._raise(error)
+            raise
+
+    def _take_name(self) -> None:
+        if self._part is not None:
+            os.replace(self._part, self._target.path)  # noqa: PTH105  -- says what it does
+            self._part, self.has_name = None, True
+            sync_folder(self._target.path.parent)
+
+    def discard(self, error: BaseException | None = None) -> None:
+        """Close and remove what was written; does nothing once the file has its name.
+
+        Args:
+            error: Why; decides with `keeps_part` what becomes of the part that was written.
+        """
+        with contextlib.suppress(OSError, ValueError):  # bytes that cannot be flushed
+            self.stream.close()
+        part, self._part = self._part, None
+        if part is None:
+            return
+        with contextlib.suppress(OSError):
+            keeps = self._keeps_part and isinstance(error, Exception) and part.stat().st_size > 0
+            if keeps and not self._target.path.exists():
+                os.replace(part, self._target.path)  # noqa: PTH105  -- says what it does
+                self.has_name = True
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
+
+    def _raise(self, error: BaseException) -> None:
+        """Raise what a caller is to see instead of an error of the operating system."""
+        if isinstance(error, OSError) and not (self.is_stream and isinstance(error, BrokenPipeError)):
+            raise WriteError(self.path, error.strerror or str(error)) from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            self.commit()
+            return
+        self.discard(error)
+        self._raise(error)
+
+
+@contextmanager
+def new_text_file(
+    path: Path | str,
+    *,
+    reading: Reading = (),
+    streams: bool = False,
+    newline: str = "\n",
+    errors: str = "strict",
+) -> Iterator[TextIO]:
+    """Give a UTF-8 text stream into a file that appears when the block ends without an exception.
+
+    Args:
+        path: The target.
+        reading: As for `find_target`.
+        streams: As for `find_target`.
+        newline: As for `open`.
+        errors: As for `open`.
+
+    Raises:
+        WriteError: As `NewFile`.
+    """
+    with NewFile(path, reading=reading, streams=streams) as file:
+        text = TextIOWrapper(file.stream, encoding="utf-8", newline=newline, errors=errors, write_through=True)
+        try:
+            yield text
+            text.flush()
+        finally:
+            text.detach()
+
+
+def write_file(path: Path | str, data: bytes | str, *, reading: Reading = (), streams: bool = False) -> None:
+    """Replace a file by bytes or by UTF-8 text.
+
+    Raises:
+        WriteError: As `NewFile`.
+    """
+    with NewFile(path, reading=reading, streams=streams) as file:
+        file.stream.write(data.encode("utf-8") if isinstance(data, str) else data)
+
+
+def begin_growing(path: Path | str) -> int:
+    """Return a descriptor of a new, empty file that has its name from the start, for records that are appended.
+
+    An older file of that name lives on unnamed for those who have it open; it is not cut under them.
+
+    Raises:
+        WriteError: As `NewFile`.
+    """
+    target = find_target(path)
+    try:
+        part, descriptor = create_beside(target.path, target.mode, os.O_APPEND)
+        try:
+            os.replace(part, target.path)  # noqa: PTH105  -- says what it does
+        except BaseException:
+            os.close(descriptor)
+            part.unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise WriteError(path, error.strerror or str(error)) from error
+    return descriptor
+
+
+def create_beside(target: Path, mode: int | None, flags: int = 0) -> tuple[Path, int]:
+    """Create and lock an empty temporary file beside a target; return its name and descriptor.
+
+    Args:
+        target: The file that it will replace.
+        mode: Permissions to give it; None = those of a new file.
+        flags: More flags to open it with.
+
+    Raises:
+        OSError: It cannot be created.
+    """
+    while True:
+        part = target.with_name(f".{_stem(target.name)}.{os.urandom(4).hex()}{SUFFIX}")
+        try:
+            descriptor = os.open(part, _FLAGS | flags, 0o666 if mode is None else mode & 0o700)
+        except FileExistsError:
+            continue
+        _lock(descriptor)
+        if _IS_WINDOWS or os.fstat(descriptor).st_nlink:  # else somebody took it for a leftover before the lock
+            break
+        os.close(descriptor)
+    if mode is not None:
+        with contextlib.suppress(OSError):  # a file system without permissions
+            part.chmod(mode)
+    return part, descriptor
+
+
+def remove_leftovers(target: Path) -> None:
+    """Remove temporary files that killed processes have left beside a target."""
+    pattern = re.compile(re.escape(f".{_stem(target.name)}.") + "[0-9a-f]{8}" + re.escape(SUFFIX))
+    with contextlib.suppress(OSError), os.scandir(target.parent) as entries:
+        for entry in entries:
+            if pattern.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
+                _remove_if_dead(Path(entry.path))
+
+
+def sync_folder(folder: Path) -> None:
+    """Bring names in a folder to the disk, where the system can do that."""
+    if _IS_WINDOWS:
+        return
+    with contextlib.suppress(OSError):  # the file is complete; that its name survives a power cut is a courtesy
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _stem(name: str) -> str:
+    """Return a file name, shortened so that the temporary's name is not too long for the file system."""
+    raw = os.fsencode(name)
+    if len(raw) <= _NAME_BYTES_MAX:
+        return name
+    import hashlib  # rarely needed
+
+    return f"{raw[:100].decode('utf-8', 'ignore')}~{hashlib.sha256(raw).hexdigest()[:16]}"
+
+
+def _sync(descriptor: int) -> None:
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in _CANNOT_SYNC:
+            raise
+
+
+def _lock(descriptor: int) -> bool:
+    if _IS_WINDOWS:
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _remove_if_dead(part: Path) -> None:
+    with contextlib.suppress(OSError):
+        if _IS_WINDOWS:
+            part.unlink()
+            return
+        descriptor = os.open(part, os.O_WRONLY | os.O_NOFOLLOW)
+        try:
+            if _lock(descriptor):
+                part.unlink()
+        finally:
+            os.close(descriptor)

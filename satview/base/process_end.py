@@ -1,0 +1,154 @@
+"""How a command ends: exit codes, signals, a standard output that takes no more, and errors inside satview itself."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import io
+import os
+import platform
+import signal
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Final
+
+from satview.base.safe_text import visible
+
+FINE: Final = 0
+COST_DATA: Final = 1
+BAD_USE: Final = 2
+INTERNAL: Final = 70  # EX_SOFTWARE of sysexits.h
+INTERRUPTED: Final = 130
+_SIGNAL_BASE: Final = 128
+_FRAMES_MAX: Final = 60
+_OUTPUT_ERRORS: Final = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO, errno.EBADF, errno.ENXIO)
+
+
+class Ended(BaseException):
+    """A signal asked the process to end; raised so that temporary files go on the way out.
+
+    Attributes:
+        code: Exit code, 128 and the number of the signal.
+    """
+
+    def __init__(self, number: int) -> None:
+        self.code = _SIGNAL_BASE + number
+        super().__init__(number)
+
+
+class OutputError(Exception):
+    """Standard output takes no more."""
+
+
+@contextmanager
+def signals_raise() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP raise `Ended` in a block; a signal that is ignored, as under nohup, stays ignored."""
+
+    def end(number: int, _frame: FrameType | None) -> None:
+        signal.signal(number, signal.SIG_IGN)  # once: what cleans up must not be interrupted
+        raise Ended(number)
+
+    before = {}
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        with contextlib.suppress(ValueError):  # not the main thread: the caller handles signals
+            if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+                before[number] = signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+class _ClosedOutput(io.TextIOBase):
+    """Stands for a standard output that was closed before the process began; Python would drop the text silently."""
+
+    encoding = "utf-8"
+
+    @property
+    def buffer(self) -> _ClosedOutput:
+        return self
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, _data: object) -> int:
+        raise OutputError("it is closed")
+
+
+@contextmanager
+def checked_output() -> Iterator[None]:
+    """Report a standard output that takes no more, whenever that is noticed.
+
+    Raises:
+        OutputError: It is full or closed.
+        BrokenPipeError: Its reader went away, such as `head`.
+    """
+    if sys.stdout is None:
+        sys.stdout = _ClosedOutput()
+    if sys.stderr is None:
+        sys.stderr = io.StringIO()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # names need not fit the terminal's encoding
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        drop_output()
+        raise
+    except OSError as error:
+        # What satview writes to files raises errors of its own: this one can only be that of standard output.
+        if error.filename is None and error.errno in _OUTPUT_ERRORS:
+            drop_output()
+            raise OutputError(error.strerror or str(error)) from error
+        raise
+    except BaseException:
+        if not _can_flush():
+            drop_output()
+        raise
+
+
+def _can_flush() -> bool:
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def drop_output() -> None:
+    """Send what is still buffered for standard output nowhere, so that Python does not complain at exit."""
+    with contextlib.suppress(OSError, ValueError):
+        descriptor = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(descriptor, sys.stdout.fileno())
+        os.close(descriptor)
+        sys.stdout.flush()
+
+
+def say(text: str) -> None:
+    """Print a message of satview on standard error; control characters of file names show as text."""
+    with contextlib.suppress(OSError, ValueError):  # a terminal that is gone
+        print(f"satview: {visible(text)}", file=sys.stderr)  # noqa: T201  -- the command line's own message
+
+
+def internal_report(error: BaseException, doing: str, version: str) -> str:
+    """Return a report of an error inside satview, to be copied by the user; nothing sends it anywhere.
+
+    Args:
+        error: What was raised.
+        doing: The command line, or what the window did.
+        version: Version of satview.
+    """
+    frames = "".join(traceback.format_exception(error, limit=-_FRAMES_MAX))
+    numpy = getattr(sys.modules.get("numpy"), "__version__", "not loaded")
+    qt = getattr(sys.modules.get("PySide6"), "__version__", "not loaded")
+    return (
+        f"satview {version}, Python {platform.python_version()}, {platform.platform()}\n"
+        f"numpy {numpy}, PySide6 {qt}\n"
+        f"doing: {visible(doing)}\n\n{visible(frames)}"
+    )

@@ -1,0 +1,120 @@
+"""What may be written to: a file, a stream that was named on purpose, and never what is being read."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+from satview.base.errors import WriteError
+
+Reading = Iterable[Path | str | int]
+_STDOUT: Final = 1
+_DESCRIPTOR: Final = re.compile(r"/dev/(?:(stdin)|(stdout)|(stderr))|/(?:dev|proc/self)/fd/([0-9]{1,6})")
+
+
+class TargetKind(StrEnum):
+    """How a target is written."""
+
+    FILE = "file"
+    DESCRIPTOR = "descriptor"
+    STREAM = "stream"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where output goes.
+
+    Attributes:
+        kind: A file that is replaced, an open descriptor of this process, or a pipe or device that is opened.
+        path: The file with all symbolic links followed; as given for the other kinds.
+        descriptor: Number of the open descriptor; -1 for the other kinds.
+        mode: Permission bits of the file that is replaced; None if there is none.
+    """
+
+    kind: TargetKind
+    path: Path
+    descriptor: int = -1
+    mode: int | None = None
+
+
+def find_target(path: Path | str, reading: Reading = (), *, streams: bool = False) -> Target:
+    """Return where output to a name goes, or refuse the name.
+
+    Args:
+        path: The name; symbolic links are followed. With `streams`, `-` is standard output.
+        reading: What is being read: paths or open descriptors, `-` for standard input. A folder stands for all files
+            in it.
+        streams: The user named the output on a command line: pipes, terminals and `/dev/null` are written to. Without
+            it they are refused. Disks and sockets are always refused.
+
+    Raises:
+        WriteError: The name is a folder, a device that may not be written, write-protected, or what is being read.
+    """
+    if streams and (number := descriptor_of(path)) >= 0:
+        _refuse_same(Path(path), os.fstat(number), reading)
+        return Target(TargetKind.DESCRIPTOR, Path(path), number)
+    path = Path(path)
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return Target(TargetKind.FILE, Path(os.path.realpath(path)))
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        raise WriteError(path, getattr(error, "strerror", None) or str(error)) from error
+    _refuse_same(path, found, reading)
+    if stat.S_ISREG(found.st_mode):
+        if not os.access(path, os.W_OK):
+            raise WriteError(path, "the file is write-protected")
+        return Target(TargetKind.FILE, Path(os.path.realpath(path)), mode=stat.S_IMODE(found.st_mode))
+    if stat.S_ISDIR(found.st_mode):
+        raise WriteError(path, "this is a folder; name a file in it")
+    if streams and (stat.S_ISFIFO(found.st_mode) or stat.S_ISCHR(found.st_mode)):
+        return Target(TargetKind.STREAM, path)
+    raise WriteError(path, "this is a device or a pipe, which a file must not replace")
+
+
+def descriptor_of(path: Path | str) -> int:
+    """Return the open descriptor that a name stands for: `-`, `/dev/stdout`, `/dev/fd/3`; -1 for a file's name."""
+    if str(path) == "-":
+        return _STDOUT
+    found = _DESCRIPTOR.fullmatch(str(path))
+    if found is None:
+        return -1
+    number = int(found[4]) if found[4] else next(i for i in range(3) if found[i + 1])
+    try:
+        os.fstat(number)
+    except OSError as error:
+        raise WriteError(path, "this descriptor is not open") from error
+    return number
+
+
+def is_standard_output(path: Path | str | None) -> bool:
+    """Tell whether a name given for output stands for standard output; messages then go to standard error."""
+    return path is not None and descriptor_of(path) == _STDOUT
+
+
+def _refuse_same(path: Path, found: os.stat_result, reading: Reading) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        return
+    for source in reading:
+        if (found.st_dev, found.st_ino) in _identities(source):
+            raise WriteError(path, "this is the file that is being read; give another name")
+
+
+def _identities(source: Path | str | int) -> set[tuple[int, int]]:
+    """Return device and number of a file, or of all files in a folder; none of what is not there."""
+    try:
+        source = 0 if source == "-" else source
+        found = os.fstat(source) if isinstance(source, int) else Path(source).stat()
+        if stat.S_ISDIR(found.st_mode) and not isinstance(source, int):
+            with os.scandir(source) as entries:
+                inside = [entry.stat() for entry in entries if entry.is_file()]
+            return {(each.st_dev, each.st_ino) for each in inside}
+    except OSError:
+        return set()
+    return {(found.st_dev, found.st_ino)}

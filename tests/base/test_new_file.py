@@ -1,0 +1,291 @@
+from __future__ import annotations
+
+import ast
+import errno
+import os
+import signal
+import stat
+import subprocess
+import sys
+import textwrap
+import threading
+from pathlib import Path
+
+import pytest
+
+import satview
+from satview.base.errors import WriteError
+from satview.base.new_file import NewFile, begin_growing, new_text_file, write_file
+from satview.base.targets import find_target
+
+POSIX = pytest.mark.skipif(os.name == "nt", reason="devices, signals and locks of POSIX systems")
+
+
+def test_new_file_has_its_bytes_and_its_neighbours_are_untouched(tmp_path):
+    (tmp_path / "other").write_bytes(b"other")
+    write_file(tmp_path / "a", b"1234")
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"a": b"1234", "other": b"other"}
+
+
+def test_old_file_shows_until_the_new_one_is_complete(tmp_path):
+    target = tmp_path / "a"
+    target.write_bytes(b"old")
+    with NewFile(target) as file:
+        file.stream.write(b"new")
+        file.stream.flush()
+        assert target.read_bytes() == b"old"
+    assert target.read_bytes() == b"new"
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, SystemExit, GeneratorExit])
+def test_any_exception_leaves_the_old_file_and_nothing_else(tmp_path, error):
+    target = tmp_path / "a"
+    target.write_bytes(b"old")
+    with pytest.raises(error), NewFile(target) as file:  # noqa: PT012
+        file.stream.write(b"new")
+        raise error
+    assert target.read_bytes() == b"old"
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
+def test_error_of_the_system_names_the_file(tmp_path):
+    with pytest.raises(WriteError, match=r"a: No space left on device"), NewFile(tmp_path / "a"):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("keeps_part", [True, False])
+@pytest.mark.parametrize("older", [True, False])
+def test_part_of_a_capture_is_kept_where_no_older_file_is(tmp_path, keeps_part, older):
+    target = tmp_path / "a"
+    if older:
+        target.write_bytes(b"old")
+    with pytest.raises(WriteError), NewFile(target, keeps_part=keeps_part) as file:  # noqa: PT012
+        file.stream.write(b"half")
+        raise OSError(errno.EIO, "broken")
+    expected = {"a": b"old"} if older else {"a": b"half"} if keeps_part else {}
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == expected
+
+
+def test_growing_file_has_its_name_at_once_and_an_open_older_one_lives_on(tmp_path):
+    target = tmp_path / "a"
+    target.write_bytes(b"old")
+    with target.open("rb") as older:
+        with NewFile(target, is_buffered=False) as file:
+            file.stream.write(b"header")
+            file.publish()
+            assert target.read_bytes() == b"header"
+            file.stream.write(b" rest")
+            assert target.read_bytes() == b"header rest"
+        assert older.read() == b"old"
+    descriptor = begin_growing(target)
+    os.write(descriptor, b"records")
+    os.close(descriptor)
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("a", b"records")]
+
+
+@POSIX
+def test_permissions_of_the_old_file_stay(tmp_path):
+    target = tmp_path / "a"
+    target.write_bytes(b"old")
+    target.chmod(0o640)
+    write_file(target, b"new")
+    assert stat.S_IMODE(target.stat().st_mode) == 0o640
+
+
+@POSIX
+def test_link_stays_a_link(tmp_path):
+    (tmp_path / "real").write_bytes(b"old")
+    (tmp_path / "link").symlink_to("real")
+    write_file(tmp_path / "link", b"new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real").read_bytes() == b"new"
+
+
+@POSIX
+def test_what_is_read_is_refused_under_every_name(tmp_path):
+    trace = tmp_path / "t.kev"
+    trace.write_bytes(b"trace")
+    (tmp_path / "symbolic").symlink_to("t.kev")
+    (tmp_path / "hard").hardlink_to(trace)
+    for name in ("t.kev", "symbolic", "hard", "../" + tmp_path.name + "/t.kev"):
+        with pytest.raises(WriteError, match="is being read"):
+            find_target(tmp_path / name, [trace])
+    with pytest.raises(WriteError, match="is being read"):
+        find_target(trace, [tmp_path])  # a folder of thread traces
+    with trace.open("rb") as file, pytest.raises(WriteError, match="is being read"):
+        find_target(trace, [file.fileno()])
+    find_target(tmp_path / "new", [trace, tmp_path])
+
+
+@POSIX
+def test_devices_folders_and_pipes_are_refused_unless_named_for_a_stream(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in ("/dev/null", "/dev/full", tmp_path / "pipe"):
+        with pytest.raises(WriteError, match="device or a pipe"):
+            write_file(path, b"x")
+        find_target(path, streams=True)
+    for path in (tmp_path, "", "/"):
+        with pytest.raises(WriteError, match="folder"):
+            write_file(path, b"x", streams=True)
+    with pytest.raises(WriteError, match="No space left"):
+        write_file("/dev/full", b"x", streams=True)
+    with pytest.raises(WriteError, match="No such file"):
+        write_file(tmp_path / "gone" / "a", b"x")
+    assert stat.S_ISCHR(Path("/dev/null").stat().st_mode)
+
+
+@POSIX
+def test_pipe_gets_the_bytes(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    got = []
+    reader = threading.Thread(target=lambda: got.append(pipe.read_bytes()))
+    reader.start()
+    write_file(pipe, "text", streams=True)
+    reader.join(10)
+    assert got == [b"text"]
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+def test_long_names_find_a_temporary(tmp_path):
+    name = "\N{GREEK SMALL LETTER ALPHA}" * 120
+    write_file(tmp_path / name, b"x")
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_text_has_line_feeds_and_utf_8(tmp_path):
+    with new_text_file(tmp_path / "a", errors="surrogateescape") as file:
+        file.write("\N{MICRO SIGN}\n\udc80")
+    assert (tmp_path / "a").read_bytes() == b"\xc2\xb5\n\x80"
+
+
+_KILLED = """
+    import os, sys
+    from satview.base import new_file
+    left = int(sys.argv[2])
+    def counted(real, kills_after):
+        def call(*args, **named):
+            global left
+            left -= 1
+            if left == 0 and not kills_after: os.kill(os.getpid(), 9)
+            result = real(*args, **named)
+            if left == 0: os.kill(os.getpid(), 9)
+            return result
+        return call
+    for name in ("open", "fsync", "replace", "fdopen", "close"):
+        setattr(os, name, counted(getattr(os, name), sys.argv[3] == "after"))
+    with new_file.NewFile(sys.argv[1], is_buffered=False) as file:
+        write = counted(file.stream.write, sys.argv[3] == "after")
+        for _ in range(4): write(b"new!" * 1000)
+"""
+
+
+@POSIX
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_killed_at_every_step_there_is_the_old_file_or_the_new_one(tmp_path, moment):
+    target, new = tmp_path / "a", b"new!" * 4000
+    seen = set()
+    for step in range(1, 20):
+        target.write_bytes(b"old")
+        code = [sys.executable, "-c", textwrap.dedent(_KILLED), str(target), str(step), moment]
+        done = subprocess.run(code, check=False, timeout=60).returncode
+        seen.add(target.read_bytes())
+        if done == 0:
+            break
+        assert done == -signal.SIGKILL
+        others = [path.name for path in tmp_path.iterdir() if path != target]
+        assert len(others) <= 1
+        assert all(name.startswith(".a.") and name.endswith(".satview-tmp") for name in others)
+    assert done == 0
+    assert step > 6
+    assert seen == {b"old", new}
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]  # the last, complete write removed what was left
+
+
+@POSIX
+def test_temporary_of_a_living_writer_stays(tmp_path):
+    with NewFile(tmp_path / "a") as file:
+        file.stream.write(b"first")
+        write_file(tmp_path / "a", b"second")
+        assert len(list(tmp_path.iterdir())) == 2
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"first"]
+
+
+@POSIX
+def test_full_disk_keeps_the_old_file(tmp_path):
+    target = tmp_path / "a"
+    target.write_bytes(b"old")
+    code = """
+        import resource, signal, sys
+        from satview.base.errors import WriteError
+        from satview.base.new_file import write_file
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+        try: write_file(sys.argv[1], b"x" * 100_000)
+        except WriteError as error: print(error)
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code), target], capture_output=True, text=True,
+                          check=True, timeout=60)
+    assert done.stdout == "a: File too large\n"
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("a", b"old")]
+
+
+def test_folder_that_vanishes_while_a_file_is_written(tmp_path):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    file = NewFile(folder / "a")
+    file.stream.write(b"x")
+    folder.rename(tmp_path / "away")
+    with pytest.raises(WriteError, match="a: No such file or directory"):
+        file.commit()
+    assert not file.has_name
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a folder that even root cannot write to")
+def test_folder_that_takes_no_files():
+    with pytest.raises(WriteError):
+        write_file("/proc/self/a", b"x")
+    with pytest.raises(WriteError):
+        begin_growing("/proc/self/a")
+
+
+_WRITING_NAMES = {"write_text", "write_bytes", "tofile", "savefig", "savez", "mkstemp", "NamedTemporaryFile"}
+_STREAMS_OF_QT = {"QSaveFile", "QFile", "QSettings", "QImageWriter", "QTemporaryFile"}
+
+
+def _writes(call: ast.Call) -> bool:
+    """Tell whether a call may write a file by itself."""
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    texts = [arg.value for arg in [*call.args, *(word.value for word in call.keywords)]
+             if isinstance(arg, ast.Constant) and isinstance(arg.value, str)]
+    if name == "open":
+        return any(text and set(text) <= set("rwxab+tU") and set(text) & set("wxa+") for text in texts) or (
+            isinstance(call.func, ast.Attribute) and ast.unparse(call.func) == "os.open"
+            and "O_RDONLY" not in ast.unparse(call))
+    if name in ("replace", "rename"):
+        return ast.unparse(call.func).startswith("os.") or (len(call.args) == 1 and not call.keywords)
+    if name == "save":
+        return bool(call.args) and "buffer" not in ast.unparse(call.args[0])
+    return name in _WRITING_NAMES | _STREAMS_OF_QT
+
+
+def test_no_writer_outside_base():
+    root = Path(satview.__file__).parent
+    allowed = {"threadtrace/log.py: os.open(self.path, _APPEND, 438)"}  # appends to what `begin_growing` began
+    found = set()
+    for path in root.rglob("*.py"):
+        name = path.relative_to(root).as_posix()
+        if not name.startswith("base/"):
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+            calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+            found |= {f"{name}: {ast.unparse(call)}" for call in calls if _writes(call)}
+    assert found == allowed
+
+
+def test_checker_sees_writers():
+    for text in ('open(p, "w")', 'p.open("ab")', "p.write_text(t)", "os.open(p, os.O_WRONLY)", "os.replace(a, b)",
+                 "a.replace(b)", "picture.save(name)", "QSaveFile(p)", 'open(p, mode="x")'):
+        assert _writes(ast.parse(text).body[0].value), text
+    for text in ('open(p, "rb")', "os.open(p, os.O_RDONLY)", 'text.replace("a", "b")', "painter.save()", "s.open(p)"):
+        assert not _writes(ast.parse(text).body[0].value), text

@@ -1,0 +1,135 @@
+"""Notes and settings that cannot be stored: the window says so, tries again, and asks before it closes."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+
+import pytest
+from PySide6.QtCore import QTimer
+from PySide6.QtWidgets import QMessageBox
+
+from satview.gui import application as application_module
+from satview.gui import dialogs
+from satview.session.marks import SUFFIX, Mark, Marks
+from satview.session.session import Stage
+from tests.helpers.scene import scene
+
+
+@pytest.fixture
+def window(empty_window, qtbot, tmp_path):
+    folder = tmp_path / "traces"
+    folder.mkdir()
+    empty_window.session.open(scene(folder))
+    qtbot.waitUntil(lambda: empty_window.session.stage is Stage.READY, timeout=20_000)
+    return empty_window
+
+
+def note(window, text="a note"):
+    opened = window.workspace.opened
+    opened.marks.add(Mark(opened.trace.window.start + 5, opened.trace.window.start + 5, text))
+    return opened.marks
+
+
+def answers(monkeypatch, *given):
+    left = list(given)
+    reasons = []
+
+    def ask(_parent, reason):
+        reasons.append(reason)
+        return left.pop(0)
+
+    monkeypatch.setattr(dialogs, "ask_unsaved", ask)
+    return reasons
+
+
+def lose_folder(window):
+    """Return the folder of the trace after it has vanished, as a memory stick does."""
+    folder = window.workspace.opened.trace.path.parent
+    folder.rename(folder.with_name("away"))
+    return folder
+
+
+def test_failed_save_shows_until_it_succeeds(window, qtbot):
+    folder = lose_folder(window)
+    note(window)
+    field = window.workspace.unsaved
+    assert field.isVisible()
+    assert field.text() == "Notes are not saved: scene.kev.marks.json: No such file or directory"
+    folder.with_name("away").rename(folder)
+    field.click()
+    assert not field.isVisible()
+    assert (folder / ("scene.kev" + SUFFIX)).is_file()
+
+
+def test_closing_asks_and_stays_or_lets_go(window, monkeypatch):
+    lose_folder(window)
+    note(window)
+    reasons = answers(monkeypatch, dialogs.Unsaved.STAY)
+    assert not window.close()
+    assert reasons == ["scene.kev.marks.json: No such file or directory"]
+    assert window.isVisible()
+    assert len(window.workspace.opened.marks) == 1
+    answers(monkeypatch, dialogs.Unsaved.RETRY, dialogs.Unsaved.DISCARD)
+    assert window.close()
+
+
+def test_closing_can_save_elsewhere(window, monkeypatch, tmp_path):
+    lose_folder(window)
+    trace_window = window.workspace.opened.trace.window
+    note(window, "kept")
+    answers(monkeypatch, dialogs.Unsaved.ELSEWHERE, dialogs.Unsaved.ELSEWHERE)
+    places = [tmp_path / "none" / "x", tmp_path / ("scene.kev" + SUFFIX)]
+    monkeypatch.setattr(dialogs, "ask_save", lambda *_: places.pop(0))
+    told = []
+    monkeypatch.setattr(dialogs, "tell", lambda *arguments: told.append(arguments[2]))
+    assert window.close()
+    assert told == ["x: No such file or directory"]
+    assert [mark.text for mark in Marks(tmp_path / "scene.kev", trace_window)] == ["kept"]
+
+
+def test_notes_of_a_trace_closed_meanwhile_are_still_saved(window, qtbot, monkeypatch):
+    folder = lose_folder(window)
+    note(window)
+    window.session.close()
+    assert len(window.session.unstored_marks()) == 1
+    shutil.move(folder.with_name("away"), folder)
+    qtbot.waitUntil(lambda: not window.session.unstored_marks(), timeout=10_000)
+    assert (folder / ("scene.kev" + SUFFIX)).is_file()
+    assert window.close()
+
+
+def test_damaged_notes_are_reported_until_the_user_has_read_it(empty_window, qtbot, tmp_path):
+    path = scene(tmp_path)
+    (tmp_path / (path.name + SUFFIX)).write_text("{")
+    empty_window.session.open(path)
+    qtbot.waitUntil(lambda: empty_window.session.stage is Stage.READY, timeout=20_000)
+    field = empty_window.workspace.unsaved
+    assert "scene.kev.marks.json is damaged and was not read: line 1" in field.text()
+    note(empty_window)
+    assert "is now scene.kev.marks.json.damaged-1" in field.text()
+    field.click()
+    assert not field.isVisible()
+
+
+def test_internal_error_keeps_the_session_and_offers_a_report(window, qapp, monkeypatch, capsys):
+    seen = []
+
+    def close():
+        boxes = (widget for widget in qapp.topLevelWidgets() if isinstance(widget, QMessageBox))
+        box = next(box for box in boxes if box.isVisible())
+        seen.append((box.text(), box.detailedText()))
+        next(button for button in box.buttons() if button.text() == "&Copy report").click()
+
+    QTimer.singleShot(200, close)
+    try:
+        raise ZeroDivisionError("in a slot")
+    except ZeroDivisionError as error:
+        application_module._last_resort(type(error), error, error.__traceback__)
+    assert seen[0][0] == "Something went wrong inside satview: ZeroDivisionError."
+    assert "in a slot" in seen[0][1]
+    assert f"Python {sys.version_info.major}.{sys.version_info.minor}" in seen[0][1]
+    assert qapp.clipboard().text() == seen[0][1]
+    assert "in a slot" in capsys.readouterr().err
+    assert window.session.stage is Stage.READY
+    assert window.isVisible()
