@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from satview.events import states
 from satview.events.catalogue import Catalogue, catalogue
-from satview.events.layout import arguments_of
+from satview.events.layout import arguments_of, canonical
 from satview.events.spec import Release
 from satview.events.variants import is_exit
 from satview.events.wire import CODE_COUNT
@@ -185,6 +185,9 @@ def argument_names(release: Release) -> dict[str, tuple[int, ...]]:
             found.setdefault(part.name, []).append(code)
     for name in [name for name in found if name.endswith("[0]") or f"{name}[1]" in found]:
         # Releases write the first word of a message `msg` or `msg[0]`; both are understood everywhere.
-        other = name.removesuffix("[0]") if name.endswith("[0]") else f"{name}[0]"
-        found[other] = [*found.get(other, []), *found[name]]
-    return {name: tuple(dict.fromkeys(codes)) for name, codes in found.items()}
+        found.setdefault(name.removesuffix("[0]") if name.endswith("[0]") else f"{name}[0]", [])
+    # Lists of several releases, and of 32 and 64 bits, spell some arguments differently.
+    alike: dict[str, set[int]] = {}
+    for name, codes in found.items():
+        alike.setdefault(canonical(name).removesuffix("[0]"), set()).update(codes)
+    return {name: tuple(sorted(alike[canonical(name).removesuffix("[0]")])) for name in found}
