@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from satview.events.layout import place_of, text_place
+from satview.events.layout import Part, arguments_of, is_same_name, place_of, text_place
 from satview.export.c_places import Find, code_ranges, place_rows
 from satview.export.c_tables import Tables
 from satview.export.c_text import byte_count, literal
@@ -37,7 +37,7 @@ from satview.filters.syntax import (
     Word,
     children,
 )
-from satview.filters.vocabulary import FIELDS, Domain, argument_names
+from satview.filters.vocabulary import FIELDS, Domain
 
 NAMES_THREAD: Final = frozenset({C.KERCALLENTER, C.KERCALLEXIT, C.THREAD})
 """Classes whose events the kernel gives to a handler with the thread that they belong to."""
@@ -236,11 +236,16 @@ class Condition:
 
     def _argument_places(self, name: str) -> str:
         release = self._tables.release
-        having = argument_names(release).get(name, ())
-        codes = [code for code in self._asked.codes if code in having]
-        return self._places(
-            f"arg.{name}", codes, lambda code, count, variant: place_of(release, code, count, name, variant)
-        )
+        codes = [
+            code
+            for code in self._asked.codes
+            if any(is_same_name(part.name, name) for part in arguments_of(release, code))
+        ]
+
+        def find(code: int, count: int, variant: int) -> Part | None:
+            return place_of(release, code, count, name, variant)
+
+        return self._places(f"arg.{name}", codes, find)
 
     def _places(self, shown: str, codes: Sequence[int], find: Find) -> str:
         """Return the name of a table of places; empty if no event has such a thing."""

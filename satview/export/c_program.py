@@ -24,7 +24,14 @@ from satview.filters.building import BuiltRules
 from satview.filters.capturing import AllOf, for_capture
 from satview.filters.diagnostics import Diagnostic
 from satview.filters.expression import Expression
-from satview.filters.external import INT_CLASSES, ExternalClass, external_of, has_event_masks, internal_codes
+from satview.filters.external import (
+    CALL_COUNT,
+    INT_CLASSES,
+    ExternalClass,
+    external_of,
+    has_event_masks,
+    internal_codes,
+)
 from satview.filters.rules import DynamicRule, RuleSet
 from satview.filters.switches import C
 from satview.filters.text import Rule
@@ -213,6 +220,10 @@ class _Program:
             np.logical_or.reduce([state.codes_at(rule.external, rule.event) for rule in handler.rules])
             for state in (self._everything, self._state)
         )
+        for rule in handler.rules:
+            if rule.external is C.KERCALLEXIT:  # any call can fail, those without a name too
+                calls = range(CALL_COUNT) if rule.event is None else (rule.event,)
+                every[[c for call in calls for c in internal_codes(C.KERCALLEXIT, call, self._release)]] = True
         return Asked(
             handler.rules[0].external in NAMES_THREAD,
             tuple(np.flatnonzero(every).tolist()),
