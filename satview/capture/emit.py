@@ -52,7 +52,7 @@ class Emitter(SystemEvents):
         if number is None:
             return
         base = _KER | number
-        flags = self.flags(base)
+        flags = self._flags[base] or self.find(base)
         if not flags & ON:
             return
         code, plan = self._payloads.form(number, bool(flags & WIDE), thread.process.bits == 64)
@@ -68,7 +68,7 @@ class Emitter(SystemEvents):
         if number is None:
             return
         base = _KER | number + _EXIT
-        flags = self.flags(base)
+        flags = self._flags[base] or self.find(base)
         if not flags & ON:
             return
         if thread.exit_error:
@@ -85,7 +85,7 @@ class Emitter(SystemEvents):
         if number is None:
             return
         code = _KER | number + _INTERRUPTED
-        flags = self.flags(code)
+        flags = self._flags[code] or self.find(code)
         if flags & ON and (not flags & TESTED or self.admit(cpu, code, time, (0, 0), thread)):
             self.put(cpu, code, time, (0, 0))
 
@@ -105,7 +105,7 @@ class Emitter(SystemEvents):
         self._thread(cpu, time, thread, code, has_wide=len(self._payloads.plan(code, True)) > 2)
 
     def _thread(self, cpu: int, time: int, thread: Thread, code: int, has_wide: bool = True) -> None:
-        flags = self.flags(code)
+        flags = self._flags[code] or self.find(code)
         if not flags & ON:
             return
         words: tuple[int, ...] = (thread.process.pid, thread.tid)
@@ -126,7 +126,7 @@ class Emitter(SystemEvents):
         self._process(cpu, time, _PROCESS[event], (process.parent, process.pid), name)
 
     def _process(self, cpu: int, time: int, code: int, words: tuple[int, int], text: str | None) -> None:
-        flags = self.flags(code)
+        flags = self._flags[code] or self.find(code)
         if not flags & ON:
             return
         payload = [*words, *text_words(name_bytes(text), self.byte_order)] if text is not None else list(words)
@@ -138,7 +138,7 @@ class Emitter(SystemEvents):
     def comm(self, cpu: int, time: int, event: str, words: tuple[int, ...], pid: int, tid: int) -> None:
         """Emit a message, pulse or signal."""
         code = _COMM[event]
-        flags = self.flags(code)
+        flags = self._flags[code] or self.find(code)
         if not flags & ON:
             return
         if event == "SIGNAL":

@@ -101,7 +101,7 @@ class SystemEvents(Gate):
 
     def _system(self, cpu: int, time: int, code: int, values: dict[str, int | bytes],
                 tested: tuple[int, int] | None = None) -> None:
-        flags = self.flags(code)
+        flags = self._flags[code] or self.find(code)
         if not flags & ON:
             return
         words = self._words(code, values, bool(flags & WIDE))

@@ -26,6 +26,39 @@ _LOW = 0xFFFFFFFF
 _FOUND = 8
 
 
+class _KernelFacts(EventFacts):
+    """What the kernel knows of an event at this moment; most of it is looked up only when a condition asks."""
+
+    __slots__ = ("_gate", "_stamp", "_thread")
+    raw = duration_ns = length_ns = None
+
+    def __init__(self, gate: Gate, code: int, cpu: int, stamp: int, words: tuple[int, ...], word_count: int,
+                 thread: Thread | None, tested: tuple[int, int] | None) -> None:
+        self.code, self.cpu, self.words, self.word_count, self.tested = code, cpu, words, word_count, tested
+        self._gate, self._stamp, self._thread = gate, stamp, thread
+        self.pid, self.tid = (thread.process.pid, thread.tid) if thread is not None else (-1, -1)
+
+    @property
+    def time_ns(self) -> int:  # type: ignore[override]
+        return self._gate.time_ns(self.cpu, self._stamp)
+
+    @property
+    def process_name(self) -> str:  # type: ignore[override]
+        return self._thread.process.name if self._thread is not None else ""
+
+    @property
+    def thread_name(self) -> str:  # type: ignore[override]
+        return self._thread.name if self._thread is not None else ""
+
+    @property
+    def priority(self) -> int | None:  # type: ignore[override]
+        return self._thread.priority if self._thread is not None else None
+
+    @property
+    def is_little_endian(self) -> bool:  # type: ignore[override]
+        return not self._gate.target.big_endian
+
+
 class Gate:
     """Decides for every event whether it is recorded, and writes it.
 
@@ -48,8 +81,8 @@ class Gate:
         self.running: list[Thread | None] = [None] * target.cpus
         self.byte_order = "big" if target.big_endian else "little"
         self._machine: Machine | None = None
-        self._version = -1
         self._flags = bytearray(wire.CODE_COUNT)
+        self.rules.on_change = self._forget
         self._flags_of_vector: dict[tuple[int, int], int] = {}
 
     def connect(self, machine: Machine) -> None:
@@ -68,14 +101,10 @@ class Gate:
 
     def flags(self, code: int) -> int:
         """Return ON, WIDE and TESTED (a pid, tid or handler is asked) of a code; not of interrupts."""
-        if self._version != self.rules.version:
-            self._forget()
-        return self._flags[code] or self._find(code)
+        return self._flags[code] or self.find(code)
 
     def vector_flags(self, code: int, vector: int) -> int:
         """Return ON and TESTED of an interrupt event for a vector."""
-        if self._version != self.rules.version:
-            self._forget()
         found = self._flags_of_vector.get((code, vector))
         if found is None:
             rules = self.rules
@@ -86,11 +115,11 @@ class Gate:
         return found
 
     def _forget(self) -> None:
-        self._version = self.rules.version
         self._flags = bytearray(wire.CODE_COUNT)
         self._flags_of_vector = {}
 
-    def _find(self, code: int) -> int:
+    def find(self, code: int) -> int:
+        """Return `flags` of a code that was not asked for since the rules changed."""
         rules = self.rules
         found = _FOUND | (ON if rules.is_on(rules.address(code), code) else 0)
         found |= (WIDE if rules.is_wide(code) else 0) | (TESTED if rules.is_tested(code) else 0)
@@ -118,25 +147,19 @@ class Gate:
             thread: Whom it belongs to; None = the thread that runs on the CPU.
             tested: (pid, tid) that the settings are compared with; None = those of the thread.
         """
-        return self.rules.passes_tests(self.facts(cpu, code, time, words, thread, tested))
-
-    def facts(self, cpu: int, code: int, time: int, words: Sequence[int], thread: Thread | None,
-              tested: tuple[int, int] | None) -> EventFacts:
-        """Return what the kernel knows of an event at this moment; arguments as for `admit`."""
+        if thread is not None and tested is None:
+            tested = (thread.process.pid, thread.tid)
+        rules = self.rules
+        if tested is not None and not rules.has_handlers(code):
+            return rules.passes_thread(code, *tested)
         count = len(words)
         if count == 2:
             padded: tuple[int, ...] = (words[0] & _LOW, words[1] & _LOW)
         else:
             count = max(2, count)
             padded = (*[word & _LOW for word in words], *(0,) * (count + count % 2 - len(words)))
-        thread = thread or self.running[cpu]
-        is_little = not self.target.big_endian
-        if thread is None:
-            return EventFacts(code, -1, -1, padded, cpu, self.time_ns(cpu, time), tested,
-                              is_little_endian=is_little, word_count=count)
-        return EventFacts(code, thread.process.pid, thread.tid, padded, cpu, self.time_ns(cpu, time), tested,
-                          thread.process.name, thread.name, thread.priority, is_little_endian=is_little,
-                          word_count=count)
+        whose = thread or self.running[cpu]
+        return rules.passes_tests(_KernelFacts(self, code, cpu, time, padded, count, whose, tested))
 
     def begins_at(self, cpu: int, time: int) -> None:
         """Take the stamp of an event as time 0 if it is the first one after START."""

@@ -164,11 +164,12 @@ class TraceControl:
             return 1
         self._in_handler, before = True, self._caller
         try:
-            with WATCH:
-                answer = handler.function(handler.data)
-                if isinstance(answer, GeneratorType):
-                    answer = finish(answer, lambda call: self._call_of_handler(call, handler.pid))
-            self.machine.report_forgotten(f"of process {handler.pid}, event handler")
+            WATCH.is_on = True
+            answer = handler.function(handler.data)
+            if isinstance(answer, GeneratorType):
+                answer = finish(answer, lambda call: self._call_of_handler(call, handler.pid))
+            if WATCH.places:
+                self.machine.report_forgotten(f"of process {handler.pid}, event handler")
             return int(answer)
         except KeyboardInterrupt:
             raise
@@ -176,7 +177,7 @@ class TraceControl:
             self.machine.fault(f"of process {handler.pid}", f"event handler raised {told(error)}", place_of(error))
             return 1
         finally:
-            self._in_handler, self._caller = False, before
+            self._in_handler, self._caller, WATCH.is_on = False, before, False
 
     def _call_of_handler(self, call: Any, pid: int) -> int:
         if not isinstance(call, TraceEvent):

@@ -234,17 +234,26 @@ class RuleSet(Switches):
 
     def passes_tests(self, facts: EventFacts) -> bool:
         """Tell whether an event that is switched on passes: pid and tid, then the class's and the event's handler."""
-        plan = self._plans.get(facts.code)
-        if plan is None or self._planned_version != self.version:
-            plan = self._plan(facts.code)
-        address, pid, tid, of_class, of_event = plan
-        if pid:
-            actual_pid, actual_tid = tested_thread(facts, self.release)
-            if pid != actual_pid or (tid and actual_tid not in (tid, NOT_TESTED)):
-                return False
+        address, pid, _, of_class, of_event = self._plan_of(facts.code)
+        if pid and not self.passes_thread(facts.code, *tested_thread(facts, self.release)):
+            return False
         if address.vector_word >= 0:
             return self.ask(address, facts, *self.handlers_of(address, facts.words))
         return self.ask(address, facts, of_class, of_event)
+
+    def has_handlers(self, event_code: int) -> bool:
+        """Tell whether a handler is asked about the events of a code, whatever they hold."""
+        address, _, _, of_class, of_event = self._plan_of(event_code)
+        return of_class is not None or of_event is not None or address.vector_word >= 0
+
+    def passes_thread(self, event_code: int, actual_pid: int, actual_tid: int) -> bool:
+        """Tell whether a pid and tid are those that are stored for a code, if any are."""
+        _, pid, tid, _, _ = self._plan_of(event_code)
+        return not pid or (pid == actual_pid and (not tid or actual_tid in (tid, NOT_TESTED)))
+
+    def _plan_of(self, event_code: int) -> _Plan:
+        plan = self._plans.get(event_code) if self._planned_version == self.version else None
+        return plan if plan is not None else self._plan(event_code)
 
     def _plan(self, event_code: int) -> _Plan:
         """Return what is asked about the events of a code, remembered until something changes."""

@@ -7,6 +7,7 @@ SEC off, since tracelogger has an option of its own for it (inferred).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 import numpy as np
@@ -89,7 +90,8 @@ class Switches:
         later: on/off per event of QUIP, SEC, QVM, PMU; bool (1024,) each.
         known: Classes that TraceEvent() of the release knows.
         threads_of: pid and tid tests of KERCALL, THREAD, VTHREAD, SYSTEM, COMM.
-        version: Grows with every change, for whoever caches what follows from the switches.
+        version: Grows with every change, for callers that cache what follows from the switches.
+        on_change: Called after every change, for a kernel that caches what it asks about every event.
     """
 
     def __init__(self, release: Release = Release.QNX_6) -> None:
@@ -114,6 +116,7 @@ class Switches:
             )
         }
         self.version = 0
+        self.on_change: Callable[[], None] = _no_listener
         self._wide_thread_bit = _WIDE_THREAD_BIT[release is not Release.QNX_8]
         self._addresses: dict[int, ExternalEvent] = {}
 
@@ -474,7 +477,12 @@ class Switches:
 
     def _changed(self) -> int:
         self.version += 1
+        self.on_change()
         return OK
+
+
+def _no_listener() -> None:
+    """Take changes that nobody waits for."""
 
 
 def _governed_by(address: ExternalEvent) -> int:

@@ -75,7 +75,7 @@ class Recorder(Emitter):
         self.mode = ON | (WIDE if is_wide else 0)
         self.events = []
 
-    def flags(self, code):
+    def find(self, code):
         return self.mode
 
     def vector_flags(self, code, vector):

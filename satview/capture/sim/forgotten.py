@@ -9,20 +9,15 @@ class Watch:
     """Collects the places of such calls while a program runs.
 
     Attributes:
-        is_on: A program or a handler runs (`with`), so that objects made now are its own.
+        is_on: A program or a handler runs, so that objects made now are its own.
+        places: Noted since the last `take()`, each once.
     """
 
-    __slots__ = ("_places", "is_on")
+    __slots__ = ("is_on", "places")
 
     def __init__(self) -> None:
         self.is_on = False
-        self._places: dict[str, None] = {}
-
-    def __enter__(self) -> None:
-        self.is_on = True
-
-    def __exit__(self, *_error: object) -> None:
-        self.is_on = False
+        self.places: dict[str, None] = {}
 
     def place(self) -> str:
         """Return file and line of whoever called the caller; empty while no program runs."""
@@ -34,14 +29,14 @@ class Watch:
     def thrown_away(self, place: str) -> None:
         """Note that an object made there is gone without having been yielded."""
         if self.is_on:
-            self._places[place] = None
+            self.places[place] = None
 
     def take(self) -> tuple[str, ...]:
         """Return the places noted since the last time, each once."""
-        if not self._places:
+        if not self.places:
             return ()
-        places = tuple(self._places)
-        self._places.clear()
+        places = tuple(self.places)
+        self.places.clear()
         return places
 
 

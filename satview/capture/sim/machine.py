@@ -170,10 +170,13 @@ class Machine(EventLoop):
 
     def _watched(self, thread: Thread) -> Any:
         """Resume a program; report calls that it made and did not yield, unless an error kept it from that."""
-        faults = len(self.faults)
-        with WATCH:
+        faults, WATCH.is_on = len(self.faults), True
+        try:
             item = self._resume(thread)
-        self.report_forgotten(thread, len(self.faults) == faults)
+        finally:
+            WATCH.is_on = False
+        if WATCH.places:
+            self.report_forgotten(thread, len(self.faults) == faults)
         return item
 
     def report_forgotten(self, culprit: Thread | str, is_told: bool = True) -> None:
@@ -350,11 +353,6 @@ class Machine(EventLoop):
             cpu.ipi_pending = True
             self.at(self.now + self.vary(self._ipi_cost), self._ipi, cpu)
 
-    def let_interrupts_in(self) -> None:
-        """Take the interrupts that are due, as the kernel does after every event, recorded or not."""
-        if self._heap and self._heap[0][0] <= self.now and not self.nesting:
-            self.poll_nested()
-
     def _ipi(self, cpu: Cpu) -> None:
         cpu.ipi_pending = False
         cpu.claimed = -1
@@ -377,11 +375,13 @@ def _polled(recorder: Recorder, machine: Machine) -> Recorder:
     They also come between two slots of a long event, and how long an event is depends on the filter. Without a look
     after each event they would come later under a filter that leaves it out, and history would depend on filters.
     """
+    due = machine.events_due
 
     def polling(method: Callable[..., None]) -> Callable[..., None]:
         def call(*args: Any) -> None:
             method(*args)
-            machine.let_interrupts_in()
+            if due and due[0][0] <= machine.now and not machine.nesting:
+                machine.poll_nested()
 
         return call
 
