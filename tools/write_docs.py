@@ -1,10 +1,15 @@
-"""Writes the tables of the docs that come from the code: docs/keys.md. `python tools/write_docs.py [--check]`."""
+"""Writes the tables of the docs that come from the code: docs/keys.md, docs/traceevent.md.
+
+`python tools/write_docs.py [--check]`.
+"""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
+from satview.events.modes import Mode
+from satview.filters.vocabulary import FIELDS
 from satview.session.command_table import COMMANDS, MOUSE_HELP
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -30,13 +35,37 @@ def keys_page() -> str:
     return "\n".join(lines) + "\n"
 
 
+_KINDS = {"filter": "rules, captures, C", "run": "captures", "insert": "captures, handlers"}
+
+
+def modes_page() -> str:
+    """Return docs/traceevent.md: the modes of TraceEvent(), and when the fields of conditions are known."""
+    lines = [
+        "# TraceEvent(): modes, and what conditions know",
+        "",
+        "Written from the tables that rules, the simulated kernel and the C export read, by `python tools/write_docs.py`.",
+        "How rules are written: [filters.md](filters.md); how captures are made: [capture.md](capture.md).",
+        "",
+        "| n | value | `_NTO_TRACE_` | arguments after the mode | since | works in |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for mode in Mode:
+        arguments = ", ".join(name.replace("_", " ") for name in mode.arguments)
+        where = _KINDS[mode.kind] if mode.is_documented else "accepted; no manual says what it does"
+        since = mode.since.value if mode.since.value != "6.x" else ""
+        lines.append(f"| {int(mode)} | 0x{mode.word:08x} | {mode.name} | {arguments} | {since} | {where} |")
+    lines += ["", "## Fields of conditions", "", "| Field | Means | Known |", "| --- | --- | --- |"]
+    lines += [f"| `{name}` | {spec.help} | {spec.known} |" for name, spec in FIELDS.items()]
+    return "\n".join(lines) + "\n"
+
+
 def main() -> int:
-    """Write the page, or with --check tell whether it is current."""
-    path = ROOT / "docs" / "keys.md"
-    page = keys_page()
+    """Write the pages, or with --check tell whether they are current."""
+    pages = {ROOT / "docs" / "keys.md": keys_page(), ROOT / "docs" / "traceevent.md": modes_page()}
     if "--check" in sys.argv:
-        return int(not path.exists() or path.read_text(encoding="utf-8") != page)
-    path.write_text(page, encoding="utf-8")
+        return int(any(not path.exists() or path.read_text(encoding="utf-8") != page for path, page in pages.items()))
+    for path, page in pages.items():
+        path.write_text(page, encoding="utf-8")
     return 0
 
 
