@@ -43,7 +43,8 @@ def modes_page() -> str:
     lines = [
         "# TraceEvent(): modes, and what conditions know",
         "",
-        "Written from the tables that rules, the simulated kernel and the C export read, by `python tools/write_docs.py`.",
+        "Written by `python tools/write_docs.py` "
+        "from the tables that rules, the simulated kernel and the C export read.",
         "How rules are written: [filters.md](filters.md); how captures are made: [capture.md](capture.md).",
         "",
         "| n | value | `_NTO_TRACE_` | arguments after the mode | since | works in |",
