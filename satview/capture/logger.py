@@ -262,13 +262,11 @@ class Logger:
     def _write(self, slots: NDArray[np.uint32]) -> None:
         if self.output.is_cut:
             return
-        before = self.output.written
         try:
-            self.output.write(slots)
+            self.report.write(slots, self.output)
         except CaptureError as error:
             self.failure = error
             self.kernel.machine.stop()
-        self.report.slots += (self.output.written - before) // wire.SLOT_BYTES
 
     def _finish(self) -> Program:
         options = self.options

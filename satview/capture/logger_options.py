@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.events.spec import Release
+from satview.events.wire import SLOT_BYTES
 from satview.filters.external import ExternalClass, classes_of
 
 SET_UP_PRIORITY = 45
@@ -104,6 +105,18 @@ class LoggerReport:
     interrupts: int = 0
     stale: int = 0
     errors: list[str] = field(default_factory=list)
+
+    def write(self, slots: NDArray[np.uint32], output: Output) -> None:
+        """Write slots, and count those that got there.
+
+        Raises:
+            CaptureError: They cannot be written, or not all of them.
+        """
+        before = output.written
+        try:
+            output.write(slots)
+        finally:
+            self.slots += (output.written - before) // SLOT_BYTES
 
 
 def filter_calls(options: LoggerOptions, release: Release) -> list[RULE]:

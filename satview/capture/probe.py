@@ -15,7 +15,6 @@ from satview.capture.kernel import Kernel
 from satview.capture.logger_options import LoggerOptions, LoggerReport, Output, Say, filter_calls
 from satview.capture.sim.errors import QnxError
 from satview.capture.trace_event import mode
-from satview.events import wire
 
 
 class Probe:
@@ -81,13 +80,11 @@ class Probe:
         is_wanted = not options.iterations or self.report.buffers < options.iterations
         if is_wanted and not self.output.is_cut and self.failure is None:
             slots = np.array(buffer.words, dtype=np.uint32).reshape(-1, 4)
-            before = self.output.written
             try:
-                self.output.write(slots)
+                self.report.write(slots, self.output)
             except CaptureError as error:
                 self.failure = error
                 self.kernel.machine.stop()
-            self.report.slots += (self.output.written - before) // wire.SLOT_BYTES
             self.report.buffers += 1
         buffer.empty()
         has_all = options.iterations and self.report.buffers >= options.iterations
