@@ -166,7 +166,7 @@ def _errno() -> dict[int, str]:
 
 def release_of(sys_release: str) -> Release | None:
     """Return the release behind TRACE_SYS_RELEASE: `6.4.1` is 6.x, `7.1.0` is 7.x; None if it is no known one."""
-    found = re.match(r"\s*(\d+)\.(\d+)", sys_release)
+    found = re.match(r"\s*(\d{1,4})\.(\d{1,4})(?!\d)", sys_release)
     if not found:
         return None
     major, minor = int(found[1]), int(found[2])

@@ -75,6 +75,7 @@ def trace_from_slots(
     cancelled: Callable[[], bool] | None = None,
     has_whole_buffers: bool = True,
     times: NDArray[np.int64] | None = None,
+    release: Release | None = None,
     decoder_of: Callable[[NDArray[np.uint32], Catalogue], Decoder] = Decoder,
     check_file: Callable[[], None] = nothing_to_check,
 ) -> Trace:
@@ -92,6 +93,7 @@ def trace_from_slots(
         progress: Called with 0 to 1 between chunks.
         cancelled: Asked between chunks.
         times: (n,) full time of every slot, where the source tells it; None = rebuild it from the stamps.
+        release: Whose tables apply, where the source tells it; None = as header and system page say.
         has_whole_buffers: False for listings with lines cut out, whose buffers cannot have their announced length.
         decoder_of: Gives the decoder; one that has decoded most of these slots before spares time.
         check_file: Called before slots are looked at later on; raises if the mapped file is not the same any more.
@@ -102,7 +104,7 @@ def trace_from_slots(
     system, doubts = parse_syspage(system_page, byte_order)
     for doubt in doubts:
         problems.add("syspage", doubt, header.length)
-    release = choose_release(header, system, problems)
+    release = choose_release(header, system, problems) if release is None else release
     names = catalogue(release)
     region = EventRegion(offset, len(slots))
     with timed("decode"):

@@ -8,9 +8,12 @@ from dataclasses import dataclass
 
 from satview.events.spec import Field, Show
 from satview.events.words import WORD_MASK, split64, text_words
+from satview.formats.listing.numbers import BARE_HEX, NUMBER, value_of
 
 # The text ends at a quote that the numbers follow; it may hold other quotes.
 _MESSAGE = r'"(?:[^"]|"(?! \(0x))*+" \((0x[0-9a-f]{{1,8}}(?: 0x[0-9a-f]{{1,8}}){{0,{more}}})\)'
+_ANY_NUMBER = rf"(?:{NUMBER[1:-1]})"
+_ANY_MESSAGE = r'"(?:[^"]|"(?!\s*\([-0-9]))*+"\s*\(\s*(%s(?:[\s,]+%s){0,%d})\s*\)'
 Words = list[int]
 Reader = Callable[[str, str], Words | None]   # text of a value, byte order; None if it does not fit
 
@@ -49,7 +52,8 @@ class ListPattern:
         return words
 
 
-def compile_list(fields: Sequence[Field], code: int, *, is_whole: bool, has_short_hex: bool) -> ListPattern:
+def compile_list(fields: Sequence[Field], code: int, *, is_whole: bool, has_short_hex: bool,
+                 is_lenient: bool = False) -> ListPattern:
     """Return the pattern of a list.
 
     Args:
@@ -57,7 +61,9 @@ def compile_list(fields: Sequence[Field], code: int, *, is_whole: bool, has_shor
         code: Event code it belongs to.
         is_whole: False if the text may end after any value, as that of a long event whose payload ended.
         has_short_hex: 6.x prints addresses and 64-bit values without leading zeros; later releases with all of them.
+        is_lenient: Numbers in either notation, with or without leading zeros, and any blanks and commas between.
     """
+    before, colon = (r"[\s,]+", r"\s*[:=]\s*") if is_lenient else (r"\s+", ":")
     pieces: list[str] = []
     readers: list[Reader] = []
     has_text = False
@@ -68,17 +74,20 @@ def compile_list(fields: Sequence[Field], code: int, *, is_whole: bool, has_shor
         value: str
         reader: Reader
         if field.show == Show.MSG:
-            value, reader = _MESSAGE.format(more=_more(fields[index + 1:])), message_words
+            more = _more(fields[index + 1:])
+            value, reader = _MESSAGE.format(more=more), message_words
+            if is_lenient:
+                value = _ANY_MESSAGE % (_ANY_NUMBER, _ANY_NUMBER, more)
             name = re.escape(field.name.removesuffix("[0]")) + r"(?:\[0\])?"
         elif field.show == Show.STRING:
             value, reader, has_text = "(.*)", listed_text, True
         elif field.show == Show.STRUCT:
             break
         else:
-            value, reader = _number(field, has_short_hex)
-        pieces.append(rf"\s+{name}:{value}")
+            value, reader = _any_number(field, has_short_hex) if is_lenient else _number(field, has_short_hex)
+        pieces.append(rf"{before}{name}{colon}{value}")
         readers.append(reader)
-    end = "" if has_text else r"\s*"
+    end = "" if has_text else r"[\s,]*" if is_lenient else r"\s*"
     if is_whole:
         source = "".join(pieces)
     else:
@@ -105,20 +114,36 @@ def _number(field: Field, has_short_hex: bool) -> tuple[str, Reader]:
     return rf"({prefix}[0-9a-f]{count})", hex64 if wide else hex32
 
 
+def _any_number(field: Field, has_short_hex: bool) -> tuple[str, Reader]:
+    """Return a number in either notation; one without `0x` is decimal except where 6.x prints `%p`."""
+    wide = field.words == 2
+    if field.show == Show.POINTER and has_short_hex:
+        return BARE_HEX, hex64 if wide else hex32
+    return NUMBER, number64 if wide else any32
+
+
 def number32(text: str, byte_order: str) -> Words | None:  # noqa: ARG001  -- one signature for all
     """Return a signed decimal number as one word, None if it has more than 32 bits."""
     value = int(text)
     return [value & WORD_MASK] if -1 << 31 <= value < 1 << 31 else None
 
 
-def number64(text: str, byte_order: str) -> Words:
-    """Return a decimal number as two words in payload order."""
-    return list(split64(int(text), byte_order))
+def any32(text: str, byte_order: str) -> Words | None:  # noqa: ARG001  -- one signature for all
+    """Return a number in either notation, signed or not, as one word, None if it has more than 32 bits."""
+    value = value_of(text)
+    return [value & WORD_MASK] if -1 << 31 <= value <= WORD_MASK else None
 
 
-def hex32(text: str, byte_order: str) -> Words:  # noqa: ARG001  -- one signature for all
-    """Return a hexadecimal number, with or without `0x`, as one word."""
-    return [int(text, 16) & WORD_MASK]
+def number64(text: str, byte_order: str) -> Words | None:
+    """Return a number as two words in payload order, None if it has more than 64 bits."""
+    value = value_of(text)
+    return list(split64(value, byte_order)) if -1 << 63 <= value < 1 << 64 else None
+
+
+def hex32(text: str, byte_order: str) -> Words | None:  # noqa: ARG001  -- one signature for all
+    """Return a hexadecimal number, with or without `0x`, as one word, None if it has more than 32 bits."""
+    value = int(text, 16)
+    return [value] if value <= WORD_MASK else None
 
 
 def hex64(text: str, byte_order: str) -> Words:
@@ -126,9 +151,10 @@ def hex64(text: str, byte_order: str) -> Words:
     return list(split64(int(text, 16), byte_order))
 
 
-def message_words(text: str, byte_order: str) -> Words:  # noqa: ARG001  -- one signature for all
-    """Return the numbers that stand behind the characters of a message."""
-    return [int(word, 16) for word in text.split()]
+def message_words(text: str, byte_order: str) -> Words | None:  # noqa: ARG001  -- one signature for all
+    """Return the numbers that stand behind the characters of a message; None if one has more than 32 bits."""
+    words = [value_of(word) for word in text.replace(",", " ").split()]
+    return [word & WORD_MASK for word in words] if all(-1 << 31 <= word <= WORD_MASK for word in words) else None
 
 
 def listed_text(text: str, byte_order: str) -> Words:
