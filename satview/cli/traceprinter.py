@@ -78,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
 def _print(source: Source, args: argparse.Namespace, selection: Selection, out: TextIO) -> None:
     layout = args.layout or layout_of(source.release)
     is_text = args.format == "text"
-    style = Style(layout, source.release, source.byte_order, args.vendor, args.one_line)
+    style = Style(layout, source.release, source.byte_order, args.vendor, args.one_line, source.notations)
     rows = (TextRows(source, style, args.time or default_time(layout), args.verbose) if is_text
             else RecordRows(source, args.format))
     printer = Printer(source, rows, selection, is_verbose=args.verbose and is_text)

@@ -194,3 +194,16 @@ def test_damage_of_any_kind_gives_a_trace_or_one_sentence(tmp_path_factory, data
 def test_every_release_has_events_in_the_lists_above():
     assert all(len(codes(read(listed(release, layout))[0])[0]) > len(list(catalogue(release).codes())) // 2
                for release, layout in RELEASES)
+
+
+def test_a_listing_is_printed_back_in_its_own_notation():
+    plain = ("t:0x00000010 CPU:00 KER_CALL        :THREAD_DESTROY/47  tid:0x00000002 status_p:4096\n"
+             "t:0x00000011 CPU:00 THREAD          :THREADY            pid:0x1 tid:0x2\n"
+             "t:0x00000012 CPU:00 THREAD          :THREADY            pid:0x1b tid:0x2\n"
+             "t:0x00000013 CPU:00 COMM            :SND_PULSE_EXE      scoid:65537 pid:1\n")
+    text = HEAD.format("7.1.0") + plain
+    source = source_of(io.BytesIO(text.encode()), Path("x.txt"))
+    style = Style("7", source.release, notations=source.notations)
+    again = "".join(Printer(source, TextRows(source, style, "full")).text())
+    assert events_part(again)[1] == plain
+    assert source.notations["THREAD", "THREADY", "pid"] == "0x%x"

@@ -58,7 +58,12 @@ _OLD_CLASSES = ("CONTROL", "PROCESS", "THREAD", "VTHREAD", "SYSTEM", "COMM")
 
 
 class EventParser:
-    """Takes printed events apart for one release and byte order; remembers the patterns it made."""
+    """Takes printed events apart for one release and byte order; remembers the patterns it made.
+
+    Attributes:
+        notations: (class, event, argument) -> `%` template, of arguments that stand in the listing in another notation
+            than the printer of the release would use.
+    """
 
     def __init__(self, release: Release, byte_order: str) -> None:
         self.release = release
@@ -66,6 +71,7 @@ class EventParser:
         self._names: Catalogue = catalogue(release)
         self._patterns: dict[tuple[str, str, bool, bool], tuple[ListPattern, ...]] = {}
         self._argument_names: dict[tuple[str, str], frozenset[str]] = {}
+        self.notations: dict[tuple[str, str, str], str] = {}
         self._is_new = False
         self._specials = {
             "CONTROL": self._control, "USREVENT": self._user, "INT_CALL": self._interrupted_call,
@@ -154,18 +160,31 @@ class EventParser:
             patterns = self._patterns[key] = tuple(self._compile(class_name, label, is_lenient=is_lenient))
         is_long = rest.lstrip(" ").startswith("\n")    # later line ends are part of a text
         second: Event | None = None
+        likely: ListPattern | None = None
         for pattern in patterns:
             words = pattern.words(rest, self.byte_order)
             if words is None:
                 continue
             if len(words) > 2 if is_long else pattern.is_whole and len(words) <= 2:
+                if is_lenient:
+                    self._learn(class_name, pattern, rest)
                 return pattern.code, words
             is_likely = is_long or pattern.is_whole or len(words) > 2 or (pattern.has_text and len(words) == 2)
             if second is None and is_likely:
-                second = pattern.code, words
+                second, likely = (pattern.code, words), pattern
+        if is_lenient and likely is not None:
+            self._learn(class_name, likely, rest)
         if second is not None and is_long and len(second[1]) <= 2:
             return second[0], (second[1] + [0, 0, 0])[:4]    # printed as a long event: it had more words than names
         return second
+
+    def _learn(self, class_name: str, pattern: ListPattern, rest: str) -> None:
+        """Remember how the numbers of an event are printed; two widths of one argument make it one without zeros."""
+        name = self._names.name(pattern.code)
+        for argument, template in pattern.notations(rest):
+            known = self.notations.setdefault((class_name, name, argument), template)
+            if known not in (template, "0x%x") and template.startswith("0x"):
+                self.notations[class_name, name, argument] = "0x%x"
 
     def _compile(self, class_name: str, label: str, *, is_lenient: bool) -> Iterator[ListPattern]:
         """Yield the patterns of every list that an event of this name may have, whole lists before others."""

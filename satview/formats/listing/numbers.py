@@ -17,3 +17,11 @@ def is_wide(text: str) -> bool:
     """Return whether a number was printed as one of 64 bits, or does not fit 32."""
     digits = len(text) - 2 if text[:2] in ("0x", "0X") else 0
     return digits > 8 or not -1 << 31 <= value_of(text) < 1 << 32
+
+
+def printed_as(text: str) -> str:
+    """Return the `%` template that prints a number as this one: `%d`, `0x%08x`, `0x%016x`, `0x%x` or `%x`."""
+    if text[:2] in ("0x", "0X"):
+        digits = len(text) - 2
+        return f"0x%0{digits}x" if digits in (8, 16) or text[2] == "0" < text[3:4] else "0x%x"
+    return "%d" if text.lstrip("-").isdigit() else "%x"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from satview.events.spec import Field, Show
 from satview.events.words import WORD_MASK, split64, text_words
-from satview.formats.listing.numbers import BARE_HEX, NUMBER, value_of
+from satview.formats.listing.numbers import BARE_HEX, NUMBER, printed_as, value_of
 
 # The text ends at a quote that the numbers follow; it may hold other quotes.
 _MESSAGE = r'"(?:[^"]|"(?! \(0x))*+" \((0x[0-9a-f]{{1,8}}(?: 0x[0-9a-f]{{1,8}}){{0,{more}}})\)'
@@ -28,6 +28,7 @@ class ListPattern:
         code: The event code that this list belongs to.
         is_whole: The list is printed as a whole or not at all (fast lists).
         has_text: It ends in text; an event of two words then shows its first two values only.
+        names: Per group, the argument; empty for text and messages, which have one notation.
     """
 
     regex: re.Pattern[str]
@@ -35,6 +36,14 @@ class ListPattern:
     code: int
     is_whole: bool
     has_text: bool
+    names: tuple[str, ...] = ()
+
+    def notations(self, text: str) -> Iterator[tuple[str, str]]:
+        """Yield the numbers of a text that the list describes: argument, and how `%` prints a number like it."""
+        found = self.regex.fullmatch(text)
+        for name, value in zip(self.names, found.groups() if found else (), strict=False):
+            if name and value is not None:
+                yield name, printed_as(value)
 
     def words(self, text: str, byte_order: str) -> Words | None:
         """Return the payload words of a text, None if the list does not describe it."""
@@ -66,6 +75,7 @@ def compile_list(fields: Sequence[Field], code: int, *, is_whole: bool, has_shor
     before, colon = (r"[\s,]+", r"\s*[:=]\s*") if is_lenient else (r"\s+", ":")
     pieces: list[str] = []
     readers: list[Reader] = []
+    names: list[str] = []
     has_text = False
     for index, field in enumerate(fields):
         if field.show == Show.MSG_MORE:
@@ -87,12 +97,14 @@ def compile_list(fields: Sequence[Field], code: int, *, is_whole: bool, has_shor
             value, reader = _any_number(field, has_short_hex) if is_lenient else _number(field, has_short_hex)
         pieces.append(rf"{before}{name}{colon}{value}")
         readers.append(reader)
+        names.append("" if field.show in (Show.MSG, Show.STRING) else field.name)
     end = "" if has_text else r"[\s,]*" if is_lenient else r"\s*"
     if is_whole:
         source = "".join(pieces)
     else:
         source = pieces[0] + "".join(f"(?:{piece}" for piece in pieces[1:]) + ")?" * (len(pieces) - 1)
-    return ListPattern(re.compile(source + end, re.DOTALL), tuple(readers), code, is_whole, has_text)
+    return ListPattern(re.compile(source + end, re.DOTALL), tuple(readers), code, is_whole, has_text,
+                       tuple(names))
 
 
 def _more(fields: Sequence[Field]) -> int:
