@@ -24,6 +24,7 @@ from satview.formats.kev.buffers import (
 )
 from satview.formats.kev.census import dump_end, take_census
 from satview.formats.kev.decode import Decoded, Decoder
+from satview.formats.kev.header import FROM_LISTING
 from satview.formats.kev.payloads import SlotPayloads, nothing_to_check
 from satview.formats.kev.syspage import GLOBAL_CLOCK, VERSIONED, parse_syspage
 from satview.store.problems import Problems
@@ -123,7 +124,8 @@ def trace_from_slots(
     payloads = SlotPayloads(slots, events, fragments, byte_order, names, check_file)
     control = decoded.rare_rows[decoded.code[decoded.rare_rows] >> wire.CLASS_SHIFT == wire.WireClass.CONTROL]
     process = decoded.rare_rows[decoded.code[decoded.rare_rows] >> wire.CLASS_SHIFT == wire.WireClass.PR_TH]
-    buffers = _buffers(control, payloads, events, release, region, problems, has_whole_buffers)
+    buffers = _buffers(control, payloads, events, release, region, problems,
+                       has_whole_buffers and header.get(FROM_LISTING[0]) != FROM_LISTING[1])
     with timed("census"):
         first_loss = buffers.time_cycles[buffers.lost_before > 0].min(initial=np.iinfo(np.int64).max)
         dumped = dump_end(events, _activity(), int(first_loss))

@@ -21,6 +21,8 @@ BEGIN: Final = b"TRACE_HEADER_BEGIN::"
 END: Final = b"TRACE_HEADER_END::"
 MAX_HEADER_BYTES: Final = 1 << 20  # the vendor never writes 1 KiB; beyond this it is not a header
 
+FROM_LISTING: Final = ("SATVIEW", "listing")   # of files made from a listing: buffers lack what was not printed
+
 _KEY = re.compile(rb"TRACE_((?:(?!TRACE_|::).)+)::", re.DOTALL)
 
 
