@@ -60,10 +60,19 @@ class Style:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A `%` template of everything behind `CPU:00 `, line end included, and its columns."""
+    """A `%` template of everything behind `CPU:00 `, line end included, and its columns.
+
+    Attributes:
+        template: The text.
+        columns: What fills it.
+        names: Class and event where a format of `-p` prints them, so that the template begins with the arguments.
+        event: The number of the event within its class.
+    """
 
     template: str
     columns: tuple[Column, ...] = ()
+    names: tuple[str, str] = ("", "")
+    event: int = 0
 
 
 def make_form(spec: EventSpec, count: int, style: Style, names: Catalogue, variant: int = BY_COUNT) -> Form | None:

@@ -56,7 +56,8 @@ class RecordRows:
         before, self._has_rows = ",\n" if self._has_rows else "", True
         return before + ",\n".join(lines)
 
-    def common(self, batch: Batch, rows: NDArray[np.int64]) -> tuple[str, list[Sequence[Any]]]:
+    def common(self, batch: Batch, rows: NDArray[np.int64],
+               form: Form) -> tuple[str, list[Sequence[Any]]]:  # noqa: ARG002  -- one signature for all outputs
         """Return the columns that every row begins with."""
         cycles = batch.time_cycles[rows]
         ns = Clock(self.source.cycles_per_s, self.start_cycles).ns_array(cycles)
