@@ -117,6 +117,7 @@ class EventParser:
         for code in self._codes(class_name, label):
             for pair in self._lists(self._spec(class_name, label, code)):
                 names |= {field.name for fields in pair for field in fields or ()}
+        names |= {name.replace("_", " ") for name in names}       # the guide has blanks in some
         return frozenset(names | {name.removesuffix("[0]") for name in names} | {f"{name}[0]" for name in names})
 
     def _parse(self, text: str) -> Event | None:

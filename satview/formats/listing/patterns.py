@@ -80,7 +80,7 @@ def compile_list(fields: Sequence[Field], code: int, *, is_whole: bool, has_shor
     for index, field in enumerate(fields):
         if field.show == Show.MSG_MORE:
             continue
-        name = re.escape(field.name)
+        name = re.escape(field.name).replace("_", "[_ ]") if is_lenient else re.escape(field.name)
         value: str
         reader: Reader
         if field.show == Show.MSG:
