@@ -164,7 +164,7 @@ def _values_of(spec: EventSpec, layout: Layout, style: Style) -> list[tuple[str,
     for index, part in enumerate(layout.parts):
         name = part.name.replace("%", "%%")
         if part.is_text:
-            found.append((name, "%s", [columns.texts(part.word, is_vendor=style.is_vendor)]))
+            found.append((name, "%s", [columns.texts(part, is_vendor=style.is_vendor)]))
         elif part.show is Show.STRUCT:
             break
         elif part.show is Show.MSG:

@@ -101,7 +101,7 @@ class RecordRows:
             if part.show is Show.STRUCT:
                 return pairs + self._raw(part.word, count)
             if part.is_text:
-                pairs.append((part.name, self._text(), [self._escaped(columns.texts(part.word, is_vendor=False))]))
+                pairs.append((part.name, self._text(), [self._escaped(columns.texts(part, is_vendor=False))]))
             elif part.is_signed:
                 pairs.append((part.name, "%d", [columns.number(part)]))
             else:

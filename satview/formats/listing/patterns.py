@@ -51,14 +51,18 @@ class ListPattern:
         if found is None:
             return None
         words: Words = []
+        texts: list[str] = []
         for reader, value in zip(self.readers, found.groups(), strict=True):
             if value is None:
                 break
+            if reader is listed_text:      # several follow one another, each up to its NUL
+                texts.append(value)
+                continue
             found_words = reader(value, byte_order)
             if found_words is None:
                 return None
             words += found_words
-        return words
+        return words + listed_text("\0".join(texts), byte_order) if texts else words
 
 
 def compile_list(fields: Sequence[Field], code: int, *, is_whole: bool, has_short_hex: bool,
@@ -90,7 +94,8 @@ def compile_list(fields: Sequence[Field], code: int, *, is_whole: bool, has_shor
                 value = _ANY_MESSAGE % (_ANY_NUMBER, _ANY_NUMBER, more)
             name = re.escape(field.name.removesuffix("[0]")) + r"(?:\[0\])?"
         elif field.show == Show.STRING:
-            value, reader, has_text = "(.*)", listed_text, True
+            is_last = index == len(fields) - 1      # any other ends where the next name begins
+            value, reader, has_text = "(.*)" if is_last else "(.*?)", listed_text, True
         elif field.show == Show.STRUCT:
             break
         else:
