@@ -63,6 +63,7 @@ class EventParser:
     Attributes:
         notations: (class, event, argument) -> `%` template, of arguments that stand in the listing in another notation
             than the printer of the release would use.
+        proven: The same of arguments that stand in the listing as the printer writes them.
     """
 
     def __init__(self, release: Release, byte_order: str) -> None:
@@ -72,6 +73,8 @@ class EventParser:
         self._patterns: dict[tuple[str, str, bool, bool], tuple[ListPattern, ...]] = {}
         self._argument_names: dict[tuple[str, str], frozenset[str]] = {}
         self.notations: dict[tuple[str, str, str], str] = {}
+        self.proven: dict[tuple[str, str, str], str] = {}
+        self._proven_by: dict[int, ListPattern] = {}       # by id; patterns live as long as the parser
         self._is_new = False
         self._specials = {
             "CONTROL": self._control, "USREVENT": self._user, "INT_CALL": self._interrupted_call,
@@ -167,21 +170,27 @@ class EventParser:
             if words is None:
                 continue
             if len(words) > 2 if is_long else pattern.is_whole and len(words) <= 2:
-                if is_lenient:
-                    self._learn(class_name, pattern, rest)
+                self._learn(class_name, pattern, rest, is_lenient=is_lenient)
                 return pattern.code, words
             is_likely = is_long or pattern.is_whole or len(words) > 2 or (pattern.has_text and len(words) == 2)
             if second is None and is_likely:
                 second, likely = (pattern.code, words), pattern
-        if is_lenient and likely is not None:
-            self._learn(class_name, likely, rest)
+        if likely is not None:
+            self._learn(class_name, likely, rest, is_lenient=is_lenient)
         if second is not None and is_long and len(second[1]) <= 2:
             return second[0], (second[1] + [0, 0, 0])[:4]    # printed as a long event: it had more words than names
         return second
 
-    def _learn(self, class_name: str, pattern: ListPattern, rest: str) -> None:
+    def _learn(self, class_name: str, pattern: ListPattern, rest: str, *, is_lenient: bool) -> None:
         """Remember how the numbers of an event are printed; two widths of one argument make it one without zeros."""
+        if not is_lenient and id(pattern) in self._proven_by:
+            return                # one event of its kind proves the notation
         name = self._names.name(pattern.code)
+        if not is_lenient:
+            self._proven_by[id(pattern)] = pattern
+            self.proven.update({(class_name, name, argument): template
+                                for argument, template in pattern.notations(rest)})
+            return
         for argument, template in pattern.notations(rest):
             known = self.notations.setdefault((class_name, name, argument), template)
             if known not in (template, "0x%x") and template.startswith("0x"):

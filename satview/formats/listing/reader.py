@@ -89,6 +89,7 @@ class Listing:
         events: Printed events, glued ones included.
         release: Whose lists were used: that of the header, else the one that the events look like.
         notations: How arguments are printed that the release's printer prints otherwise; see `EventParser`.
+        proven: Arguments that are printed as the release's printer prints them.
         is_release_known: The header tells the release.
         byte_order: As the header says; little if it says nothing.
     """
@@ -99,6 +100,7 @@ class Listing:
     census: Census = field(default_factory=Census)
     is_release_known: bool = False
     notations: dict[tuple[str, str, str], str] = field(default_factory=dict)
+    proven: dict[tuple[str, str, str], str] = field(default_factory=dict)
     events: int = 0
     release: Release = Release.QNX_6
     byte_order: str = "little"
@@ -295,7 +297,7 @@ class _Reader:
             if not self.listing.is_release_known:
                 self.listing.release = guess_release(event.text for event in self._waiting)
             self._parser = EventParser(self.listing.release, self.listing.byte_order)
-            self.listing.notations = self._parser.notations
+            self.listing.notations, self.listing.proven = self._parser.notations, self._parser.proven
         for event in self._waiting:
             self._read(event)
         self._waiting.clear()
