@@ -118,14 +118,14 @@ class SystemEvents(Gate):
         if self._has_newer_system:
             address = 0x8048000 + thread.tid * 0x150
             code = _IPI_64 if self.target.is_64bit else _SYS["IPI"]
-            self._system(cpu, time, code, {"ipicmd": _IPI_RESCHEDULE, "interrupted ip": address, **_owner(thread)})
+            self._system(cpu, time, code, {"ipicmd": _IPI_RESCHEDULE, "interrupted_ip": address, **_owner(thread)})
 
     def partition_bankrupt(self, cpu: int, time: int, thread: Thread, partition: Partition) -> None:
         """Emit the bankruptcy of a partition."""
         pid, tid = culprit = (thread.process.pid, thread.tid)
         values: dict[str, int | bytes] = {"pid": pid, "tid": tid, "partition_id": partition.ident}
         if self._has_newer_system:
-            values = {"suspect pid": pid, "suspect tid": tid, "partition id": partition.ident}
+            values = {"suspect_pid": pid, "suspect_tid": tid, "partition_id": partition.ident}
         self._system(cpu, time, _SYS["APS_BNKR"], values, culprit)
 
     def mapped(self, cpu: int, time: int, process: Process, address: int, call: Mmap) -> None:
@@ -163,9 +163,9 @@ class SystemEvents(Gate):
         budgets: dict[str, int | bytes] = {
             "partition_id": ident, "percentage_budget": percent, "critical_budget": critical_ms}
         if self._has_newer_system:
-            names = {"partition id": ident, "partition name": name}
-            budgets = {"partition id": ident, "percentage cpu budget": percent, "critical budget ms": critical_ms,
-                       "maximum cpu budget": 100, "budget percent scale": 100}
+            names = {"partition_id": ident, "partition_name": name}
+            budgets = {"partition_id": ident, "percentage_cpu_budget": percent, "critical_budget_ms": critical_ms,
+                       "maximum_cpu_budget": 100, "budget_percent_scale": 100}
         self._system(cpu, time(), _SYS["APS_NAME"], names)
         self._system(cpu, time(), _SYS["APS_BUDGETS"], budgets)
 

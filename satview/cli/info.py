@@ -66,6 +66,7 @@ def facts(trace: Trace) -> dict[str, Any]:
         "last_cycles": window.end - 1 if len(trace.events) else None,
         "slots": trace.slot_count,
         "events": len(trace.events),
+        "lines": dict(trace.lines),
         "duration_ns": trace.duration_ns,
         "classes": trace.class_counts(),
         "processes": len(trace.processes) - 1,
@@ -107,6 +108,7 @@ def print_page(trace: Trace) -> None:
         ("Clock", f"{told['cycles_per_s']:,} cycles per second"),
         ("Time", _time_range(trace)),
         ("Slots, events", f"{told['slots']:,} slots, {told['events']:,} events"),
+        ("Lines", ", ".join(f"{count:,} {kind}" for kind, count in trace.lines.items())),
         ("Processes, threads", f"{told['processes']:,}, {told['threads']:,}"),
         ("Buffers", f"{told['buffers']['count']:,}, {told['buffers']['lost']:,} lost"),
     ]

@@ -31,7 +31,11 @@ _SIZE = re.compile(r"(\d+)([kKmM]?)")
 _FILTERS = {0: "none", 1: "kernel calls", 2: "interrupts", 3: "processes", 4: "threads", 5: "virtual threads",
             6: "communication", 7: "system", 11: "RING0 calls (6.x)"}
 _FLAGS = {"-a": "security", "-c": "continuous", "-E": "enable", "-M": "mapped", "-P": "keep", "-R": "reuse",
-          "-r": "ring", "-w": "wide"}
+          "-r": "ring", "-u": "unknown", "-w": "wide"}
+# Options that older releases lack: name, default, the first release that has it.
+_SINCE: tuple[tuple[str, str, Any, Release], ...] = (
+    ("-a", "security", False, Release.QNX_7), ("-D", "flush", 0, Release.QNX_6_6),
+    ("-p", "address", None, Release.QNX_6_6), ("-u", "unknown", False, Release.QNX_8))
 _VALUES = (("-b", "own_buffers", 64), ("-D", "flush", 0), ("-k", "kernel_buffers", 32), ("-n", "iterations", None),
            ("-p", "address", None), ("-S", "size", None), ("-s", "seconds", 0))
 _DISK_MS = 0.15
@@ -78,6 +82,7 @@ def _add_logger_options(parser: argparse.ArgumentParser) -> None:
     add("-r", dest="ring", action="store_true", help="ring mode: keep the newest, save at a signal or STOP")
     add("-S", dest="size", metavar="size", help="maximum size of the output; k, K, m, M")
     add("-s", dest="seconds", metavar="sec", type=float, default=0, help="log for so many (simulated) seconds")
+    add("-u", dest="unknown", action="store_true", help="as in 8.0, where its meaning is not documented; does nothing")
     add("-v", dest="verbose", action="count", default=0,
         help="more messages; -vvv: also a line per buffer with interrupts, iterations, events")
     add("-w", dest="wide", action="store_true", help="wide events")
@@ -146,6 +151,7 @@ def _capture(args: argparse.Namespace) -> int:
             print(visible(f"tracelogger: {text}"), file=console if level else sys.stderr)
 
     _check_numbers(args)
+    _check_release(args)
     if args.events:
         return _write_tiles(args, say)
     limit = _size(args.size)
@@ -215,6 +221,16 @@ def _check_numbers(args: argparse.Namespace) -> None:
             raise UsageError(f"{flag} {value:g}: must be 0, or from {least:g} to {most:g}")
 
 
+def _check_release(args: argparse.Namespace) -> None:
+    """Refuse options that tracelogger of the target's release does not have."""
+    for flag, name, default, since in _SINCE:
+        if getattr(args, name) != default and RELEASES.index(args.release) < RELEASES.index(since.value):
+            raise UsageError(f"{flag}: tracelogger of {args.release} has no such option; that of {since.value} has "
+                             f"(--release {since.value})")
+    if args.file == "-" and args.release == Release.QNX_6.value:
+        raise UsageError("-f -: tracelogger of 6.x cannot write to standard output; that of 6.6 can (--release 6.6)")
+
+
 def _options(args: argparse.Namespace) -> LoggerOptions:
     if args.daemon not in (None, "1"):
         raise UsageError(f"-d {args.daemon}: the only daemon mode is -d1")
@@ -237,6 +253,8 @@ def _options(args: argparse.Namespace) -> LoggerOptions:
 
 def _notes(args: argparse.Namespace, limit: int) -> Iterator[str]:
     """Tell what cannot be honoured."""
+    if args.unknown:
+        yield "-u: accepted as tracelogger of 8.0 does; its meaning is not documented, it does nothing here"
     if args.probe and (args.daemon is not None or args.control):
         raise UsageError("--probe: goes without -d1 and --control, since no logger waits for a program")
     if args.mapped and not limit:
@@ -247,8 +265,6 @@ def _notes(args: argparse.Namespace, limit: int) -> Iterator[str]:
         yield "-P: the simulated target ends with this command, and its buffers with it"
     if args.reuse:
         yield "-R: there are no kept buffers; new ones are allocated"
-    if args.security and args.release in (Release.QNX_6.value, Release.QNX_6_6.value):
-        yield f"-a: release {args.release} has no Security class"
     if NO_RING0 in args.without and args.release != Release.QNX_6.value:
         yield f"-F {NO_RING0}: has no effect, tracelogger of 6.x alone knows it"
     if args.enable and args.daemon is None:

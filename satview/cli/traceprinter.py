@@ -16,6 +16,7 @@ from satview.base.process_end import drop_output
 from satview.base.safe_text import visible
 from satview.base.targets import find_target
 from satview.export.listing import TIMES, Printer, TextRows, default_time, layout_of
+from satview.export.listing_format import EventFormat
 from satview.export.listing_forms import Style
 from satview.export.listing_records import FORMATS, RecordRows
 from satview.export.listing_select import Selection
@@ -42,6 +43,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("-n", dest="one_line", action="store_true", help="arguments of long events on one line")
     parser.add_argument("-v", dest="verbose", action="store_true", help="also the system page and every raw slot")
     parser.add_argument("-o", dest="output", metavar="OUT", help="write to a file instead of standard output")
+    parser.add_argument("-p", dest="event_format", metavar="FMT",
+                        help="what stands before the arguments (7.0 on): %%c cycles, %%C CPU, %%e event, %%t time, "
+                             "%%Z class, %%z event, %%%% percent, with flags, width and precision as in printf(); a "
+                             "negative precision cuts leading characters")
     parser.add_argument("--vendor", action="store_true",
                         help="with the defects of the vendor's program, so that outputs compare byte for byte")
     parser.add_argument("--layout", choices=LAYOUTS, help="layout of that release (default: that of the trace)")
@@ -81,14 +86,25 @@ def run(args: argparse.Namespace) -> int:
 def _print(source: Source, args: argparse.Namespace, selection: Selection, out: TextIO) -> None:
     layout = args.layout or layout_of(source.release)
     is_text = args.format == "text"
-    style = Style(layout, source.release, source.byte_order, args.vendor, args.one_line)
-    rows = (TextRows(source, style, args.time or default_time(layout), args.verbose) if is_text
+    style = Style(layout, source.release, source.byte_order, args.vendor, args.one_line, source.notations)
+    shown = _event_format(args, style)
+    rows = (TextRows(source, style, args.time or default_time(layout), args.verbose, format=shown) if is_text
             else RecordRows(source, args.format))
     printer = Printer(source, rows, selection, is_verbose=args.verbose and is_text)
     is_terminal = out.isatty()  # elsewhere the names stay byte for byte
     for text in printer.text():
         out.write(visible(text) if is_terminal else text)
         out.flush()
+
+
+def _event_format(args: argparse.Namespace, style: Style) -> EventFormat | None:
+    if args.event_format is None:
+        return None
+    if args.format != "text" or args.time:
+        raise UsageError("-p: goes without --format and --time, for it says itself how an event begins")
+    if style.is_old:
+        raise UsageError("-p: the printers of 6.x have no such option; that of 7.0 has (--layout 7)")
+    return EventFormat.parse(args.event_format)
 
 
 @contextmanager

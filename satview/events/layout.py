@@ -298,7 +298,4 @@ def printed_layout(release: Release, code: int, count: int, variant: int = BY_CO
         layout = _laid_out("", wide, count, release)
     elif (found := layout_of(release, code, count, variant)).parts:
         layout = found
-    if layout is None:
-        return None
-    # It prints the first text of a list only.
-    return replace(layout, parts=tuple(part for part in layout.parts if not part.text_index))
+    return layout

@@ -21,6 +21,7 @@ from satview.events import wire
 from satview.events.spec import EventSpec, Release
 from satview.events.variants import variants
 from satview.export.listing_columns import Group
+from satview.export.listing_format import EventFormat, arguments_form
 from satview.export.listing_forms import Form, Style, make_form
 from satview.export.listing_select import Selection, Selector
 from satview.formats.kev.batch import Batch
@@ -63,8 +64,8 @@ class Rows(Protocol):
             variant: What the words say of their layout, see `events.variants`.
         """
 
-    def common(self, batch: Batch, rows: NDArray[np.int64]) -> tuple[str, list[Sequence[Any]]]:
-        """Return template and columns of what every event begins with."""
+    def common(self, batch: Batch, rows: NDArray[np.int64], form: Form) -> tuple[str, list[Sequence[Any]]]:
+        """Return template and columns of what every event of a kind begins with."""
 
     def joined(self, lines: list[str]) -> str:
         """Return the lines of some events as one text."""
@@ -75,13 +76,23 @@ class Rows(Protocol):
 
 @dataclass(slots=True)
 class TextRows:
-    """The vendor's layouts."""
+    """The vendor's layouts.
+
+    Attributes:
+        source: What is printed.
+        style: The layout.
+        time: One of `TIMES`.
+        is_verbose: With the system page.
+        start_cycles: Time of the first event.
+        format: Of `-p`; None = the layout's own columns.
+    """
 
     source: Source
     style: Style
     time: str
     is_verbose: bool = False
     start_cycles: int = 0
+    format: EventFormat | None = None
 
     def head(self, source: Source) -> Iterator[str]:
         """Yield banner, header and titles."""
@@ -89,10 +100,14 @@ class TextRows:
 
     def form(self, spec: EventSpec, count: int, variant: int) -> Form | None:
         """Return the form of the layout."""
-        return make_form(spec, count, self.style, self.source.catalogue, variant)
+        form = make_form(spec, count, self.style, self.source.catalogue, variant)
+        return form if form is None or self.format is None else arguments_form(form, spec)
 
-    def common(self, batch: Batch, rows: NDArray[np.int64]) -> tuple[str, list[Sequence[Any]]]:
-        """Return time and CPU."""
+    def common(self, batch: Batch, rows: NDArray[np.int64], form: Form) -> tuple[str, list[Sequence[Any]]]:
+        """Return time and CPU, or what the format of `-p` has."""
+        if self.format is not None:
+            clock = Clock(self.source.cycles_per_s, self.start_cycles)
+            return self.format.head(form, batch, rows, clock)
         template, times = self._times(batch, rows)
         return f"t:{template} CPU:%02d ", [times, batch.cpu[rows].tolist()]
 
@@ -215,7 +230,7 @@ class Printer:
     def _filled(self, form: Form, batch: Batch, rows: NDArray[np.int64], count: int) -> list[str]:
         words = batch.words[batch.start[rows][:, None] + np.arange(count)]
         group = Group(words, self.source.byte_order)
-        head, common = self.rows.common(batch, rows)
+        head, common = self.rows.common(batch, rows, form)
         columns = [*common, *(column(group) for column in form.columns)]
         # One `%` for the whole group; no text holds a NUL, so it parts the lines again.
         template = f"{head}{form.template}\0" * len(rows)

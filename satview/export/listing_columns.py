@@ -103,12 +103,15 @@ def message_texts(raw: NDArray[np.uint8], shown_bytes: NDArray[np.bool_] = _SHOW
     return b"\0".join(rows).decode("ascii").split("\0")    # one step for all; no text holds a NUL
 
 
-def texts(word: int, *, is_vendor: bool) -> Column:
-    """Return a column of the texts that end payloads."""
+def texts(part: Part, *, is_vendor: bool) -> Column:
+    """Return a column of one of the texts that end payloads."""
     def column(group: Group) -> list[str]:
-        raw = group.raw(word, group.words.shape[1] - word)
+        raw = group.raw(part.word, group.words.shape[1] - part.word)
         show = vendor_text if is_vendor else plain_text
-        return [show(bytes(row)) for row in raw]
+        if not part.text_index:
+            return [show(bytes(row)) for row in raw]
+        return [show(b"".join(bytes(row).split(b"\0", part.text_index + 1)[part.text_index:part.text_index + 1]))
+                for row in raw]
     return column
 
 

@@ -6,8 +6,8 @@ special forms below; no code looks at single events.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 
 from satview.events import wire
 from satview.events.catalogue import Catalogue
@@ -37,6 +37,7 @@ class Style:
         byte_order: Of the target.
         is_vendor: With the defects of the vendor's printer, where they are deterministic.
         is_one_line: `-n`: arguments of long events on one line.
+        notations: (class, event, argument) -> `%` template, for arguments that a listing prints otherwise.
     """
 
     layout: str
@@ -44,6 +45,7 @@ class Style:
     byte_order: str = "little"
     is_vendor: bool = False
     is_one_line: bool = False
+    notations: Mapping[tuple[str, str, str], str] = field(default_factory=dict, compare=False)
 
     @property
     def is_old(self) -> bool:
@@ -58,10 +60,19 @@ class Style:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A `%` template of everything behind `CPU:00 `, line end included, and its columns."""
+    """A `%` template of everything behind `CPU:00 `, line end included, and its columns.
+
+    Attributes:
+        template: The text.
+        columns: What fills it.
+        names: Class and event where a format of `-p` prints them, so that the template begins with the arguments.
+        event: The number of the event within its class.
+    """
 
     template: str
     columns: tuple[Column, ...] = ()
+    names: tuple[str, str] = ("", "")
+    event: int = 0
 
 
 def make_form(spec: EventSpec, count: int, style: Style, names: Catalogue, variant: int = BY_COUNT) -> Form | None:
@@ -140,26 +151,27 @@ def _listed(spec: EventSpec, count: int, style: Style, layout: Layout | None) ->
     is_state = spec.class_name == "THREAD" and spec.name not in ("THCREATE", "THDESTROY")
     one_line = style.is_one_line or not is_long or is_state or (not style.is_old and spec.class_name in _ONE_LINE_7)
     template, found = head, []
-    for name, value, filled in values_of(layout, style):
+    for name, value, filled in _values_of(spec, layout, style):
         template += f" {name}:{value}" if one_line else f"\n{name.rjust(26)}:{value}"
         found += filled
     end = " \n" if is_state and count == 2 and style.is_old and not style.is_first else "\n"
     return Form(template + end, tuple(found))
 
 
-def values_of(layout: Layout, style: Style) -> list[tuple[str, str, list[Column]]]:
+def _values_of(spec: EventSpec, layout: Layout, style: Style) -> list[tuple[str, str, list[Column]]]:
     """Return (name, template, columns) of every argument of a printed layout; names escaped."""
     found = []
     for index, part in enumerate(layout.parts):
         name = part.name.replace("%", "%%")
         if part.is_text:
-            found.append((name, "%s", [columns.texts(part.word, is_vendor=style.is_vendor)]))
+            found.append((name, "%s", [columns.texts(part, is_vendor=style.is_vendor)]))
         elif part.show is Show.STRUCT:
             break
         elif part.show is Show.MSG:
             found.append((name, *_message(part.word, layout.message_words(index), style)))
         elif part.show is not Show.MSG_MORE:
-            found.append((name, *_number(part, style)))
+            learned = style.notations.get((spec.class_name, spec.name, part.name))
+            found.append((name, *(_learned(part, learned) if learned else _number(part, style))))
     return found
 
 
@@ -168,6 +180,11 @@ def _message(at: int, words: int, style: Style) -> tuple[str, list[Column]]:
     numbers = " ".join(["0x%08x"] * words)
     text = columns.message(at, words, has_line_feeds=not style.is_first)
     return f'"%s" ({numbers})', [text, *(word(at + index) for index in range(words))]
+
+
+def _learned(part: Part, template: str) -> tuple[str, list[Column]]:
+    show = Show.DEC if template == "%d" else Show.HEX
+    return template, [columns.number(replace(part, show=show))]
 
 
 def _number(part: Part, style: Style) -> tuple[str, list[Column]]:

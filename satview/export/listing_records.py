@@ -57,7 +57,8 @@ class RecordRows:
         before, self._has_rows = ",\n" if self._has_rows else "", True
         return before + ",\n".join(lines)
 
-    def common(self, batch: Batch, rows: NDArray[np.int64]) -> tuple[str, list[Sequence[Any]]]:
+    def common(self, batch: Batch, rows: NDArray[np.int64],
+               form: Form) -> tuple[str, list[Sequence[Any]]]:  # noqa: ARG002  -- one signature for all outputs
         """Return the columns that every row begins with."""
         cycles = batch.time_cycles[rows]
         ns = Clock(self.source.cycles_per_s, self.start_cycles).ns_array(cycles)
@@ -101,7 +102,7 @@ class RecordRows:
             if part.show is Show.STRUCT:
                 return pairs + self._raw(part.word, count)
             if part.is_text:
-                pairs.append((part.name, self._text(), [self._escaped(columns.texts(part.word, is_vendor=False))]))
+                pairs.append((part.name, self._text(), [self._escaped(columns.texts(part, is_vendor=False))]))
             elif part.is_signed:
                 pairs.append((part.name, "%d", [columns.number(part)]))
             else:

@@ -35,6 +35,7 @@ from satview.export.subset_slots import write_slots
 from satview.filters.evaluate import chunks
 from satview.filters.facts import state_rows
 from satview.filters.presets import rows_of_codes
+from satview.formats.kev.header import holds_key, is_key
 from satview.formats.kev.writer import write_start
 from satview.store.trace import Trace
 
@@ -165,10 +166,8 @@ def header_pairs(trace: Trace) -> tuple[tuple[str, str], ...]:
     pairs = [
         (key, value)
         for key, value in trace.header.pairs
-        if key
-        and "::" not in key
-        and "TRACE_" not in key
-        and "TRACE_" not in value
+        if is_key(key)
+        and not holds_key(value)
         and key != MARK[0]
         and (not key.endswith("_ENDIAN") or key == order)
     ]

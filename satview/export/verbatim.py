@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from satview.base.errors import UsageError
+from satview.formats.kev.header import FROM_LISTING
 from satview.formats.kev.payloads import SlotPayloads
 from satview.formats.kev.writer import write_kev
 from satview.formats.registry import source_files
@@ -39,6 +40,8 @@ def _pairs(trace: Trace, page_length: int) -> tuple[tuple[str, str], ...]:
         for key, value in trace.header.pairs
         if not key.endswith("_ENDIAN") or key == order
     ]
+    if trace.format == "traceprinter":
+        pairs = [*(pair for pair in pairs if pair[0] != FROM_LISTING[0]), FROM_LISTING]
     keys = {key for key, _ in pairs}
     missing = {order: "TRUE", "CYCLES_PER_SEC": str(trace.clock.cycles_per_s), "SYSPAGE_LEN": str(page_length)}
     return (*pairs, *((key, value) for key, value in missing.items() if key not in keys))

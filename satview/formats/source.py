@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -42,6 +42,8 @@ class Source:
         cycles_per_s: Rate of the stamps.
         events: To be iterated once.
         problems: Grows while the events are read.
+        notations: Of a listing: (class, event, argument) -> how its numbers are printed, where that is not how the
+            printer of its release does it.
     """
 
     path: Path
@@ -54,6 +56,7 @@ class Source:
     cycles_per_s: int
     events: EventStream
     problems: Problems
+    notations: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
 
     @property
     def catalogue(self) -> Catalogue:
@@ -167,7 +170,8 @@ def _listing(file: BinaryIO, path: Path, first: bytes) -> Source:
     slots = listing.slot_array()
     events = EventStream(blocks_of_array(slots), problems, release=None, times=listing.full_times())
     rate = choose_rate(header, None, problems)
-    return Source(path, "traceprinter", header, b"", None, listing.byte_order, listing.release, rate, events, problems)
+    return Source(path, "traceprinter", header, b"", None, listing.byte_order, listing.release, rate, events, problems,
+                  listing.notations)
 
 
 class _Chained(io.RawIOBase):

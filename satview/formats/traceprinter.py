@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -17,7 +18,8 @@ from satview.formats.listing.reader import Listing, read_listing
 from satview.store.problems import Problems
 from satview.store.trace import Trace
 
-_EVENT_LINE = re.compile(rb"^t:\S{4,20} +CPU:\d\d +[A-Z]", re.MULTILINE)
+_EVENT_LINE = re.compile(rb"^.{0,40}?\b[tc]:\S{4,40}\s+(?:[tce]:\S{1,40}\s+){0,2}CPU:\d\d?\s+"
+                         rb"(?:[tce]:\S{1,40}\s+){0,2}[A-Z]", re.MULTILINE)
 _TITLE = re.compile(rb"^\s*(?:TRACEPRINTER version|-- HEADER FILE INFORMATION --|-- KERNEL EVENTS --|TRACE_\w+:: )",
                     re.MULTILINE)
 
@@ -75,5 +77,9 @@ def trace_of_listing(listing: Listing, path: Path, cancelled: Callable[[], bool]
     if not len(listing.slots) and not listing.pairs:
         raise TraceFormatError(path, 0, "no line of it is an event of a listing",
                                "open a .kev file, or text printed by traceprinter")
-    return trace_from_slots(path, "traceprinter", listing.header, b"", listing.slot_array(), listing.byte_order,
-                            listing.problems, cancelled=cancelled, has_whole_buffers=False, times=listing.full_times())
+    if not listing.is_release_known:
+        listing.problems.add("release-assumed", f"no usable SYS_RELEASE; the events look like {listing.release}")
+    trace = trace_from_slots(path, "traceprinter", listing.header, b"", listing.slot_array(), listing.byte_order,
+                             listing.problems, cancelled=cancelled, has_whole_buffers=False, times=listing.full_times(),
+                             release=listing.release)
+    return replace(trace, lines=listing.census.counts())

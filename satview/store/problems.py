@@ -168,6 +168,12 @@ _KINDS: Final = (
         False,
     ),
     ProblemKind(
+        "foreign-line",
+        "Lines of something else in a listing",
+        "A prompt, a console's message or another line that is no part of a listing; it is left out, no event with it.",
+        False,
+    ),
+    ProblemKind(
         "cut-listing",
         "Listing with gaps",
         "Lines of single dots say that somebody left lines out of the listing.",

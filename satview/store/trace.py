@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
@@ -155,6 +155,7 @@ class Trace:
         pairs: uint32, (n,): row of the event that ends or begins the same call, 2**32 - 1 for none; None where the
             format leaves pairing to `links`.
         cpu_titles: Titles of the CPU lanes where they are not CPUs, such as `LWP 3`; empty = `CPU 0`, ...
+        lines: Lines of a listing by kind, which add up to all of its lines; empty for other formats.
     """
 
     path: Path
@@ -179,6 +180,7 @@ class Trace:
     truncated: NDArray[np.uint32] = field(default_factory=lambda: np.empty(0, np.uint32))
     pairs: NDArray[np.uint32] | None = None
     cpu_titles: tuple[str, ...] = ()
+    lines: Mapping[str, int] = field(default_factory=dict)
     _kept: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:

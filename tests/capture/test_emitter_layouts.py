@@ -102,7 +102,7 @@ OWNER = {"pid": PID, "tid": TID}
 def everything(emitter, release):
     """Call every method of the emitter that is about no kernel call; yield the arguments that must be logged."""
     process, thread, member, partition = actors()
-    placed = {"partition" if release is Release.QNX_6 else "partition id": 2, "sched_flags": 1}
+    placed = {"partition" if release is Release.QNX_6 else "partition_id": 2, "sched_flags": 1}
     for state in naming.state_numbers(release):
         if state not in ("CREATE", "DESTROY"):
             thread.state = member.state = state
@@ -139,10 +139,10 @@ def everything(emitter, release):
         emitter.timer(0, 1, thread, 4, 0x101)
         yield {**OWNER, "timer_id": 4, "flags": 0x101}
         emitter.ipi(0, 1, thread)
-        yield {**OWNER, "ipicmd": 1, "interrupted ip": 0x8048000 + TID * 0x150}
+        yield {**OWNER, "ipicmd": 1, "interrupted_ip": 0x8048000 + TID * 0x150}
     emitter.partition_bankrupt(0, 1, thread, partition)
     yield {**OWNER, "partition_id": 2} if release is Release.QNX_6 else {
-        "suspect pid": PID, "suspect tid": TID, "partition id": 2}
+        "suspect_pid": PID, "suspect_tid": TID, "partition_id": 2}
     for file in ("", "libc.so.5"):
         emitter.mapped(0, 1, process, ADDRESS, Mmap(0x2_0000_1000, file, 0xA2, 0x500))
         address, name = ("vaddr", "path") if release is Release.QNX_6 else ("addr", "name")
@@ -157,9 +157,9 @@ def everything(emitter, release):
         yield {"partition_id": 2, "name": b"Drivers"}
         yield {"partition_id": 2, "percentage_budget": 35, "critical_budget": 7}
     else:
-        yield {"partition id": 2, "partition name": b"Drivers"}
-        yield {"partition id": 2, "percentage cpu budget": 35, "critical budget ms": 7, "maximum cpu budget": 100,
-               "critical priority": 0, "budget percent scale": 100}
+        yield {"partition_id": 2, "partition_name": b"Drivers"}
+        yield {"partition_id": 2, "percentage_cpu_budget": 35, "critical_budget_ms": 7, "maximum_cpu_budget": 100,
+               "critical_priority": 0, "budget_percent_scale": 100}
 
 
 def interrupts(emitter, process, address):
@@ -201,5 +201,5 @@ def test_all_other_events(release, order, is_wide, is_64bit):
 
 def test_the_longest_form_of_a_thread_is_that_of_the_catalogue():
     assert [part.name for part in layout_of(Release.QNX_7, wire.THREAD_RUNNING, 6, BY_COUNT).parts] == [
-        "pid", "tid", "priority", "policy", "partition id", "sched_flags"]
+        "pid", "tid", "priority", "policy", "partition_id", "sched_flags"]
     assert member_names(layout_of(Release.QNX_7, wire.THREAD_RUNNING, 4, BY_COUNT))[-1] == "policy"

@@ -327,12 +327,23 @@ def test_very_long_traces_say_what_they_leave_out(tmp_path: Path, capsys: pytest
 
 
 def test_what_cannot_be_honoured_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert tracelogger(tmp_path, "-P", "-R", "-p", "0x1000", "-M", "-S", "1m", "-E", "-a", "--release", "6.x") == 0
+    assert tracelogger(tmp_path, "-P", "-R", "-p", "0x1000", "-M", "-S", "1m", "-E", "-u", "--release", "8.0") == 0
     err = capsys.readouterr().err
-    for option in ("-P:", "-R:", "-M:", "-E:", "-a:"):
+    for option in ("-P:", "-R:", "-M:", "-E:", "-u:"):
         assert option in err
     assert tracelogger(tmp_path, "-r", "-D", "0.01") == 0
     assert "-D: has no effect with -r" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("options", "release", "first"), [
+    (("-a",), "6.6", "7.x"), (("-D", "1"), "6.x", "6.6"), (("-p", "0x1000"), "6.x", "6.6"), (("-u",), "7.x", "8.0"),
+    (("-f", "-"), "6.x", "6.6"),
+])
+def test_an_option_that_a_release_lacked_is_refused_with_the_one_that_has_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: tuple[str, ...], release: str, first: str
+) -> None:
+    assert tracelogger(tmp_path, "--release", release, *options) == 2
+    assert f"--release {first}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("release", ["6.x", "6.6", "7.x", "8.0"])

@@ -25,7 +25,9 @@ from satview.formats.kev.notation import message_text
 from satview.formats.kev.stream import CHUNK_SLOTS
 from satview.formats.kev.writer import SlotWriter
 from satview.formats.listing.head import key_column
+from satview.formats.listing.reader import read_listing
 from satview.formats.source import opened, source_of
+from satview.store.problems import Problems
 from tests.helpers.shared import shared_path
 
 VENDOR = ("control", "int", "ker_fast", "process", "threads", "threads_be", "user")
@@ -369,3 +371,17 @@ def test_every_event_is_printed_in_every_format(release, events):
         found = ([json.loads(line) for line in output.splitlines()] if format_name == "jsonl"
                  else list(csv.DictReader(io.StringIO(output))))
         assert len(found) == len(rows)
+
+
+@pytest.mark.parametrize("one_line", [True, False])
+def test_both_texts_of_an_event_are_printed_and_read_back(one_line):
+    text = b"class of it\0perm\0"
+    code = catalogue(Release.QNX_7).find("PERM_LOOKUP")[0]
+    writer = SlotWriter()
+    writer.event(code, 0, 5, [7, 0, 3, 1, *text_words(text.removesuffix(b"\0"), "little")])
+    pairs = [("LITTLE_ENDIAN", "TRUE"), ("CYCLES_PER_SEC", "1000"), ("SYS_RELEASE", "7.1.0")]
+    data = header_bytes(pairs) + writer.slots().tobytes()
+    shown = printed(source_of(io.BytesIO(data), "x.kev"), layout="7", one_line=one_line)
+    assert shown.split("class_name:")[1].split() == ["class", "of", "it", "perm_name:perm"]
+    again = read_listing(io.BytesIO(shown.encode()), Problems())
+    assert again.slot_array().tolist() == writer.slots().tolist()

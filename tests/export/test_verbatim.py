@@ -53,3 +53,20 @@ def test_the_samples_hold_what_the_listings_show(tmp_path, name):
     assert [file.payloads.raw(i) for i in range(len(file.events))] == [
         listing.payloads.raw(i) for i in range(len(file.events))
     ]
+
+
+def test_a_converted_listing_reports_no_damage_of_its_own_making(tmp_path):
+    listing = tmp_path / "part.txt"
+    listing.write_text(
+        "  TRACE_CYCLES_PER_SEC:: 1000\n     TRACE_SYS_RELEASE:: 7.1.0\n -- KERNEL EVENTS -- \n"
+        "t:0x00000010 CPU:00 CONTROL         :BUFFER             sequence = 35, num_events = 709\n\n"
+        "t:0x00000010 CPU:00 CONTROL         :TIME               msb:0x00000000 lsb(offset):0x00000010\n"
+        "t:0x00000011 CPU:00 THREAD          :THREADY            pid:1 tid:1\n")
+    assert main(["convert", str(listing), str(tmp_path / "out.kev")]) == 0
+    file = open_trace(tmp_path / "out.kev")
+    assert len(file.events) == 3
+    assert not file.problems.cost_data
+    assert "buffer-length" not in file.problems.counts()
+    # The mark goes with copies of the file.
+    assert main(["convert", str(tmp_path / "out.kev"), str(tmp_path / "copy.kev")]) == 0
+    assert not open_trace(tmp_path / "copy.kev").problems.cost_data

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from satview.base.errors import TraceFormatError
+from satview.base.errors import TraceFormatError, UsageError
 from satview.events import wire
 from satview.formats.kev.header import header_bytes, parse_header
 from satview.formats.kev.reader import map_slots, open_kev
@@ -118,7 +118,7 @@ class TestHeader:
             assert where is not None
 
     def test_a_value_that_would_not_be_read_back_is_refused(self):
-        with pytest.raises(ValueError, match="contains a key"):
+        with pytest.raises(UsageError, match="contains a key"):
             header_bytes((("FILE_NAME", "TRACE_X::1"),))
 
 

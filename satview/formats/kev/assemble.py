@@ -24,6 +24,7 @@ from satview.formats.kev.buffers import (
 )
 from satview.formats.kev.census import dump_end, take_census
 from satview.formats.kev.decode import Decoded, Decoder
+from satview.formats.kev.header import FROM_LISTING
 from satview.formats.kev.payloads import SlotPayloads, nothing_to_check
 from satview.formats.kev.syspage import GLOBAL_CLOCK, VERSIONED, parse_syspage
 from satview.store.problems import Problems
@@ -75,6 +76,7 @@ def trace_from_slots(
     cancelled: Callable[[], bool] | None = None,
     has_whole_buffers: bool = True,
     times: NDArray[np.int64] | None = None,
+    release: Release | None = None,
     decoder_of: Callable[[NDArray[np.uint32], Catalogue], Decoder] = Decoder,
     check_file: Callable[[], None] = nothing_to_check,
 ) -> Trace:
@@ -92,6 +94,7 @@ def trace_from_slots(
         progress: Called with 0 to 1 between chunks.
         cancelled: Asked between chunks.
         times: (n,) full time of every slot, where the source tells it; None = rebuild it from the stamps.
+        release: Whose tables apply, where the source tells it; None = as header and system page say.
         has_whole_buffers: False for listings with lines cut out, whose buffers cannot have their announced length.
         decoder_of: Gives the decoder; one that has decoded most of these slots before spares time.
         check_file: Called before slots are looked at later on; raises if the mapped file is not the same any more.
@@ -102,7 +105,7 @@ def trace_from_slots(
     system, doubts = parse_syspage(system_page, byte_order)
     for doubt in doubts:
         problems.add("syspage", doubt, header.length)
-    release = choose_release(header, system, problems)
+    release = choose_release(header, system, problems) if release is None else release
     names = catalogue(release)
     region = EventRegion(offset, len(slots))
     with timed("decode"):
@@ -121,7 +124,8 @@ def trace_from_slots(
     payloads = SlotPayloads(slots, events, fragments, byte_order, names, check_file)
     control = decoded.rare_rows[decoded.code[decoded.rare_rows] >> wire.CLASS_SHIFT == wire.WireClass.CONTROL]
     process = decoded.rare_rows[decoded.code[decoded.rare_rows] >> wire.CLASS_SHIFT == wire.WireClass.PR_TH]
-    buffers = _buffers(control, payloads, events, release, region, problems, has_whole_buffers)
+    buffers = _buffers(control, payloads, events, release, region, problems,
+                       has_whole_buffers and header.get(FROM_LISTING[0]) != FROM_LISTING[1])
     with timed("census"):
         first_loss = buffers.time_cycles[buffers.lost_before > 0].min(initial=np.iinfo(np.int64).max)
         dumped = dump_end(events, _activity(), int(first_loss))

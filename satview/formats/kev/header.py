@@ -13,12 +13,15 @@ from typing import Final
 
 import numpy as np
 
-from satview.base.errors import TraceFormatError
+from satview.base.errors import TraceFormatError, UsageError
+from satview.formats.kev.header_windows import plain_pairs, windowed_pairs
 from satview.store.trace import Header
 
 BEGIN: Final = b"TRACE_HEADER_BEGIN::"
 END: Final = b"TRACE_HEADER_END::"
 MAX_HEADER_BYTES: Final = 1 << 20  # the vendor never writes 1 KiB; beyond this it is not a header
+
+FROM_LISTING: Final = ("SATVIEW", "listing")   # of files made from a listing: buffers lack what was not printed
 
 _KEY = re.compile(rb"TRACE_((?:(?!TRACE_|::).)+)::", re.DOTALL)
 
@@ -55,7 +58,7 @@ def parse_header(data: bytes, path: Path | None, file_size: int) -> Header:
         if key and key != "HEADER_BEGIN":
             pairs.append((key, data[value_start : match.start()].decode("utf-8", "replace")))
         if name == "HEADER_END":
-            return Header(tuple(pairs), match.end())
+            return Header(plain_pairs(pairs), match.end())
         key, value_start = name, match.end()
     if len(data) < file_size:
         raise TraceFormatError(
@@ -70,19 +73,28 @@ def parse_header(data: bytes, path: Path | None, file_size: int) -> Header:
 
 
 def header_bytes(pairs: Sequence[tuple[str, str]]) -> bytes:
-    """Return the header of a file: begin, the pairs as given, end.
+    """Return the header of a file: begin, the pairs, end; long values in parts, so that the vendor's tools read it.
 
     Raises:
-        ValueError: A key or a value would not be read back as it is.
+        UsageError: A key or a value would not be read back as it is, or a key is too long.
     """
-    out = bytearray(BEGIN)
     for key, value in pairs:
-        if not key or "::" in key or "TRACE_" in key:
-            raise ValueError(f"header key {key!r} is empty or contains '::' or 'TRACE_'")
-        if _KEY.search(value.encode("utf-8", "replace")):
-            raise ValueError(f"value of header key {key} contains a key: {value!r}")
-        out += f"TRACE_{key}::{value}".encode("utf-8", "replace")
-    return bytes(out + END)
+        if not is_key(key):
+            raise UsageError(f"header key {key[:40]!a} is empty or contains '::' or 'TRACE_'; give another name")
+        if holds_key(value):
+            raise UsageError(f"value {value[:80]!a} of header key {key} contains a key; leave out 'TRACE_' or '::'")
+    parts = (f"TRACE_{key}::{value}".encode("utf-8", "replace") for key, value in windowed_pairs(pairs))
+    return b"".join((BEGIN, *parts, END))
+
+
+def is_key(key: str) -> bool:
+    """Return whether a name can be a key of the header."""
+    return bool(key) and "::" not in key and "TRACE_" not in key
+
+
+def holds_key(value: str) -> bool:
+    """Return whether a value contains what would be read as a key."""
+    return "TRACE_" in value and _KEY.search(value.encode("utf-8", "replace")) is not None
 
 
 def key_byte_order(header: Header) -> str | None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from satview.events.spec import Field, Show
 from satview.events.words import WORD_MASK, split64, text_words
+from satview.formats.listing.numbers import BARE_HEX, NUMBER, printed_as, value_of
 
 # The text ends at a quote that the numbers follow; it may hold other quotes.
 _MESSAGE = r'"(?:[^"]|"(?! \(0x))*+" \((0x[0-9a-f]{{1,8}}(?: 0x[0-9a-f]{{1,8}}){{0,{more}}})\)'
+_ANY_NUMBER = rf"(?:{NUMBER[1:-1]})"
+_ANY_MESSAGE = r'"(?:[^"]|"(?!\s*\([-0-9]))*+"\s*\(\s*(%s(?:[\s,]+%s){0,%d})\s*\)'
 Words = list[int]
 Reader = Callable[[str, str], Words | None]   # text of a value, byte order; None if it does not fit
 
@@ -25,6 +28,7 @@ class ListPattern:
         code: The event code that this list belongs to.
         is_whole: The list is printed as a whole or not at all (fast lists).
         has_text: It ends in text; an event of two words then shows its first two values only.
+        names: Per group, the argument; empty for text and messages, which have one notation.
     """
 
     regex: re.Pattern[str]
@@ -32,6 +36,14 @@ class ListPattern:
     code: int
     is_whole: bool
     has_text: bool
+    names: tuple[str, ...] = ()
+
+    def notations(self, text: str) -> Iterator[tuple[str, str]]:
+        """Yield the numbers of a text that the list describes: argument, and how `%` prints a number like it."""
+        found = self.regex.fullmatch(text)
+        for name, value in zip(self.names, found.groups() if found else (), strict=False):
+            if name and value is not None:
+                yield name, printed_as(value)
 
     def words(self, text: str, byte_order: str) -> Words | None:
         """Return the payload words of a text, None if the list does not describe it."""
@@ -39,17 +51,22 @@ class ListPattern:
         if found is None:
             return None
         words: Words = []
+        texts: list[str] = []
         for reader, value in zip(self.readers, found.groups(), strict=True):
             if value is None:
                 break
+            if reader is listed_text:      # several follow one another, each up to its NUL
+                texts.append(value)
+                continue
             found_words = reader(value, byte_order)
             if found_words is None:
                 return None
             words += found_words
-        return words
+        return words + listed_text("\0".join(texts), byte_order) if texts else words
 
 
-def compile_list(fields: Sequence[Field], code: int, *, is_whole: bool, has_short_hex: bool) -> ListPattern:
+def compile_list(fields: Sequence[Field], code: int, *, is_whole: bool, has_short_hex: bool,
+                 is_lenient: bool = False) -> ListPattern:
     """Return the pattern of a list.
 
     Args:
@@ -57,33 +74,42 @@ def compile_list(fields: Sequence[Field], code: int, *, is_whole: bool, has_shor
         code: Event code it belongs to.
         is_whole: False if the text may end after any value, as that of a long event whose payload ended.
         has_short_hex: 6.x prints addresses and 64-bit values without leading zeros; later releases with all of them.
+        is_lenient: Numbers in either notation, with or without leading zeros, and any blanks and commas between.
     """
+    before, colon = (r"[\s,]+", r"\s*[:=]\s*") if is_lenient else (r"\s+", ":")
     pieces: list[str] = []
     readers: list[Reader] = []
+    names: list[str] = []
     has_text = False
     for index, field in enumerate(fields):
         if field.show == Show.MSG_MORE:
             continue
-        name = re.escape(field.name)
+        name = re.escape(field.name).replace("_", "[_ ]") if is_lenient else re.escape(field.name)
         value: str
         reader: Reader
         if field.show == Show.MSG:
-            value, reader = _MESSAGE.format(more=_more(fields[index + 1:])), message_words
+            more = _more(fields[index + 1:])
+            value, reader = _MESSAGE.format(more=more), message_words
+            if is_lenient:
+                value = _ANY_MESSAGE % (_ANY_NUMBER, _ANY_NUMBER, more)
             name = re.escape(field.name.removesuffix("[0]")) + r"(?:\[0\])?"
         elif field.show == Show.STRING:
-            value, reader, has_text = "(.*)", listed_text, True
+            is_last = index == len(fields) - 1      # any other ends where the next name begins
+            value, reader, has_text = "(.*)" if is_last else "(.*?)", listed_text, True
         elif field.show == Show.STRUCT:
             break
         else:
-            value, reader = _number(field, has_short_hex)
-        pieces.append(rf"\s+{name}:{value}")
+            value, reader = _any_number(field, has_short_hex) if is_lenient else _number(field, has_short_hex)
+        pieces.append(rf"{before}{name}{colon}{value}")
         readers.append(reader)
-    end = "" if has_text else r"\s*"
+        names.append("" if field.show in (Show.MSG, Show.STRING) else field.name)
+    end = "" if has_text else r"[\s,]*" if is_lenient else r"\s*"
     if is_whole:
         source = "".join(pieces)
     else:
         source = pieces[0] + "".join(f"(?:{piece}" for piece in pieces[1:]) + ")?" * (len(pieces) - 1)
-    return ListPattern(re.compile(source + end, re.DOTALL), tuple(readers), code, is_whole, has_text)
+    return ListPattern(re.compile(source + end, re.DOTALL), tuple(readers), code, is_whole, has_text,
+                       tuple(names))
 
 
 def _more(fields: Sequence[Field]) -> int:
@@ -105,20 +131,36 @@ def _number(field: Field, has_short_hex: bool) -> tuple[str, Reader]:
     return rf"({prefix}[0-9a-f]{count})", hex64 if wide else hex32
 
 
+def _any_number(field: Field, has_short_hex: bool) -> tuple[str, Reader]:
+    """Return a number in either notation; one without `0x` is decimal except where 6.x prints `%p`."""
+    wide = field.words == 2
+    if field.show == Show.POINTER and has_short_hex:
+        return BARE_HEX, hex64 if wide else hex32
+    return NUMBER, number64 if wide else any32
+
+
 def number32(text: str, byte_order: str) -> Words | None:  # noqa: ARG001  -- one signature for all
     """Return a signed decimal number as one word, None if it has more than 32 bits."""
     value = int(text)
     return [value & WORD_MASK] if -1 << 31 <= value < 1 << 31 else None
 
 
-def number64(text: str, byte_order: str) -> Words:
-    """Return a decimal number as two words in payload order."""
-    return list(split64(int(text), byte_order))
+def any32(text: str, byte_order: str) -> Words | None:  # noqa: ARG001  -- one signature for all
+    """Return a number in either notation, signed or not, as one word, None if it has more than 32 bits."""
+    value = value_of(text)
+    return [value & WORD_MASK] if -1 << 31 <= value <= WORD_MASK else None
 
 
-def hex32(text: str, byte_order: str) -> Words:  # noqa: ARG001  -- one signature for all
-    """Return a hexadecimal number, with or without `0x`, as one word."""
-    return [int(text, 16) & WORD_MASK]
+def number64(text: str, byte_order: str) -> Words | None:
+    """Return a number as two words in payload order, None if it has more than 64 bits."""
+    value = value_of(text)
+    return list(split64(value, byte_order)) if -1 << 63 <= value < 1 << 64 else None
+
+
+def hex32(text: str, byte_order: str) -> Words | None:  # noqa: ARG001  -- one signature for all
+    """Return a hexadecimal number, with or without `0x`, as one word, None if it has more than 32 bits."""
+    value = int(text, 16)
+    return [value] if value <= WORD_MASK else None
 
 
 def hex64(text: str, byte_order: str) -> Words:
@@ -126,9 +168,10 @@ def hex64(text: str, byte_order: str) -> Words:
     return list(split64(int(text, 16), byte_order))
 
 
-def message_words(text: str, byte_order: str) -> Words:  # noqa: ARG001  -- one signature for all
-    """Return the numbers that stand behind the characters of a message."""
-    return [int(word, 16) for word in text.split()]
+def message_words(text: str, byte_order: str) -> Words | None:  # noqa: ARG001  -- one signature for all
+    """Return the numbers that stand behind the characters of a message; None if one has more than 32 bits."""
+    words = [value_of(word) for word in text.replace(",", " ").split()]
+    return [word & WORD_MASK for word in words] if all(-1 << 31 <= word <= WORD_MASK for word in words) else None
 
 
 def listed_text(text: str, byte_order: str) -> Words:

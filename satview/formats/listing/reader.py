@@ -9,35 +9,47 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.errors import Cancelled
+from satview.base.time import NS_PER_S
 from satview.events.catalogue import release_of
 from satview.events.spec import Release
+from satview.formats.kev.header import holds_key, is_key
+from satview.formats.kev.header_windows import plain_pairs
 from satview.formats.listing.events import EventParser
+from satview.formats.listing.guess import guess_release
 from satview.formats.listing.slots import SlotList
+from satview.formats.listing.stamps import Stamps
 from satview.store.problems import Problems
 from satview.store.trace import Header
 
 MAX_LINE_BYTES = 1 << 16      # no printer writes longer ones; the rest of such a line is counted as a line of its own
 MAX_BODY_LINES = 4096         # continuation lines of one event
 _REPORT_LINES = 1 << 14
-_MAX_CYCLES = (1 << 63) - 1
+_LOOK_AHEAD = 4096            # events that are looked at for the release where the header does not tell it
+_LAST_CPU = 63
+_MAX_NOISE = 200              # characters of a line in which an event may begin behind a prompt
 
-_EVENT = re.compile(r"t:(\S{1,40}) +CPU:(\d{1,2}) +")
+_EVENT = re.compile(r"((?:[tce]:\S{1,40}\s+){1,3})CPU:\s{0,4}(\d{1,3})\s+((?:[tce]:\S{1,40}\s+){0,3})")
 _GLUED = re.compile(r"ret_val:-1, errno:-?\d{1,10}(?=t:0x|event => |TRACEPARSER: |TRACEPRINTER: )")
 _HEADER = re.compile(r"\s*TRACE_(.+?):: ?(.*)")
 _VERBOSE_VALUE = re.compile(r'\(len=\d+\) -> "(.*)" ?')
 _RAW_SLOT = re.compile(r"event => h:0x([0-9a-f]{8}) d0:0x([0-9a-f]{8}) d1:0x([0-9a-f]{8}) d2:0x([0-9a-f]{8})")
 _TITLE = re.compile(r"\s*-- (HEADER FILE|SYSPAGE|KERNEL) (?:INFORMATION|EVENTS) --\s*")
 _NOTICE = re.compile(r"TRACE(?:PARSER|PRINTER)\b.*")
-_WIDE_COLUMN = re.compile(r"[A-Z_ ]{16}:")   # the class column of 7.1 on
-_WALL = re.compile(r"(\d{1,9})\.(\d{1,3})\.(\d{1,3})us")
-_TYPESET = str.maketrans("lIoO", "1100")   # letters that typesetting puts for digits
+# What a terminal or a pager adds: escape sequences, a character struck over another, other control characters.
+_TERMINAL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|.\x08|[\x00-\x08\x0b-\x1f\x7f]")
+
+
+_KIND_OF_LINE = {
+    "title": "title", "header": "header", "syspage": "system page", "event": "event", "raw_slot": "slot",
+    "continuation": "part of event", "blank": "blank", "cut": "left out", "notice": "message of the printer",
+    "foreign": "foreign", "bad": "not understood"}
 
 
 @dataclass(slots=True)
@@ -53,13 +65,17 @@ class Census:
     blank: int = 0
     cut: int = 0
     notice: int = 0
+    foreign: int = 0
     bad: int = 0
 
     @property
     def lines(self) -> int:
         """All lines."""
-        return (self.title + self.header + self.syspage + self.event + self.raw_slot + self.continuation + self.blank
-                + self.cut + self.notice + self.bad)
+        return sum(self.counts().values())
+
+    def counts(self) -> dict[str, int]:
+        """Return the number of lines of each kind, zeros left out."""
+        return {_KIND_OF_LINE[name]: count for name, count in asdict(self).items() if count}
 
 
 @dataclass(slots=True)
@@ -71,7 +87,10 @@ class Listing:
         slots: Everything printed as slots, in file order.
         census: Lines per kind.
         events: Printed events, glued ones included.
-        release: Whose lists were used.
+        release: Whose lists were used: that of the header, else the one that the events look like.
+        notations: How arguments are printed that the release's printer prints otherwise; see `EventParser`.
+        proven: Arguments that are printed as the release's printer prints them.
+        is_release_known: The header tells the release.
         byte_order: As the header says; little if it says nothing.
     """
 
@@ -79,6 +98,9 @@ class Listing:
     pairs: list[tuple[str, str]] = field(default_factory=list)
     slots: SlotList = field(default_factory=SlotList)
     census: Census = field(default_factory=Census)
+    is_release_known: bool = False
+    notations: dict[tuple[str, str, str], str] = field(default_factory=dict)
+    proven: dict[tuple[str, str, str], str] = field(default_factory=dict)
     events: int = 0
     release: Release = Release.QNX_6
     byte_order: str = "little"
@@ -86,7 +108,7 @@ class Listing:
     @property
     def header(self) -> Header:
         """The header as readers of .kev files give it."""
-        return Header(tuple(self.pairs))
+        return Header(plain_pairs(self.pairs))
 
     def slot_array(self) -> NDArray[np.uint32]:
         """Return the slots, shape (n, 4), host order."""
@@ -131,6 +153,17 @@ def _lines(file: BinaryIO) -> Iterator[bytes]:
         yield line
 
 
+@dataclass(slots=True)
+class _Printed:
+    """An event as printed: what stands behind its time and CPU, and the lines up to the next event."""
+
+    text: str
+    line: int
+    cpu: int
+    time_cycles: int
+    body: list[str] = field(default_factory=list)
+
+
 class _Reader:
     """State between lines."""
 
@@ -138,27 +171,30 @@ class _Reader:
         self.listing = listing
         self._section = ""
         self._parser: EventParser | None = None
-        self._open = ""               # event being collected, its time and CPU taken off
-        self._open_line = 0
-        self._open_cpu = 0
-        self._open_time = 0
-        self._body: list[str] = []    # its continuation lines
+        self._open: _Printed | None = None
         self._blanks = 0              # blank lines since, part of its text if more of it follows
+        self._waiting: list[_Printed] = []     # until enough of them tell the release
         self._is_verbose = False
         self._is_cut = False
-        self._last_time: dict[int, int] = {}
+        self._stamps = Stamps(listing.problems)
 
     def line(self, number: int, text: str) -> None:
         """Take one line."""
-        census = self.listing.census
-        if text.startswith("t:") and (head := _EVENT.match(text)):
+        if not text.isprintable():
+            text = _TERMINAL.sub("", text)
+        if "CPU:" in text and (head := _event_head(text)):
             self._event_line(number, text, head)
         elif text.startswith("event => ") and (slot := _RAW_SLOT.match(text)):
             self._raw_slot(number, slot, text[slot.end():])
         elif not text.strip():
-            census.blank += 1
+            self.listing.census.blank += 1
             self._blanks += 1
-        elif text.strip() == ".":
+        else:
+            self._other_line(number, text)
+
+    def _other_line(self, number: int, text: str) -> None:
+        census = self.listing.census
+        if text.strip() == ".":
             self._flush()
             census.cut += 1
             if not self._is_cut:
@@ -168,30 +204,30 @@ class _Reader:
             self._flush()
             census.title += 1
             self._section = title[1]
-        elif self._section != "KERNEL" and (pair := _HEADER.fullmatch(text)):
+        elif self._section != "KERNEL" and (pair := _header_pair(text)):
             census.header += 1
-            quoted = _VERBOSE_VALUE.fullmatch(pair[2])
-            self.listing.pairs.append((pair[1], quoted[1] if quoted else pair[2]))
+            self.listing.pairs.append(pair)
         elif _NOTICE.fullmatch(text):
-            self._flush()
             census.notice += 1
         elif self._section == "SYSPAGE":
             census.syspage += 1
-        elif self._open and len(self._body) < MAX_BODY_LINES:
+        elif self._open and len(self._open.body) < MAX_BODY_LINES:
             self._continuation(text)
         else:
-            self._bad(number, text)
+            self._foreign(number, text)
 
     def finish(self) -> None:
         """Take what is still open at the end of the file."""
         self._flush()
+        self._read_waiting()
         self._set_release()
 
     def _continuation(self, text: str) -> None:
         # Blank lines between were part of a text, or of nothing; either way they were counted as blank.
-        self._body += [""] * min(self._blanks, MAX_BODY_LINES)
+        assert self._open is not None
+        self._open.body += [""] * min(self._blanks, MAX_BODY_LINES)
         self._blanks = 0
-        self._body.append(text)
+        self._open.body.append(text)
         self.listing.census.continuation += 1
 
     def _event_line(self, number: int, text: str, head: re.Match[str]) -> None:
@@ -215,8 +251,10 @@ class _Reader:
             head = following
 
     def _start(self, number: int, head: re.Match[str], rest: str) -> None:
-        self._open, self._open_line, self._open_cpu = rest, number, int(head[2])
-        self._open_time = self._stamp(number, head[1])
+        cpu = int(head[2])
+        rate = self.listing.header.number("CYCLES_PER_SEC") or NS_PER_S
+        time_cycles = self._stamps.cycles(number, cpu, f"{head[1]} {head[3]}", rate)
+        self._open, self._blanks = _Printed(rest, number, cpu, time_cycles), 0
 
     def _raw_slot(self, number: int, slot: re.Match[str], rest: str) -> None:
         self._flush()
@@ -238,31 +276,55 @@ class _Reader:
 
     def _flush(self) -> None:
         """Turn the collected event into slots."""
-        if not self._open:
+        done, self._open = self._open, None
+        if done is None:
             return
-        text = "\n".join((self._open, *self._body)) if self._body else self._open
-        line, self._open, self._body, self._blanks = self._open_line, "", [], 0
         self.listing.events += 1
         if self._is_verbose:
             return                    # its slots were given already
         if self._parser is None:
-            self._parser = self._make_parser(text)
-        event = self._parser.parse(text)
-        if event is None or self._open_cpu > 63:
-            self._unread(line, text)
+            self._waiting.append(done)
+            self._set_release()
+            if self.listing.is_release_known or len(self._waiting) >= _LOOK_AHEAD:
+                self._read_waiting()
             return
-        self.listing.slots.event(event[0], self._open_cpu, self._open_time, event[1])
+        self._read(done)
 
-    def _unread(self, line: int, text: str) -> None:
+    def _read_waiting(self) -> None:
+        """Read the events that waited for the release."""
+        if self._parser is None:
+            self._set_release()
+            if not self.listing.is_release_known:
+                self.listing.release = guess_release(event.text for event in self._waiting)
+            self._parser = EventParser(self.listing.release, self.listing.byte_order)
+            self.listing.notations, self.listing.proven = self._parser.notations, self._parser.proven
+        for event in self._waiting:
+            self._read(event)
+        self._waiting.clear()
+
+    def _read(self, printed: _Printed) -> None:
+        assert self._parser is not None
+        found = self._parser.parse(printed.text, printed.body)
         census = self.listing.census
-        self.listing.events -= 1
-        census.event -= 1
-        census.bad += 1
-        self.listing.problems.add("bad-line", f"line {line} fits no known event: {_excerpt(text)}", line=line)
+        if found is None or printed.cpu > _LAST_CPU:
+            self.listing.events -= 1
+            census.event -= 1
+            census.bad += 1
+            self.listing.problems.add("bad-line", f"line {printed.line} fits no known event: {_excerpt(printed.text)}",
+                                      line=printed.line)
+            return
+        event, foreign = found
+        census.continuation -= foreign
+        census.foreign += foreign
+        if foreign:
+            self.listing.problems.add("foreign-line", f"{foreign} in the event of line {printed.line}", count=foreign,
+                                      line=printed.line)
+        self.listing.slots.event(event[0], printed.cpu, printed.time_cycles, event[1])
+        self.listing.slots.has_full_times |= self._stamps.is_wall
 
-    def _bad(self, number: int, text: str) -> None:
-        self.listing.census.bad += 1
-        self.listing.problems.add("bad-line", f"line {number} is not understood: {_excerpt(text)}", line=number)
+    def _foreign(self, number: int, text: str) -> None:
+        self.listing.census.foreign += 1
+        self.listing.problems.add("foreign-line", f"line {number}: {_excerpt(text)}", line=number)
 
     def _set_release(self) -> None:
         header = self.listing.header
@@ -270,51 +332,26 @@ class _Reader:
         known = release_of(header.get("SYS_RELEASE"))
         if known is not None:
             self.listing.release = known
-
-    def _make_parser(self, text: str) -> EventParser:
-        self._set_release()
-        if release_of(self.listing.header.get("SYS_RELEASE")) is None:
-            is_new = _WIDE_COLUMN.match(text) is not None
-            self.listing.release = Release.QNX_7 if is_new else Release.QNX_6
-        return EventParser(self.listing.release, self.listing.byte_order)
-
-    def _stamp(self, number: int, text: str) -> int:
-        """Return the time of an event as printed; repairs a number that lost a digit or has letters for digits."""
-        if wall := _WALL.fullmatch(text):
-            us = int(wall[1]) * 1_000_000 + int(wall[2]) * 1_000 + int(wall[3])
-            rate = self.listing.header.number("CYCLES_PER_SEC") or 1_000_000_000
-            self.listing.slots.has_full_times = True
-            return min(us * rate // 1_000_000, _MAX_CYCLES)
-        digits = text.removeprefix("0x")
-        last = self._last_time.get(self._open_cpu, -1)
-        clean = digits.translate(_TYPESET)
-        try:
-            value = int(clean, 16)
-        except ValueError:
-            value = max(last, 0)
-            self._damaged(number, text, value)
-            return value
-        if len(clean) < 8:
-            value = _restore(clean, last)
-        if digits != f"{value:08x}":
-            self._damaged(number, text, value)
-        value = min(value, _MAX_CYCLES)
-        self._last_time[self._open_cpu] = value
-        return value
-
-    def _damaged(self, number: int, text: str, value: int) -> None:
-        what = f"time {text} at line {number} is damaged; read as 0x{value:08x}"
-        self.listing.problems.add("listing-digits", what, line=number)
+            self.listing.is_release_known = True
 
 
-def _restore(digits: str, last: int) -> int:
-    """Return the stamp of eight digits from which one was lost: the first one after the time before, if any fits."""
-    if len(digits) != 7 or last < 0:
-        return int(digits, 16)
-    base = last & ~0xFFFFFFFF
-    fits = {base | int(digits[:at] + digit + digits[at:], 16) for at in range(8) for digit in "0123456789abcdef"}
-    later = [value for value in fits if value >= last]
-    return min(later, default=int(digits, 16))
+def _event_head(text: str) -> re.Match[str] | None:
+    """Return the head of an event line; a prompt, a pager's mark or quoting may stand before it."""
+    head = _EVENT.match(text)
+    if head is None and (head := _EVENT.search(text, 0, _MAX_NOISE)) is not None:
+        before = text[:head.start()]
+        if '"' in before or before[-1:].isalnum():
+            return None
+    return head
+
+
+def _header_pair(text: str) -> tuple[str, str] | None:
+    pair = _HEADER.fullmatch(text)
+    if pair is None:
+        return None
+    quoted = _VERBOSE_VALUE.fullmatch(pair[2])
+    value = quoted[1] if quoted else pair[2]
+    return (pair[1], value) if is_key(pair[1]) and not holds_key(value) else None
 
 
 def _excerpt(text: str) -> str:
