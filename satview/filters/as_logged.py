@@ -41,6 +41,10 @@ class LoggedPayloads:
         """See `PayloadSource.check`."""
         return self._source.check
 
+    def tolerate_loss(self) -> None:
+        """See `PayloadSource.tolerate_loss`."""
+        self._source.tolerate_loss()
+
     def words(self, event: int) -> NDArray[np.uint32]:
         """See `PayloadSource.words`."""
         words = self._source.words(event)

@@ -38,6 +38,9 @@ class PayloadSource(Protocol):
     def check(self) -> Callable[[], None]:
         """What raises SourceChangedError if the file is not the one that was opened any more."""
 
+    def tolerate_loss(self) -> None:
+        """Let `decode` tell of a file that has changed in place of arguments, from now on; else it raises."""
+
     def words(self, event: int) -> NDArray[np.uint32]:
         """Return all payload words of one event in host order, padding included."""
 

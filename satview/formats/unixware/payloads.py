@@ -67,6 +67,9 @@ class RecordPayloads:
     def check(self) -> None:
         """Do nothing: all records are in memory."""
 
+    def tolerate_loss(self) -> None:
+        """Do nothing: memory stays."""
+
     def words(self, event: int) -> NDArray[np.uint32]:
         """Return the arguments as ten payload words."""
         return np.array(self.values(event), "<i8").view("<u4").astype(np.uint32)
