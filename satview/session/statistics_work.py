@@ -14,6 +14,7 @@ from satview.analysis.basis import Basis
 from satview.analysis.sheets import Sheet
 from satview.analysis.statistics import Statistics
 from satview.analysis.statistics_sheets import SHEETS
+from satview.base.memory import borrowed
 from satview.base.time import TimeWindow, format_duration
 from satview.session.csv_file import harmless, write_whole
 from satview.session.jobs import IsCancelled, Report
@@ -95,7 +96,7 @@ class Found:
                 passes = np.zeros(len(trace.events), np.bool_)
                 passes[self._rows] = True
             self._kinds = int(np.count_nonzero(self._counts_by_code()))
-            self._statistics = Statistics(trace, self._window, passes, self._basis, self._should_stop)
+            self._statistics = Statistics(trace, self._window, passes, self._basis, borrowed(self._should_stop))
         found = self._statistics
         sheet = SHEETS[key](found, self._threads)
         part = trace.rows_between(self._window)
