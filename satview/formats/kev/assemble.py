@@ -270,6 +270,8 @@ def _fragments(
             f"an event of {sizes[i]} slots; {combine.MAX_SLOTS} are kept",
             region.byte(int(decoded.slot[apart[i]])),
         )
+    if int(sizes.max()) > np.iinfo(decoded.slots.dtype).max:
+        decoded.slots = decoder.widen_slots()
     decoder.note_sizes(apart, decoded.slots[apart])
     decoded.slots[apart] = np.minimum(sizes, combine.MAX_SLOTS)
     return Fragments(

@@ -32,6 +32,7 @@ _TOP_BYTE: Final = 3 if sys.byteorder == "little" else 0
 _LONGEST_TAIL: Final = 1 << 16  # a chunk ends where an event begins, if one begins that near its end
 _KIND_SHIFT: Final = np.uint32(wire.STRUCT_SHIFT)
 _MAX_NARROW_THREADS: Final = 65_000
+_MAX_NARROW_SLOTS: Final = 65_535
 COLUMNS: Final = ("time", "code", "cpu", "thread", "slot", "slots")
 
 
@@ -57,7 +58,7 @@ class Decoded:
     cpu: NDArray[np.uint8]
     thread: NDArray[np.unsignedinteger]
     slot: NDArray[np.unsignedinteger]
-    slots: NDArray[np.uint16]
+    slots: NDArray[np.unsignedinteger]
     state_rows: NDArray[np.uint32]
     rare_rows: NDArray[np.int64]
     keys: NDArray[np.uint64]
@@ -121,7 +122,7 @@ class Decoder:
         self.cpu = np.empty(n, np.uint8)
         self.thread: NDArray[np.unsignedinteger] = np.empty(n, np.uint16)
         self.slot: NDArray[np.unsignedinteger] = np.empty(n, np.uint32 if n < 1 << 32 else np.uint64)
-        self.slots = np.empty(n, np.uint16)
+        self.slots: NDArray[np.unsignedinteger] = np.empty(n, np.uint16)
         self.count = 0
         self._clock = ClockRebuilder()
         self._numbers = ThreadNumbers()
@@ -130,7 +131,7 @@ class Decoder:
         self._parts = _Parts()
         self._mark = self._marked(0)
         self._moves: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
-        self._changed_sizes: tuple[NDArray[np.int64], NDArray[np.uint16]] | None = None
+        self._changed_sizes: tuple[NDArray[np.int64], NDArray[np.unsignedinteger]] | None = None
         self._trait_scratch = np.empty(CHUNK_SLOTS, np.uint8)
         self._slot_scratch = self._part = np.empty((0, 4), np.uint32)
         thread_class = [i for i, c in enumerate(catalogue.classes) if c.name == "THREAD"]
@@ -154,11 +155,17 @@ class Decoder:
             setattr(self, name, self._renewed(name, room))
         self._moves, self._changed_sizes = None, None
 
+    def widen_slots(self) -> NDArray[np.unsignedinteger]:
+        """Make room for events of more than 65,535 slots; return the column so far."""
+        if self.slots.dtype == np.uint16:
+            self.slots = self.slots.astype(np.uint32)
+        return self.slots[: self.count]
+
     def note_moves(self, moves: tuple[NDArray[np.int64], NDArray[np.int64]]) -> None:
         """Tell that the columns of the result were sorted: (places, rows), as `order.time_order` gives them."""
         self._moves = moves
 
-    def note_sizes(self, rows: NDArray[np.int64], sizes: NDArray[np.uint16]) -> None:
+    def note_sizes(self, rows: NDArray[np.int64], sizes: NDArray[np.unsignedinteger]) -> None:
         """Tell that some events of the result, by rows in file order, got other slot counts than these."""
         self._changed_sizes = rows, sizes
 
@@ -343,7 +350,9 @@ class Decoder:
         slot = self.slot[rows]
         slot[:] = at
         slot += slot.dtype.type(start)
-        self.slots[rows] = counts if n == len(part) else np.minimum(counts, combine.MAX_SLOTS)
+        if n != len(part) and int(counts.max()) > _MAX_NARROW_SLOTS:
+            self.widen_slots()
+        self.slots[rows] = counts
         traits = self._trait_scratch[:n]
         np.take(self._traits, code, out=traits, mode="clip")  # never clips; spares the check of every index
         special = np.flatnonzero(traits != 0)  # of booleans: four times as fast as of bytes

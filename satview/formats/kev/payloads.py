@@ -91,8 +91,8 @@ class SlotPayloads:
         words = self.words(event)
         return words.astype("<u4" if self._byte_order == "little" else ">u4").tobytes()
 
-    def decode(self, event: int) -> Payload:
-        """Return the named arguments of one event."""
+    def decode(self, event: int, most: int | None = None) -> Payload:
+        """Return the named arguments of one event; of a giant one at most `most` words (`PayloadSource.decode`)."""
         # Brings construct, which start-up has no need of.
         from satview.formats.kev.details import decode_payload
 
@@ -104,7 +104,7 @@ class SlotPayloads:
             return Payload("lost", (Argument("arguments", 0, "not readable any more", 0, 0, error.what),), (), b"")
 
         spec = self._catalogue.spec(int(self._events.code[event]))
-        return decode_payload(spec, raw, self._byte_order, self._catalogue)
+        return decode_payload(spec, raw, self._byte_order, self._catalogue, most)
 
     def column(self, events: NDArray[np.integer], word: int) -> NDArray[np.uint32]:
         """Return payload word number `word` of many events, shape (len(events),); 0 where an event is shorter."""

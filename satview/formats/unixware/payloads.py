@@ -89,7 +89,7 @@ class RecordPayloads:
         """Return the payload words of many events: always ten."""
         return np.full(len(events), _WORDS, np.int64)
 
-    def decode(self, event: int) -> Payload:
+    def decode(self, event: int, most: int | None = None) -> Payload:  # noqa: ARG002
         """Return the named arguments of one event.
 
         Second records get the object of their call from the first one; arguments that the tables do not name are

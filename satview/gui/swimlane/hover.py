@@ -71,7 +71,7 @@ def hover_text(opened: OpenTrace, lane: int, span: Span | None, event: int | Non
     if event is not None:
         spec = trace.spec(event)
         lines.append(f"<b>{escape(spec.class_name)}</b> {escape(spec.name)}")
-        arguments = arguments_text(trace.payloads.decode(event).arguments, 90)
+        arguments = arguments_text(trace.payloads.decode(event, 40).arguments, 90)
         if arguments:
             lines.append(escape(arguments))
     lines.append(f"<small>{format_time(trace.clock.ns(cycles))}</small>")
