@@ -41,6 +41,10 @@ class LoggedPayloads:
         """See `PayloadSource.check`."""
         return self._source.check
 
+    def tolerate_loss(self) -> None:
+        """See `PayloadSource.tolerate_loss`."""
+        self._source.tolerate_loss()
+
     def words(self, event: int) -> NDArray[np.uint32]:
         """See `PayloadSource.words`."""
         words = self._source.words(event)
@@ -55,9 +59,9 @@ class LoggedPayloads:
             return self._source.raw(event)
         return self.words(event).astype("<u4" if self._byte_order == "little" else ">u4").tobytes()
 
-    def decode(self, event: int) -> Payload:
+    def decode(self, event: int, most: int | None = None) -> Payload:
         """Return the arguments as they are in the file: details show what was captured."""
-        return self._source.decode(event)
+        return self._source.decode(event, most)
 
     def column(self, events: NDArray[np.integer], word: int) -> NDArray[np.uint32]:
         """See `PayloadSource.column`."""

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.errors import Cancelled
-from satview.events.wire import CODE_COUNT
 from satview.filters.event_facts import EventFacts
 from satview.filters.facts import Facts, TraceFacts, event_facts
 from satview.filters.mask import CHUNK_ROWS, Bools, EventMask, Rows, StaticMask
@@ -109,10 +108,7 @@ def _ask_handlers(
     rules: RuleSet, trace: Trace, rows: NDArray[np.integer] | None, passes: Bools, facts: Facts | None
 ) -> None:
     """Clear `passes` where a class's or an event's dynamic rule says no."""
-    has_handler = np.zeros(CODE_COUNT, np.bool_)
-    handled = {c for c, _ in rules.event_handlers} | set(rules.class_handlers)
-    for present in np.flatnonzero(trace.code_counts).tolist():
-        has_handler[present] = rules.address(present).external in handled
+    has_handler = rules.codes_asked(np.flatnonzero(trace.code_counts))
     at = []
     for part in chunks(len(passes)):
         code = trace.events.code[part if rows is None else rows[part]]

@@ -244,7 +244,28 @@ class RuleSet(Switches):
     def has_handlers(self, event_code: int) -> bool:
         """Tell whether a handler is asked about the events of a code, whatever they hold."""
         address, _, _, of_class, of_event = self._plan_of(event_code)
-        return of_class is not None or of_event is not None or address.vector_word >= 0
+        if of_class is not None or of_event is not None or address.vector_word >= 0:
+            return True
+        return self._follows_calls(address.external)
+
+    def _follows_calls(self, external: ExternalClass | None) -> bool:
+        """Tell whether `ask` has to see all events of a class: an entry's handler may let the exit of its call pass."""
+        return external in _CALL_PARTS and C.KERCALLENTER in self.class_handlers
+
+    def codes_asked(self, codes: NDArray[np.integer]) -> NDArray[np.bool_]:
+        """Return which codes `ask` has to see, bool (32768,).
+
+        Args:
+            codes: Those that occur.
+        """
+        table = np.zeros(CODE_COUNT, np.bool_)
+        of_events = {external for external, _ in self.event_handlers}
+        for code in codes.tolist():
+            external = self.address(code).external
+            if external is not C.KERCALLINT:
+                table[code] = external in self.class_handlers or external in of_events
+            table[code] |= self._follows_calls(external)
+        return table
 
     def passes_thread(self, event_code: int, actual_pid: int, actual_tid: int) -> bool:
         """Tell whether a pid and tid are those that are stored for a code, if any are."""
@@ -270,7 +291,7 @@ class RuleSet(Switches):
         external = address.external
         if external is None:
             return False
-        if external is not C.KERCALLINT and external in self.class_handlers:
+        if self._follows_calls(external) or (external is not C.KERCALLINT and external in self.class_handlers):
             return True
         if any(place[0] is external for place in self.event_handlers):
             return True

@@ -13,7 +13,7 @@ from satview.gui.colours import class_colour
 from satview.gui.theme import Theme, css
 from satview.links.table import Link
 from satview.links.trace_links import link_of
-from satview.session.event_text import Details, Line, Section, event_details, span_details
+from satview.session.event_text import FIRST_WORDS, MOST_WORDS, Details, Line, Section, event_details, span_details
 from satview.session.jobs import IsCancelled, LatestJob, Report
 from satview.session.open_trace import OpenTrace
 from satview.store.trace import Trace
@@ -46,6 +46,7 @@ class DetailsPanel(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self.browser)
         self._link: Link | None = None
+        self._most = FIRST_WORDS
         self._job = LatestJob(self)
         self._job.done.connect(self._on_link_found)
         opened.selection.changed.connect(self._on_selection)
@@ -67,7 +68,7 @@ class DetailsPanel(QWidget):
         if selection.event is not None:
             code = int(self._opened.trace.events.code[selection.event])
             is_wide = self._opened.filters.is_wide.get(code)
-            found.append(event_details(self._opened.trace, selection.event, self._link, is_wide))
+            found.append(event_details(self._opened.trace, selection.event, self._link, is_wide, self._most))
         if selection.span is not None and selection.lane is not None and selection.span.value:
             found.append(span_details(self._opened.timeline, selection.lane, selection.span))
         return tuple(found)
@@ -90,6 +91,7 @@ class DetailsPanel(QWidget):
         event, trace = self._opened.selection.event, self._opened.trace
         self._job.cancel()
         self._link = None
+        self._most = FIRST_WORDS
         if event is not None and len(trace.events) <= _AT_ONCE:
             self._link = link_of(trace, event)
         elif event is not None:
@@ -160,6 +162,8 @@ class DetailsPanel(QWidget):
             value = f"<span style='font-family:\"{self._fixed_family}\"; white-space:pre-wrap'>{value}</span>"
         if line.event is not None:
             value = f"<a href='event:{line.event}' style='color:{css(theme.accent)}; text-decoration:none'>{value}</a>"
+        if line.is_more:
+            value = f"<a href='more:' style='color:{css(theme.accent)}; text-decoration:none'>{value}</a>"
         note = (
             f"&nbsp; <span style='color:{css(theme.faint)}; font-size:11px'>{html_text(line.note)}</span>"
             if line.note
@@ -175,6 +179,9 @@ class DetailsPanel(QWidget):
     def _on_link(self, url: QUrl) -> None:
         if url.scheme() == "event" and url.path().isdigit():
             self.event_wanted.emit(int(url.path()))
+        elif url.scheme() == "more":
+            self._most = min(MOST_WORDS, self._most * 8)
+            self.refresh()
 
 
 class _LinkWork:

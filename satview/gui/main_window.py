@@ -24,6 +24,7 @@ from satview.gui.trace_commands import TraceCommands
 from satview.gui.window_commands import WindowCommands
 from satview.session.command_table import COMMANDS
 from satview.session.commands import CommandRegistry
+from satview.session.dismantle import dismantle
 from satview.session.recent_files import RecentFiles
 from satview.session.session import Session, Stage
 from satview.session.settings import Settings
@@ -240,7 +241,7 @@ class MainWindow(QMainWindow):
         work, self.workspace = self.workspace, None
         work.close_down()
         self._pages.removeWidget(work)
-        work.deleteLater()
+        dismantle(work)
 
     @Slot()
     def _retry(self) -> None:

@@ -22,6 +22,7 @@ from satview.gui.store_field import StoreField
 from satview.gui.swimlane.area import SwimlaneArea
 from satview.gui.swimlane.motion import Motion
 from satview.gui.theme import Theme
+from satview.session.dismantle import dismantle
 from satview.session.navigation import Navigation
 from satview.session.open_trace import OpenTrace
 from satview.session.settings import Settings
@@ -175,7 +176,7 @@ class Workspace(QWidget):
         for dock in self.docks.values():
             self._window.removeDockWidget(dock)
             dock.setParent(None)  # at once: the next trace's docks have the same names
-            dock.deleteLater()
+            dismantle(dock)
 
     def _stop(self) -> None:
         self.motion.stop()

@@ -95,7 +95,7 @@ def of_event(trace: Trace, event: int) -> Iterator[Proposal]:
         if _fits(trace, event, f"state == {name}"):
             yield Proposal("State", name, f"state == {name}")
     yield Proposal("CPU", str(int(trace.events.cpu[event])), f"cpu == {int(trace.events.cpu[event])}")
-    for argument in trace.payloads.decode(event).arguments[:40]:
+    for argument in trace.payloads.decode(event, 40).arguments[:40]:
         for condition in _argument_conditions(argument):
             if _fits(trace, event, condition):
                 yield Proposal(argument.name, argument.text, f"{kind} and {condition}", is_argument=True)

@@ -16,6 +16,8 @@ from satview.timeline.spans import Span
 
 COLUMNS: Final = ("Number", "Time", "Delta", "CPU", "Process", "Thread", "Class", "Event", "Arguments")
 NO_EVENT: Final = 2**32 - 1
+FIRST_WORDS: Final = 128  # of a giant event, which may have a million: a page of them shows at once
+MOST_WORDS: Final = 2048  # laying out a table of twice as many rows takes a second
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,7 @@ class Line:
         note: What to know about it, shown small.
         event: Event row to go to when it is clicked, or None.
         is_code: Numbers and bytes, to be set in a fixed font.
+        is_more: A click shows more of a giant event.
     """
 
     name: str
@@ -35,6 +38,7 @@ class Line:
     note: str = ""
     event: int | None = None
     is_code: bool = False
+    is_more: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +93,7 @@ def list_row(trace: Trace, event: int, previous: int | None) -> tuple[str, ...]:
     delta = ""
     if previous is not None:
         delta = format_duration(trace.clock.duration_ns(cycles - int(events.time_cycles[previous])))
-    arguments = trace.payloads.decode(event).arguments
+    arguments = trace.payloads.decode(event, 80).arguments  # a line is cut long before
     return (
         f"{event + 1:,}",
         format_time(trace.clock.ns(cycles)),
@@ -117,7 +121,9 @@ def arguments_text(arguments: tuple[Argument, ...], limit: int = 300) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "\N{HORIZONTAL ELLIPSIS}"
 
 
-def event_details(trace: Trace, event: int, link: Link | None, is_wide: bool | None = None) -> Details:
+def event_details(
+    trace: Trace, event: int, link: Link | None, is_wide: bool | None = None, most: int = FIRST_WORDS
+) -> Details:
     """Return all that is known of an event.
 
     Args:
@@ -126,6 +132,7 @@ def event_details(trace: Trace, event: int, link: Link | None, is_wide: bool | N
         link: The call, interrupt, handler or state that the event begins or ends (`links.trace_links.link_of`), None if
             there is none or it is not yet known.
         is_wide: Show the arguments as the wide or fast mode logs them; None = as they were logged.
+        most: Words of a giant event that are spelled out, and bytes of its text.
     """
     spec = trace.spec(event)
     if is_wide is not None:
@@ -147,7 +154,7 @@ def event_details(trace: Trace, event: int, link: Link | None, is_wide: bool | N
         sections=(
             Section("Event", tuple(what)),
             Section("Where", _place_lines(trace, event)),
-            *_argument_sections(trace, event, is_wide),
+            *_argument_sections(trace, event, is_wide, most),
         ),
     )
 
@@ -251,8 +258,8 @@ def _event_name(trace: Trace, event: int) -> str:
     return f"event {event + 1:,}: {trace.spec(event).name}"
 
 
-def _argument_sections(trace: Trace, event: int, is_wide: bool | None = None) -> tuple[Section, ...]:
-    payload = trace.payloads.decode(event)
+def _argument_sections(trace: Trace, event: int, is_wide: bool | None, most: int) -> tuple[Section, ...]:
+    payload = trace.payloads.decode(event, most)
     form = {
         "fast": "Arguments, fast mode",
         "wide": "Arguments, wide mode",
@@ -260,7 +267,7 @@ def _argument_sections(trace: Trace, event: int, is_wide: bool | None = None) ->
         "failed": "Arguments, the call failed",
     }
     sections = []
-    arguments = payload.arguments if is_wide is None else arguments_as(trace, event, is_wide=is_wide)
+    arguments = payload.arguments if is_wide is None else arguments_as(trace, event, is_wide=is_wide, most=most)
     if arguments:
         lines = tuple(Line(argument.name, argument.text, argument.note, is_code=True) for argument in arguments)
         title = form.get(payload.form, "Arguments")
@@ -268,10 +275,19 @@ def _argument_sections(trace: Trace, event: int, is_wide: bool | None = None) ->
             title = f"Arguments, as {'wide' if is_wide else 'fast'} mode logs them (in the trace: {payload.form})"
         sections.append(Section(title, lines))
     if payload.words:
-        rows = [payload.words[i : i + 2] for i in range(0, len(payload.words), 2)]
+        rows = [payload.words[i : i + 2] for i in range(0, min(len(payload.words), most), 2)]
         words = tuple(
-            Line(f"{i * 2}", "  ".join(f"{word:08x}" for word in row), is_code=True) for i, row in enumerate(rows[:64])
+            Line(f"{i * 2}", "  ".join(f"{word:08x}" for word in row), is_code=True) for i, row in enumerate(rows)
         )
-        more = (Line("", f"\N{HORIZONTAL ELLIPSIS} {len(rows) - 64} more lines"),) if len(rows) > 64 else ()
-        sections.append(Section("Raw words", words + more))
+        sections.append(Section("Raw words", words + _left_out(len(payload.words) - 2 * len(rows), most)))
     return tuple(sections)
+
+
+def _left_out(words: int, most: int) -> tuple[Line, ...]:
+    """Return the line that stands for words that do not show; a click on it shows more, up to a bound."""
+    if words <= 0:
+        return ()
+    text = f"\N{HORIZONTAL ELLIPSIS} {words:,} more words"
+    if most < MOST_WORDS:
+        return (Line("", text + ": show more", is_more=True),)
+    return (Line("", text, "traceprinter prints them all"),)

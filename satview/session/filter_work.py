@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.errors import Cancelled
+from satview.base.memory import borrowed
 from satview.filters import evaluate
 from satview.filters.event_facts import EventFacts
 from satview.filters.expression import Expression
@@ -65,7 +66,7 @@ class FilterEvaluator(PassEvaluator):
 
     def __init__(self, trace: Trace) -> None:
         self.facts = TraceFacts(trace)
-        super().__init__(trace, self.facts, self._load_function)
+        super().__init__(trace, self.facts, borrowed(self._load_function))
         self.allowed: set[Path] = set()
         self.folder = Path()
         self.notices: list[str] = []

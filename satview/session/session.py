@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from satview.base.errors import SourceChangedError, TraceFormatError
+from satview.base.memory import give_back
+from satview.session.dismantle import dismantle
 from satview.session.follow import Follow
 from satview.session.jobs import IsCancelled, LatestJob, Report
 from satview.session.settings import Settings
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from satview.session.reading import Reading, Renewal, Shown
 
 _HOLD_MS = 100
-_CHECK_MS = 500  # a mapped file that is cut short ends the program at the next look into it
+_CHECK_MS = 500  # a file that was cut short is told, even if nobody looks into it
 
 
 class Stage(StrEnum):
@@ -143,16 +145,14 @@ class Session(QObject):
 
     @Slot()
     def check_file(self) -> None:
-        """Close the trace if its file was cut short or written over; marks are kept, and a page says what happened."""
-        if self.opened is None:
+        """Say once if the file was cut short, written over or taken away; what was read of it stays."""
+        if self.opened is None or self.follow is not None:  # a followed file is looked at anyway
             return
         try:
             self.opened.trace.payloads.check()
         except SourceChangedError as error:
-            self._end_follow()
-            self._drop()
-            self.error = error
-            self._set_stage(Stage.FAILED)
+            self._guard.stop()
+            self.told.emit(f"{error}; times and states stay, arguments cannot be read any more")
 
     def shut_down(self) -> None:
         """Stop everything in the background and wait for it; the window goes away."""
@@ -175,6 +175,7 @@ class Session(QObject):
             follow, self.follow = self.follow, None
             follow.stop()
             follow.deleteLater()
+            QTimer.singleShot(_CHECK_MS, give_back)
             self.follow_changed.emit()
 
     def file_is_complete(self, path: Path) -> None:
@@ -213,7 +214,7 @@ class Session(QObject):
                 opened.marks.setParent(self)
                 self._unstored.append(opened.marks)
             opened.shut_down()
-            opened.deleteLater()
+            dismantle(opened)
 
     def _set_stage(self, stage: Stage) -> None:
         self.stage = stage
@@ -272,6 +273,7 @@ class Session(QObject):
             return
         self.opened.renew(held, self.follow.is_sticking)
         self.renewed.emit()
+        QTimer.singleShot(_HOLD_MS, give_back)  # what the reading before held
         self.follow.end_read(len(held.reading.trace.events))
 
     @Slot()
@@ -284,6 +286,7 @@ class Session(QObject):
     def _on_failed(self, error: object) -> None:
         assert isinstance(error, Exception)
         is_no_kev = isinstance(error, TraceFormatError) and error.offset == 0
+        is_no_kev = is_no_kev and not isinstance(error, SourceChangedError)  # cut while it was read: more may come
         if self.follow is not None and isinstance(error, (TraceFormatError, OSError)) and not is_no_kev:
             self.follow.end_read(None, _waiting(self.follow.path, error))
             return
@@ -339,7 +342,9 @@ class _FollowWork:
         reading = read_on(self._follow.file, is_cancelled, report)
         if self._prepare is not None:
             self._prepare()
-        return reading if self._shown is None or reading.restart else prepared(reading, self._shown, is_cancelled)
+        ready = reading if self._shown is None or reading.restart else prepared(reading, self._shown, is_cancelled)
+        give_back()  # what the reading before the last one held
+        return ready
 
 
 class _PrepareWork:

@@ -15,6 +15,7 @@ from satview.analysis.basis import Basis
 from satview.analysis.sheets import Sheet
 from satview.analysis.statistics import Statistics
 from satview.analysis.statistics_sheets import SHEETS
+from satview.base.memory import borrowed
 from satview.base.new_file import new_text_file
 from satview.base.safe_text import csv_text
 from satview.base.time import TimeWindow, format_duration
@@ -97,7 +98,7 @@ class Found:
                 passes = np.zeros(len(trace.events), np.bool_)
                 passes[self._rows] = True
             self._kinds = int(np.count_nonzero(self._counts_by_code()))
-            self._statistics = Statistics(trace, self._window, passes, self._basis, self._should_stop)
+            self._statistics = Statistics(trace, self._window, passes, self._basis, borrowed(self._should_stop))
         found = self._statistics
         sheet = SHEETS[key](found, self._threads)
         part = trace.rows_between(self._window)

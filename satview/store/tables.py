@@ -35,7 +35,8 @@ class EventTable:
         thread: uint16 or uint32, row in the thread table. Of an event about a thread's state: that thread. Of any
             other: the thread running on that CPU then. 0 = not known.
         slot: uint32 or uint64, index of its first slot in the file's event region.
-        slot_count: uint16, slots it takes; 1 for simple events. Slots are adjacent unless `Fragments` says otherwise.
+        slot_count: uint16 (uint32 if an event takes more than 65,535), slots it takes; 1 for simple events. Slots are
+            adjacent unless `Fragments` says otherwise.
     """
 
     time_cycles: NDArray[np.int64]
@@ -43,7 +44,7 @@ class EventTable:
     cpu: NDArray[np.uint8]
     thread: NDArray[np.unsignedinteger]
     slot: NDArray[np.unsignedinteger]
-    slot_count: NDArray[np.uint16]
+    slot_count: NDArray[np.unsignedinteger]
     _iterate: Callable[..., Iterator[Event]] | None = field(default=None, repr=False, compare=False)
 
     def __call__(self, *names: str, **restrictions: Any) -> Iterator[Event]:

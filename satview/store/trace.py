@@ -38,14 +38,23 @@ class PayloadSource(Protocol):
     def check(self) -> Callable[[], None]:
         """What raises SourceChangedError if the file is not the one that was opened any more."""
 
+    def tolerate_loss(self) -> None:
+        """Let `decode` tell of a file that has changed in place of arguments, from now on; else it raises."""
+
     def words(self, event: int) -> NDArray[np.uint32]:
         """Return all payload words of one event in host order, padding included."""
 
     def raw(self, event: int) -> bytes:
         """Return the payload bytes of one event as they are in the file."""
 
-    def decode(self, event: int) -> Payload:
-        """Return the named arguments of one event."""
+    def decode(self, event: int, most: int | None = None) -> Payload:
+        """Return the named arguments of one event.
+
+        Args:
+            event: Row of the event table.
+            most: Words that belong to no known argument are spelled out up to so many, a text up to so many bytes; the
+                last argument, or the note of the text, says how much more there is. None = all.
+        """
 
     def column(self, events: NDArray[np.integer], word: int) -> NDArray[np.uint32]:
         """Return payload word number `word` of many events, shape (len(events),); 0 where an event is shorter."""

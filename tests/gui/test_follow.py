@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import struct
 import subprocess
 import sys
+import weakref
 
 import pytest
 from PySide6.QtCore import Qt
@@ -534,3 +536,18 @@ def test_command_line_checks_follow():
     )
     assert done.returncode == 2
     assert "--follow needs a FILE" in done.stderr
+
+
+def test_a_reading_that_was_followed_on_is_gone_without_the_collector(follow, writer, qtbot):
+    writer.write(0.3)
+    window = follow(writer.path)
+    gc.collect()
+    gc.disable()
+    try:
+        for share, until in ((0.3, 0.5), (0.5, 0.7), (0.7, 0.9)):
+            times = weakref.ref(window.session.opened.trace.events.time_cycles)
+            with qtbot.waitSignal(window.session.renewed, timeout=10_000):
+                writer.append(share, until)
+            qtbot.waitUntil(lambda times=times: times() is None, timeout=3_000)
+    finally:
+        gc.enable()

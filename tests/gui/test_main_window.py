@@ -209,15 +209,23 @@ def test_repaints_lose_no_reference_to_none(window):
 
 
 def test_file_cut_short_while_it_is_shown(empty_window, load, qtbot, tmp_path):
-    """The window shows why, keeps running, and opens the file again when it is whole."""
+    """The window lives on, says why arguments are missing, and opens the file again when it is whole."""
     path = scene(tmp_path)
     window = load(empty_window, path)
     whole = path.read_bytes()
     with path.open("r+b") as file:
         file.truncate(200)
+    trace, said = window.session.opened.trace, []
+    window.session.told.connect(said.append)
+    window.session.opened.select_event(3)
     window.workspace.events.table.viewport().repaint()
-    qtbot.waitUntil(lambda: window.session.stage is Stage.FAILED, timeout=5_000)
-    assert "open it again" in str(window.session.error)
+    qtbot.waitUntil(lambda: said != [], timeout=5_000)
+    assert "now 200; open it again; times and states stay" in said[0]
+    (argument,) = trace.payloads.decode(3).arguments
+    assert (argument.text, "now 200" in argument.note) == ("not readable any more", True)
+    assert window.session.stage is Stage.READY
+    qtbot.wait(600)
+    assert len(said) == 1
     path.write_bytes(whole)
     load(window, path)
     assert window.session.stage is Stage.READY

@@ -4,7 +4,8 @@ import pytest
 from PySide6.QtCore import QPoint, Qt, QUrl
 
 from satview.events import wire
-from tests.helpers.kev import TraceBuilder
+from satview.formats.kev.writer import SlotWriter
+from tests.helpers.kev import TraceBuilder, write_trace
 
 LEFT = Qt.MouseButton.LeftButton
 
@@ -38,6 +39,21 @@ class TestDetails:
         qtbot.waitUntil(lambda: "Ends with" in details.browser.toPlainText())
         opened.select_event(0)
         assert "Ends with" not in details.browser.toPlainText()
+
+    def test_a_giant_event_shows_a_page_and_more_on_demand(self, empty_window, load, tmp_path):
+        words = [0x80000000 + i for i in range(40_000)]
+        slots = SlotWriter.slots_of(wire.code(wire.WireClass.USER, 17), 0, 10, words)
+        window = load(empty_window, write_trace(tmp_path / "giant.kev", slots))
+        window.session.opened.select_event(0)
+        browser = window.workspace.details.browser
+        assert "39,872 more words: show more" in browser.toPlainText()
+        browser.anchorClicked.emit(QUrl("more:"))
+        assert "38,976 more words: show more" in browser.toPlainText()
+        browser.anchorClicked.emit(QUrl("more:"))
+        assert "traceprinter prints them all" in browser.toPlainText()
+        window.session.opened.selection.select(None, None, None)
+        window.session.opened.select_event(0)
+        assert "39,872 more words: show more" in browser.toPlainText()
 
     def test_strange_link_does_nothing(self, window, opened):
         window.workspace.details.browser.anchorClicked.emit(QUrl("http://example.org/"))

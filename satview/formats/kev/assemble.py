@@ -25,7 +25,8 @@ from satview.formats.kev.buffers import (
 from satview.formats.kev.census import dump_end, take_census
 from satview.formats.kev.decode import Decoded, Decoder
 from satview.formats.kev.header import FROM_LISTING
-from satview.formats.kev.payloads import SlotPayloads, nothing_to_check
+from satview.formats.kev.payloads import SlotPayloads
+from satview.formats.kev.slot_source import SlotSource, source_of
 from satview.formats.kev.syspage import GLOBAL_CLOCK, VERSIONED, parse_syspage
 from satview.store.problems import Problems
 from satview.store.tables import BufferTable, EventTable, Fragments, StateIndex
@@ -67,7 +68,7 @@ def trace_from_slots(
     format_name: str,
     header: Header,
     system_page: bytes,
-    slots: NDArray[np.uint32],
+    slots: NDArray[np.uint32] | SlotSource,
     byte_order: str,
     problems: Problems,
     *,
@@ -77,8 +78,7 @@ def trace_from_slots(
     has_whole_buffers: bool = True,
     times: NDArray[np.int64] | None = None,
     release: Release | None = None,
-    decoder_of: Callable[[NDArray[np.uint32], Catalogue], Decoder] = Decoder,
-    check_file: Callable[[], None] = nothing_to_check,
+    decoder_of: Callable[[SlotSource, Catalogue], Decoder] = Decoder,
 ) -> Trace:
     """Build a trace from its slots.
 
@@ -87,7 +87,7 @@ def trace_from_slots(
         format_name: `kev`, `traceprinter`, ...
         header: Its keys decide release and clock rate.
         system_page: Image in the target's byte order; may be empty.
-        slots: (n, 4) words in host order, or a memory map of the file's order.
+        slots: (n, 4) words, or where they are read.
         byte_order: Of the target.
         problems: Receives what is found wrong; becomes part of the trace.
         offset: Byte offset of the first slot in the file.
@@ -97,11 +97,12 @@ def trace_from_slots(
         release: Whose tables apply, where the source tells it; None = as header and system page say.
         has_whole_buffers: False for listings with lines cut out, whose buffers cannot have their announced length.
         decoder_of: Gives the decoder; one that has decoded most of these slots before spares time.
-        check_file: Called before slots are looked at later on; raises if the mapped file is not the same any more.
 
     Raises:
         Cancelled: `cancelled()` returned True.
+        SourceChangedError: The file that the slots are read from has lost some.
     """
+    slots = source_of(slots)
     system, doubts = parse_syspage(system_page, byte_order)
     for doubt in doubts:
         problems.add("syspage", doubt, header.length)
@@ -109,19 +110,21 @@ def trace_from_slots(
     names = catalogue(release)
     region = EventRegion(offset, len(slots))
     with timed("decode"):
-        decoded = decoder_of(slots, names).run(progress, cancelled)
+        decoder = decoder_of(slots, names)
+        decoded = decoder.run(progress, cancelled)
         if times is not None:
             decoded.time[:] = times[decoded.slot]
             decoded.clock.has_time = True
     with timed("repair and sort"):
         _report_pass(decoded, region, names, problems)
-        fragments, unfinished = _repair(decoded, region, problems)
+        fragments, unfinished = _repair(decoder, decoded, region, problems)
         moves = order.time_order(decoded.time)
         if moves is not None:
             _sort(decoded, moves)
+            decoder.note_moves(moves)
             fragments, unfinished = _renumber(fragments, moves), np.sort(_moved(unfinished, moves))
     events = EventTable(decoded.time, decoded.code, decoded.cpu, decoded.thread, decoded.slot, decoded.slots)
-    payloads = SlotPayloads(slots, events, fragments, byte_order, names, check_file)
+    payloads = SlotPayloads(slots, events, fragments, byte_order, names)
     control = decoded.rare_rows[decoded.code[decoded.rare_rows] >> wire.CLASS_SHIFT == wire.WireClass.CONTROL]
     process = decoded.rare_rows[decoded.code[decoded.rare_rows] >> wire.CLASS_SHIFT == wire.WireClass.PR_TH]
     buffers = _buffers(control, payloads, events, release, region, problems,
@@ -220,7 +223,9 @@ def _report_pass(decoded: Decoded, region: EventRegion, names: Catalogue, proble
         problems.add("clock-step", "and more of the same", None, len(clock.ignored) - _MANY)
 
 
-def _repair(decoded: Decoded, region: EventRegion, problems: Problems) -> tuple[Fragments, NDArray[np.int64]]:
+def _repair(
+    decoder: Decoder, decoded: Decoded, region: EventRegion, problems: Problems
+) -> tuple[Fragments, NDArray[np.int64]]:
     """Give runs of tails back to their events; list orphans and events without end."""
     loose = decoded.loose
     matched = combine.match(loose, decoded.time, decoded.cpu)
@@ -245,10 +250,12 @@ def _repair(decoded: Decoded, region: EventRegion, problems: Problems) -> tuple[
         )
     if len(matched.unfinished) > _MANY:
         problems.add("unfinished-events", "and more of the same", None, len(matched.unfinished) - _MANY)
-    return _fragments(decoded, matched, region, problems), matched.unfinished
+    return _fragments(decoder, decoded, matched, region, problems), matched.unfinished
 
 
-def _fragments(decoded: Decoded, matched: combine.Matched, region: EventRegion, problems: Problems) -> Fragments:
+def _fragments(
+    decoder: Decoder, decoded: Decoded, matched: combine.Matched, region: EventRegion, problems: Problems
+) -> Fragments:
     loose = decoded.loose
     apart = np.sort(matched.owner[(loose.event < 0) & (matched.owner >= 0)])
     apart = apart[np.append(apart[1:] != apart[:-1], True)] if len(apart) else apart
@@ -267,6 +274,9 @@ def _fragments(decoded: Decoded, matched: combine.Matched, region: EventRegion, 
             f"an event of {sizes[i]} slots; {combine.MAX_SLOTS} are kept",
             region.byte(int(decoded.slot[apart[i]])),
         )
+    if int(sizes.max()) > np.iinfo(decoded.slots.dtype).max:
+        decoded.slots = decoder.widen_slots()
+    decoder.note_sizes(apart, decoded.slots[apart])
     decoded.slots[apart] = np.minimum(sizes, combine.MAX_SLOTS)
     return Fragments(
         apart.astype(np.uint32),

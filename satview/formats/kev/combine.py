@@ -22,7 +22,7 @@ from satview.formats.kev.turns import TURN
 
 KEY_MASK: Final = np.uint32(0x3FFFFFFF)  # CPU, class and event: all but the structure bits
 _TAIL: Final = np.uint32(0x80000000)  # set in CC and CE
-MAX_SLOTS: Final = 65535  # what the slot_count column holds
+MAX_SLOTS: Final = 1 << 20  # of one event; more is damage, and is said
 
 
 def link(headers: NDArray[np.uint32], stamps: NDArray[np.uint32]) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, field
-from typing import Final, TypeVar
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from satview.events.states import NOT_A_STATE
 from satview.formats.kev import combine
 from satview.formats.kev.clock import LATEST, ClockRebuilder, held_times
 from satview.formats.kev.owners import Jumps, RunningThreads, ThreadNumbers
+from satview.formats.kev.slot_source import SlotSource, source_of
 
 CHUNK_SLOTS: Final = 1 << 17  # measured best between 2^16 and 2^17: scratch stays in the second-level cache
 _LOW_HALF: Final = 0 if sys.byteorder == "little" else 1  # where a word has its lower half, in halves
@@ -31,7 +32,8 @@ _TOP_BYTE: Final = 3 if sys.byteorder == "little" else 0
 _LONGEST_TAIL: Final = 1 << 16  # a chunk ends where an event begins, if one begins that near its end
 _KIND_SHIFT: Final = np.uint32(wire.STRUCT_SHIFT)
 _MAX_NARROW_THREADS: Final = 65_000
-_Number = TypeVar("_Number", bound=np.number)
+_MAX_NARROW_SLOTS: Final = 65_535
+COLUMNS: Final = ("time", "code", "cpu", "thread", "slot", "slots")
 
 
 @dataclass(slots=True)
@@ -56,7 +58,7 @@ class Decoded:
     cpu: NDArray[np.uint8]
     thread: NDArray[np.unsignedinteger]
     slot: NDArray[np.unsignedinteger]
-    slots: NDArray[np.uint16]
+    slots: NDArray[np.unsignedinteger]
     state_rows: NDArray[np.uint32]
     rare_rows: NDArray[np.int64]
     keys: NDArray[np.uint64]
@@ -103,23 +105,24 @@ class Decoder:
     may what follows make a difference. So the result is that of a decoder that sees the file for the first time.
 
     Args:
-        slots: (n, 4) uint32; big-endian files come as a memory map of `>u4`, which is swapped chunk by chunk.
+        slots: (n, 4) words, or where they are read.
         catalogue: Of the file's release: which codes are thread states.
-        goes_on: `extend` will be called; the results then are copies.
+        goes_on: `extend` will be called.
     """
 
-    def __init__(self, slots: NDArray[np.uint32], catalogue: Catalogue, *, goes_on: bool = False) -> None:
-        self._slots = slots
+    def __init__(
+        self, slots: NDArray[np.uint32] | SlotSource, catalogue: Catalogue, *, goes_on: bool = False
+    ) -> None:
+        self._slots = source_of(slots)
         self._goes_on = goes_on
         n = len(slots)
-        self._is_native = bool(slots.dtype.isnative)
         # np.empty takes address space only; pages are real once written, so the size by slots costs nothing.
         self.time = np.empty(n, np.int64)
         self.code = np.empty(n, np.uint16)
         self.cpu = np.empty(n, np.uint8)
         self.thread: NDArray[np.unsignedinteger] = np.empty(n, np.uint16)
         self.slot: NDArray[np.unsignedinteger] = np.empty(n, np.uint32 if n < 1 << 32 else np.uint64)
-        self.slots = np.empty(n, np.uint16)
+        self.slots: NDArray[np.unsignedinteger] = np.empty(n, np.uint16)
         self.count = 0
         self._clock = ClockRebuilder()
         self._numbers = ThreadNumbers()
@@ -127,7 +130,10 @@ class Decoder:
         self._jumps = Jumps(catalogue.release == Release.QNX_8)
         self._parts = _Parts()
         self._mark = self._marked(0)
+        self._moves: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
+        self._changed_sizes: tuple[NDArray[np.int64], NDArray[np.unsignedinteger]] | None = None
         self._trait_scratch = np.empty(CHUNK_SLOTS, np.uint8)
+        self._slot_scratch = self._part = np.empty((0, 4), np.uint32)
         thread_class = [i for i, c in enumerate(catalogue.classes) if c.name == "THREAD"]
         self._is_thread = np.isin(catalogue.class_index_of_code, thread_class)
         self._is_state = catalogue.state_value_of_code != NOT_A_STATE
@@ -141,14 +147,45 @@ class Decoder:
         # Bit 0: belongs to a thread by its payload; 1: a state; 2: rare, looked at again later; 3: in no table.
         self._traits = (self._is_thread | self._is_state << 1 | rare << 2 | ~known << 3).astype(np.uint8)
 
-    def extend(self, slots: NDArray[np.uint32]) -> None:
+    def extend(self, slots: NDArray[np.uint32] | SlotSource) -> None:
         """Take more slots; those of before must be the same. The next `run` gives the result for all of them."""
-        self._slots = slots
-        room = len(self.time)
-        if len(slots) > room:
-            room = max(len(slots), room * 3 // 2)
-            for name in ("time", "code", "cpu", "thread", "slot", "slots"):
-                setattr(self, name, _with_room(getattr(self, name), room, self._mark.count))
+        self._slots = source_of(slots)
+        room = self._mark.count + len(self._slots) - self._mark.start  # of what is decoded, events are counted
+        for name in COLUMNS:
+            setattr(self, name, self._renewed(name, room))
+        self._moves, self._changed_sizes = None, None
+
+    def widen_slots(self) -> NDArray[np.unsignedinteger]:
+        """Make room for events of more than 65,535 slots; return the column so far."""
+        if self.slots.dtype == np.uint16:
+            self.slots = self.slots.astype(np.uint32)
+        return self.slots[: self.count]
+
+    def note_moves(self, moves: tuple[NDArray[np.int64], NDArray[np.int64]]) -> None:
+        """Tell that the columns of the result were sorted: (places, rows), as `order.time_order` gives them."""
+        self._moves = moves
+
+    def note_sizes(self, rows: NDArray[np.int64], sizes: NDArray[np.unsignedinteger]) -> None:
+        """Tell that some events of the result, by rows in file order, got other slot counts than these."""
+        self._changed_sizes = rows, sizes
+
+    def _renewed(self, name: str, room: int) -> NDArray[np.generic]:
+        """Return a new column that begins as the pass left the old one, which belongs to the last result.
+
+        Only one copy is kept between two results: what was done to the old one since is undone in the new one.
+        """
+        old = getattr(self, name)
+        column = np.empty(room, old.dtype)
+        used = self._mark.count
+        column[:used] = old[:used]
+        if self._moves is not None:
+            places, rows = self._moves
+            settled = rows < used
+            column[rows[settled]] = old[places[settled]]
+        if name == "slots" and self._changed_sizes is not None:
+            changed, sizes = self._changed_sizes
+            column[changed[changed < used]] = sizes[changed < used]
+        return column
 
     def run(
         self, progress: Callable[[float], None] | None = None, cancelled: Callable[[], bool] | None = None
@@ -184,7 +221,7 @@ class Decoder:
 
     def _start_clock(self) -> None:
         """Find the first TIME of the file near its start: events before it are placed backwards from it."""
-        head = np.asarray(self._slots[:CHUNK_SLOTS])
+        head = self._slots.read(0, min(len(self._slots), CHUNK_SLOTS))
         code, kind = head[:, 0] & np.uint32(wire.CODE_MASK), head[:, 0] >> _KIND_SHIFT
         times = np.flatnonzero((code == wire.CONTROL_TIME) & (kind <= wire.Struct.COMBINE_BEGIN))
         self._held, self._held_from = 0, 0
@@ -194,13 +231,11 @@ class Decoder:
                 self._held, self._held_from = at, value
                 self._clock.start_from(value)
 
-    def _load(self, start: int, end: int) -> NDArray[np.uint32]:
-        part = self._slots[start:end]
-        return part if self._is_native else part.astype(np.uint32)
-
     def _chunk(self, start: int, end: int) -> int:
         """Decode slots from `start`, at most to `end`; return how many are done: up to where a later event begins."""
-        part = self._load(start, end)
+        if len(self._slot_scratch) < end - start:
+            self._slot_scratch = np.empty((end - start, 4), np.uint32)
+        part = self._part = self._slots.read(start, end, self._slot_scratch)
         headers, stamps = part[:, 0].copy(), part[:, 1].copy()
         is_event, loose = combine.link(headers, stamps)
         length = self._usable(is_event, loose, headers) if end < len(self._slots) else len(headers)
@@ -276,7 +311,7 @@ class Decoder:
         slot = np.concatenate((opened[0], runs[0]))
         order = np.argsort(slot, kind="stable")
         slot = slot[order]
-        stamp = self._slots[start + slot, 1].astype(np.uint32)
+        stamp = self._part[slot, 1]
         self._parts.loose.append(
             combine.Loose(
                 slot + start,
@@ -315,7 +350,9 @@ class Decoder:
         slot = self.slot[rows]
         slot[:] = at
         slot += slot.dtype.type(start)
-        self.slots[rows] = counts if n == len(part) else np.minimum(counts, combine.MAX_SLOTS)
+        if n != len(part) and int(counts.max()) > _MAX_NARROW_SLOTS:
+            self.widen_slots()
+        self.slots[rows] = counts
         traits = self._trait_scratch[:n]
         np.take(self._traits, code, out=traits, mode="clip")  # never clips; spares the check of every index
         special = np.flatnonzero(traits != 0)  # of booleans: four times as fast as of bytes
@@ -415,20 +452,16 @@ class Decoder:
             return np.take(part.view(np.uint64)[:, 1], at)
         return np.ascontiguousarray(part[at, 2:4]).view(np.uint64)[:, 0]
 
-    def _result(self, column: NDArray[_Number]) -> NDArray[_Number]:
-        # What comes of it is sorted in place and may live on while the last chunk is decoded again.
-        return column[: self.count].copy() if self._goes_on else column[: self.count]
-
     def _finish(self) -> Decoded:
         n, parts = self.count, self._parts
         return Decoded(
             n,
-            self._result(self.time),
-            self._result(self.code),
-            self._result(self.cpu),
-            self._result(self.thread),
-            self._result(self.slot),
-            self._result(self.slots),
+            self.time[:n],
+            self.code[:n],
+            self.cpu[:n],
+            self.thread[:n],
+            self.slot[:n],
+            self.slots[:n],
             np.concatenate([np.empty(0, np.uint32), *parts.state_rows]),
             np.concatenate([np.empty(0, np.int64), *parts.rare_rows]),
             self._numbers.keys(),
@@ -437,10 +470,3 @@ class Decoder:
             self._clock,
             parts.unknown,
         )
-
-
-def _with_room(column: NDArray[_Number], room: int, used: int) -> NDArray[_Number]:
-    """Return a column with more room and the same first rows."""
-    larger = np.empty(room, column.dtype)
-    larger[:used] = column[:used]
-    return larger

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from struct import unpack
-from typing import Any
+from typing import Any, Final
 
 from satview.events import variants
 from satview.events.catalogue import Catalogue
@@ -16,10 +16,13 @@ from satview.events.spec import Argument, EventSpec, Payload, Show
 from satview.formats.kev import notation
 from satview.formats.kev.structs import prepared
 
+MORE: Final = "\N{HORIZONTAL ELLIPSIS}"  # name of the argument that stands for what a preview leaves out
 _DOUBT = "or data, if the call itself returned -1"
 
 
-def decode_payload(spec: EventSpec, raw: bytes, byte_order: str, catalogue: Catalogue) -> Payload:
+def decode_payload(
+    spec: EventSpec, raw: bytes, byte_order: str, catalogue: Catalogue, most: int | None = None
+) -> Payload:
     """Return the arguments of one event.
 
     Args:
@@ -27,6 +30,7 @@ def decode_payload(spec: EventSpec, raw: bytes, byte_order: str, catalogue: Cata
         raw: Payload bytes as in the file, combine slots reassembled; a cut last word is not decoded.
         byte_order: `little` or `big`.
         catalogue: The release's, for errno names and rules that depend on it.
+        most: How much of a giant event is spelled out, as `PayloadSource.decode` has it.
 
     Returns:
         The decoded payload; never raises, whatever the bytes. What fits no known list is shown as raw words.
@@ -40,7 +44,7 @@ def decode_payload(spec: EventSpec, raw: bytes, byte_order: str, catalogue: Cata
         variant = variants.variant_of(catalogue.release, spec.code, words)
     layout, names, struct = prepared(catalogue.release, spec.code, count, variant, byte_order)
     values = struct.parse(whole)
-    payload = _Decoder(spec, layout, whole, words, catalogue)
+    payload = _Decoder(spec, layout, whole, words, catalogue, most)
     arguments = payload.failed() if variant in variants.FAILURES else payload.arguments(names, values)
     return Payload(layout.form, tuple(arguments), words, raw)
 
@@ -49,8 +53,10 @@ class _Decoder:
     """Makes arguments of the members of one payload."""
 
     def __init__(
-        self, spec: EventSpec, layout: Layout, raw: bytes, words: Sequence[int], catalogue: Catalogue
-    ) -> None:
+        self, spec: EventSpec, layout: Layout, raw: bytes, words: Sequence[int], catalogue: Catalogue,
+        most: int | None,
+    ) -> None:  # fmt: skip
+        self._most = most
         self.spec, self.layout, self.raw, self.words, self.catalogue = spec, layout, raw, words, catalogue
 
     def arguments(self, names: Sequence[str], values: Mapping[str, Any]) -> Iterator[Argument]:
@@ -77,6 +83,10 @@ class _Decoder:
 
     def text(self, part: Part, data: bytes, start: int) -> Argument:
         """Return a text that begins at a byte of the payload."""
+        if self._most is not None and len(data) > self._most:
+            first, words = start // 4, -(-(start + len(data)) // 4) - start // 4
+            rest = f"the first {self._most:,} of {len(data):,} bytes"
+            return notation.text_argument(part.name, data[: self._most], first, words, rest)
         if self.layout.form == "same" and variants.is_user(self.spec.code):
             return notation.text_argument(part.name, data, 0, len(self.words))
         first, end = start // 4, min(start + len(data), len(self.raw))
@@ -87,9 +97,13 @@ class _Decoder:
         first = self.layout.end
         is_padding = bool(self.layout.parts) and len(self.words) == first + 1 and first % 2 and not self.words[first]
         if not is_padding:
-            for index in range(first, len(self.words)):
+            end = len(self.words) if self._most is None else min(len(self.words), first + self._most)
+            for index in range(first, end):
                 name = f"{self.layout.rest_name}{index}"
                 yield Argument(name, self.words[index], notation.hex_text(self.words[index], 1), index, 1)
+            if end < len(self.words):
+                left = len(self.words) - end
+                yield Argument(MORE, left, f"{left:,} more words", end, left)
 
     def failed(self) -> Iterator[Argument]:
         """Yield -1 and the error of a call that failed (section 8.3)."""

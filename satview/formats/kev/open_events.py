@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.events.wire import SLOT_BYTES
+from satview.formats.kev.combine import MAX_SLOTS
 from satview.store.problems import Problems
 
 MAX_OPEN: Final = 1 << 16       # events; a real trace has a handful, of which each may have a few slots
 MAX_WORDS: Final = 1 << 22      # payload words of all of them
-MAX_SLOTS: Final = 65_535       # of one event
 
 
 @dataclass(slots=True)

@@ -2,53 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from copy import copy
 
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.errors import SourceChangedError
 from satview.events.catalogue import Catalogue
-from satview.events.spec import Payload
+from satview.events.spec import Argument, Payload
+from satview.formats.kev.slot_source import SlotSource
 from satview.store.tables import EventTable, Fragments
-
-
-def nothing_to_check() -> None:
-    """Stand in for the check of a file where slots are in memory."""
 
 
 class SlotPayloads:
     """Payload access for traces made of 16-byte slots; implements `store.trace.PayloadSource`.
 
     Args:
-        slots: (n, 4) words; a memory map of the file's byte order, or an array in host order.
+        slots: Where the words are read.
         events: Where each event's slots are.
         fragments: The same for events whose slots are not adjacent.
         byte_order: Of the target: decides 64-bit values and text.
         catalogue: Of the release.
-        check_file: Called before slots are looked at; raises if a mapped file is not the same any more.
     """
 
     def __init__(
         self,
-        slots: NDArray[np.uint32],
+        slots: SlotSource,
         events: EventTable,
         fragments: Fragments,
         byte_order: str,
         catalogue: Catalogue,
-        check_file: Callable[[], None] = nothing_to_check,
     ) -> None:
-        self.check = check_file
         self._slots = slots
-        self._events = events
+        self._is_tolerant = False
+        self._events = copy(events)  # the trace's own table comes to hold the trace: that would be a cycle
         self._fragments = fragments
         self._byte_order = byte_order
         self._catalogue = catalogue
 
+    def check(self) -> None:
+        """Raise SourceChangedError if the file is not the one that was opened any more."""
+        self._slots.check()
+
+    def tolerate_loss(self) -> None:
+        """Let `decode` tell of a file that has changed in place of arguments, from now on; else it raises."""
+        self._is_tolerant = True
+
     @property
     def slots(self) -> NDArray[np.uint32]:
-        """All slots in file order, shape (n, 4); their dtype has the byte order of the file."""
+        """All slots in file order and host order, shape (n, 4)."""
         self.check()
-        return self._slots
+        return self._slots.read(0, len(self._slots))
 
     def slots_of(self, event: int) -> NDArray[np.int64]:
         """Return the slot indices of one event, ascending."""
@@ -61,30 +65,46 @@ class SlotPayloads:
     def header(self, event: int) -> int:
         """Return the header word of an event's first slot."""
         self.check()
-        return int(self._slots[int(self._events.slot[event]), 0])
+        return int(self._slot(event)[0])
 
     def stamp(self, event: int) -> int:
         """Return the 32-bit stamp as it is in the file."""
         self.check()
-        return int(self._slots[int(self._events.slot[event]), 1])
+        return int(self._slot(event)[1])
+
+    def _slot(self, event: int) -> NDArray[np.uint32]:
+        first = int(self._events.slot[event])
+        slot: NDArray[np.uint32] = self._slots.read(first, first + 1)[0]
+        return slot
 
     def words(self, event: int) -> NDArray[np.uint32]:
         """Return all payload words in host order, padding included."""
         self.check()
-        return self._slots[self.slots_of(event), 2:4].astype(np.uint32).ravel()
+        at = self.slots_of(event)
+        first, end = int(at[0]), int(at[-1]) + 1
+        if end - first == len(at):
+            return self._slots.read(first, end)[:, 2:4].ravel()
+        return np.stack([self._slots.take(at, word) for word in (2, 3)], axis=1).ravel()
 
     def raw(self, event: int) -> bytes:
         """Return the payload bytes as the target wrote them."""
         words = self.words(event)
         return words.astype("<u4" if self._byte_order == "little" else ">u4").tobytes()
 
-    def decode(self, event: int) -> Payload:
-        """Return the named arguments of one event."""
+    def decode(self, event: int, most: int | None = None) -> Payload:
+        """Return the named arguments of one event; of a giant one at most `most` words (`PayloadSource.decode`)."""
         # Brings construct, which start-up has no need of.
         from satview.formats.kev.details import decode_payload
 
+        try:
+            raw = self.raw(event)
+        except SourceChangedError as error:
+            if not self._is_tolerant:
+                raise
+            return Payload("lost", (Argument("arguments", 0, "not readable any more", 0, 0, error.what),), (), b"")
+
         spec = self._catalogue.spec(int(self._events.code[event]))
-        return decode_payload(spec, self.raw(event), self._byte_order, self._catalogue)
+        return decode_payload(spec, raw, self._byte_order, self._catalogue, most)
 
     def column(self, events: NDArray[np.integer], word: int) -> NDArray[np.uint32]:
         """Return payload word number `word` of many events, shape (len(events),); 0 where an event is shorter."""
@@ -92,13 +112,13 @@ class SlotPayloads:
         step, place = word // 2, 2 + word % 2
         at = self._events.slot[events].astype(np.int64)
         if step == 0:
-            return np.asarray(self._slots[at, place], np.uint32)
+            return self._slots.take(at, place)
         inside = self._events.slot_count[events] > step
         at += step
         if len(self._fragments.event):
             self._redirect(events, at, step)
         out = np.zeros(len(events), np.uint32)
-        out[inside] = self._slots[at[inside], place]
+        out[inside] = self._slots.take(at[inside], place)
         return out
 
     def _redirect(self, events: NDArray[np.integer], at: NDArray[np.int64], step: int) -> None:

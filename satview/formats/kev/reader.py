@@ -1,4 +1,4 @@
-"""Opens .kev files. The slots are memory-mapped: nothing of the event region is copied."""
+"""Opens .kev files. Slots are read when asked for: no copy of the event region is kept."""
 
 from __future__ import annotations
 
@@ -6,14 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-import numpy as np
-from numpy.typing import NDArray
-
 from satview.base.errors import TraceFormatError
 from satview.events.wire import SLOT_BYTES
 from satview.formats.kev.assemble import trace_from_slots
 from satview.formats.kev.header import BEGIN, MAX_HEADER_BYTES, key_byte_order, parse_header, slot_byte_order
-from satview.formats.kev.mapped_file import MappedFile
+from satview.formats.kev.slot_source import FileSlots, SourceFile
 from satview.formats.kev.syspage import fits
 from satview.store.problems import Problems
 from satview.store.trace import Header, Trace
@@ -34,7 +31,7 @@ def open_kev(
     """Open a .kev file.
 
     Args:
-        path: The file; it stays mapped as long as the trace lives.
+        path: The file; it stays open as long as the trace lives.
         progress: Called with 0 to 1.
         cancelled: Asked now and then; True stops the load.
 
@@ -64,11 +61,11 @@ def open_kev(
     problems = Problems()
     byte_order = byte_order_of(header, page, sample, problems)
     report_header(header, problems)
-    slots = map_slots(path, offset, size, byte_order)
-    mapped = MappedFile(path, size)
+    source = SourceFile(path, size)
+    slots = FileSlots(source, offset, (size - offset) // SLOT_BYTES, byte_order)
 
     def stops() -> bool:
-        mapped.check()
+        source.check()
         return cancelled is not None and cancelled()
 
     rest = (size - offset) % SLOT_BYTES
@@ -85,18 +82,7 @@ def open_kev(
         offset=offset,
         progress=progress,
         cancelled=stops,
-        check_file=mapped.check,
     )
-
-
-def map_slots(path: Path, offset: int, size: int, byte_order: str) -> NDArray[np.uint32]:
-    """Map the whole slots of a file, shape (n, 4), in the file's byte order."""
-    count = (size - offset) // SLOT_BYTES
-    dtype = np.dtype("<u4" if byte_order == "little" else ">u4")
-    if not count:
-        return np.empty((0, 4), dtype)
-    # The map is an ordinary array afterwards: np.memmap would run Python code at every slice.
-    return np.asarray(np.memmap(path, dtype, "r", offset, (count, 4)))
 
 
 def byte_order_of(header: Header, page: bytes, sample: bytes, problems: Problems) -> str:

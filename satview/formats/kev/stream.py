@@ -20,7 +20,8 @@ from satview.events.wire import SLOT_BYTES, Struct
 from satview.formats.kev.batch import Batch
 from satview.formats.kev.buffer_watch import BufferWatch
 from satview.formats.kev.clock import LATEST, ClockRebuilder, held_times
-from satview.formats.kev.open_events import MAX_SLOTS, OpenEvent, OpenEvents
+from satview.formats.kev.combine import MAX_SLOTS
+from satview.formats.kev.open_events import OpenEvent, OpenEvents
 from satview.formats.kev.owners import Jumps, RunningThreads, ThreadNumbers
 from satview.store.problems import Problems
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -71,7 +72,7 @@ def trace_from_columns(
     states = state_index(calls, code, lane, other, len(census.threads))
     n = len(time_ns)
     events = EventTable(time_ns, code, lane, census.thread, np.arange(n, dtype=np.uint32), np.ones(n, np.uint16))
-    payloads = RecordPayloads(events, census.threads, arguments, calls.partner, odd, names.objects)
+    payloads = RecordPayloads(copy(events), census.threads, arguments, calls.partner, odd, names.objects)
     start = int(time_ns[0]) if n else 0
     return Trace(
         path, "thread_trace", _header(files), None, Release.UNIXWARE, "little", Clock(NS_PER_S, start, 0),

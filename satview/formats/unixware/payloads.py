@@ -67,6 +67,9 @@ class RecordPayloads:
     def check(self) -> None:
         """Do nothing: all records are in memory."""
 
+    def tolerate_loss(self) -> None:
+        """Do nothing: memory stays."""
+
     def words(self, event: int) -> NDArray[np.uint32]:
         """Return the arguments as ten payload words."""
         return np.array(self.values(event), "<i8").view("<u4").astype(np.uint32)
@@ -86,7 +89,7 @@ class RecordPayloads:
         """Return the payload words of many events: always ten."""
         return np.full(len(events), _WORDS, np.int64)
 
-    def decode(self, event: int) -> Payload:
+    def decode(self, event: int, most: int | None = None) -> Payload:  # noqa: ARG002
         """Return the named arguments of one event.
 
         Second records get the object of their call from the first one; arguments that the tables do not name are

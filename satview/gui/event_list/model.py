@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Slot
 from PySide6.QtGui import QColor
 
+from satview.base.memory import borrowed
 from satview.base.safe_text import tool_tip, visible_line
 from satview.gui.colours import class_colour
 from satview.gui.theme import Theme, colour
@@ -50,7 +51,7 @@ class EventListModel(QAbstractTableModel):
         self._theme = theme
         self.first_row = 0
         self._limit = _HEIGHT_LIMIT_PX // max(1, row_height_px)
-        self._texts = lru_cache(maxsize=_CACHED_ROWS)(self._format)
+        self._texts = lru_cache(maxsize=_CACHED_ROWS)(borrowed(self._format))
         opened.filters.view_changed.connect(self._on_rows)
 
     def set_theme(self, theme: Theme) -> None:

@@ -70,7 +70,7 @@ def hover_text(opened: OpenTrace, lane: int, span: Span | None, event: int | Non
     if event is not None:
         spec = trace.spec(event)
         lines.append(f"<b>{html_text(spec.class_name)}</b> {html_text(spec.name)}")
-        arguments = arguments_text(trace.payloads.decode(event).arguments, 90)
+        arguments = arguments_text(trace.payloads.decode(event, 40).arguments, 90)
         if arguments:
             lines.append(html_text(arguments))
     lines.append(f"<small>{format_time(trace.clock.ns(cycles))}</small>")

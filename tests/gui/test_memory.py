@@ -1,0 +1,62 @@
+"""Closing a trace, or following it on, gives its memory back at once: no collector, no reference cycles to the data."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from contextlib import contextmanager
+
+from PySide6.QtCore import QEvent
+from PySide6.QtWidgets import QApplication
+
+from satview.session.session import Stage
+from tests.helpers.scene import scene
+
+
+@contextmanager
+def no_collector():
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def settle(qtbot):
+    for _ in range(4):
+        qtbot.wait(20)
+        QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+
+
+def test_a_closed_trace_is_gone_without_the_collector(window, load, qtbot, tmp_path):
+    load(window, scene(tmp_path))
+    for panel in ("events", "statistics", "details", "filter"):
+        if panel in window.workspace.docks:
+            window.workspace.docks[panel].show()
+    window.session.opened.select_event(5)
+    window.session.opened.filters.add_pass("pid == 1")
+    qtbot.wait(300)
+    with no_collector():
+        opened = window.session.opened
+        dead = {
+            "trace": weakref.ref(opened.trace),
+            "lanes": weakref.ref(opened.timeline),
+            "times": weakref.ref(opened.trace.events.time_cycles),
+        }
+        del opened
+        window.session.close()
+        settle(qtbot)
+        assert window.session.stage is Stage.EMPTY
+        assert {name for name, alive in dead.items() if alive() is not None} == set()
+
+
+def test_opening_another_trace_gives_the_first_one_back(window, load, qtbot, tmp_path):
+    path = scene(tmp_path)
+    load(window, path)
+    with no_collector():
+        for _ in range(3):
+            times = weakref.ref(window.session.opened.trace.events.time_cycles)
+            load(window, path)
+            settle(qtbot)
+            assert times() is None
