@@ -88,6 +88,8 @@ class EventParser:
             return event, sum(1 for line in body if line.strip()) - sum(1 for line in mine if line.strip())
         if len(mine) < len(body) and (event := self._parse("\n".join((text, *body)))) is not None:
             return event, 0            # a text with line ends in it
+        if body and (event := self._parse(text)) is not None:
+            return event, sum(1 for line in body if line.strip())      # foreign lines that look like arguments
         return None
 
     def _own_lines(self, text: str, body: Sequence[str]) -> Sequence[str]:
