@@ -14,7 +14,8 @@ from typing import BinaryIO
 
 from satview.base.errors import TraceFormatError
 from satview.formats.kev.assemble import trace_from_slots
-from satview.formats.listing.reader import Listing, read_listing
+from satview.formats.listing.model import Listing
+from satview.formats.listing.reader import read_listing
 from satview.store.problems import Problems
 from satview.store.trace import Trace
 

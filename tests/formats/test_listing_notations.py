@@ -207,3 +207,10 @@ def test_a_listing_is_printed_back_in_its_own_notation():
     again = "".join(Printer(source, TextRows(source, style, "full")).text())
     assert events_part(again)[1] == plain
     assert source.notations["THREAD", "THREADY", "pid"] == "0x%x"
+
+
+def test_a_foreign_line_that_looks_like_an_argument_takes_no_event_with_it():
+    event = "t:0x00000001 CPU:00 THREAD          :THREADY            pid:1 tid:2\n"
+    listing, problems = read(HEAD.format("7.1.0") + event + "pid:1 exited\n")
+    assert (listing.events, listing.census.foreign) == (1, 1)
+    assert problems.counts() == {"foreign-line": 1}

@@ -12,14 +12,14 @@ from dataclasses import replace
 
 from satview.events import arguments, wire
 from satview.events.catalogue import Catalogue, catalogue
-from satview.events.constants import flag_names
 from satview.events.layout import layout_of, plan_of
 from satview.events.rows import lists
 from satview.events.spec import EventSpec, Field, Release
 from satview.events.wire import WireClass
-from satview.events.words import encode, sigevent_words
-from satview.formats.listing.numbers import BARE_HEX, NUMBER, is_wide, value_of
+from satview.events.words import encode
+from satview.formats.listing.numbers import BARE_HEX, NUMBER, bare_value, is_wide, value_of
 from satview.formats.listing.patterns import ListPattern, Words, compile_list, listed_text
+from satview.formats.listing.sigevents import sigevent_of
 
 FAILED = re.compile(rf"\s*ret_val\s*:\s*(?:-1|0x(?:f{{8}}){{1,2}}),?\s*errno\s*:\s*{NUMBER}")
 _MINUS_ONE = 0xFFFFFFFF
@@ -45,13 +45,6 @@ _RAW_STRUCTURE = re.compile(rf"(?:{NUMBER[1:-1]})(?:\s+(?:{NUMBER[1:-1]}))*")
 _DELIVER = re.compile(rf"INT_DELIVER\s+intr_id:\s*{NUMBER}\s*(?:\((?:{NUMBER[1:-1]})\))?\s*")
 _INTERRUPTED = re.compile(r"(?:KER_)(\w+)/(\d{1,3})\s*")
 _PROFILE = re.compile(rf"\s+ip\s*[=:]\s*{NUMBER},?\s+tid\s*[=:]\s*{NUMBER},?\s+pid\s*[=:]\s*{NUMBER}\s*")
-_SIGEVENT = {
-    "SIGNAL": re.compile(NUMBER),
-    "SIGNAL_CODE": re.compile(rf"{NUMBER} {NUMBER}:{NUMBER}"),
-    "SIGNAL_THREAD": re.compile(rf"{NUMBER} {NUMBER}:{NUMBER}"),
-    "PULSE": re.compile(rf"{NUMBER}:{NUMBER} {NUMBER}:{NUMBER}"),
-    "THREAD": re.compile(f"{BARE_HEX}:{BARE_HEX}"),
-}
 _ARGUMENT = re.compile(r"\s*([^\s:=](?:[^:=\s]|[ ](?=[^\s:=])){0,60}?)\s*[:=]")   # a line that begins with an argument
 Event = tuple[int, Words]     # code, payload words
 _OLD_CLASSES = ("CONTROL", "PROCESS", "THREAD", "VTHREAD", "SYSTEM", "COMM")
@@ -95,6 +88,8 @@ class EventParser:
             return event, sum(1 for line in body if line.strip()) - sum(1 for line in mine if line.strip())
         if len(mine) < len(body) and (event := self._parse("\n".join((text, *body)))) is not None:
             return event, 0            # a text with line ends in it
+        if body and (event := self._parse(text)) is not None:
+            return event, sum(1 for line in body if line.strip())      # foreign lines that look like arguments
         return None
 
     def _own_lines(self, text: str, body: Sequence[str]) -> Sequence[str]:
@@ -270,7 +265,7 @@ class EventParser:
         rest = body[label.end():] if label else ""
         for name, pattern, code in _CONTROL_FORMS:
             if label and label[0] == name and (found := pattern.fullmatch(rest)):
-                read = _bare if name == "BUFFER_END" else value_of
+                read = bare_value if name == "BUFFER_END" else value_of
                 return code, [read(found[1]) & _MINUS_ONE, read(found[2]) & _MINUS_ONE]
         return None
 
@@ -318,37 +313,9 @@ class EventParser:
         code, number = wire.code(WireClass.INT, 4), value_of(found[1]) & _MINUS_ONE
         if raw := _RAW_STRUCTURE.fullmatch(found[2].strip()):
             return code, [number, *(value_of(word) & _MINUS_ONE for word in raw[0].split())]
-        structure = self._sigevent(found[2].strip())
+        structure = sigevent_of(found[2].strip(), self.byte_order)
         return None if structure is None else (code, [number, *structure, 0])
-
-    def _sigevent(self, text: str) -> Words | None:
-        """Return the four words of a sigevent of 6.x from its text; None if it is none."""
-        critical = 0x100 if text.endswith(" CRITICAL") else 0
-        kind, _, rest = text.removesuffix(" CRITICAL").partition(" ")
-        if unknown := re.fullmatch(r"UNKNOWN\((?:0x)?([0-9a-f]{1,8})\)", kind):
-            return [int(unknown[1], 16), 0, 0, 0]
-        notify = next((value for value, name in flag_names("sigev_notify").items() if name == kind), None)
-        if notify is None and kind != "":
-            return None
-        pattern = _SIGEVENT.get(kind)
-        values = pattern.fullmatch(rest) if pattern else None
-        if pattern and values is None:
-            return None
-        number = value = code = priority = 0
-        if kind == "PULSE" and values:
-            number, priority, code, value = (value_of(text) for text in values.groups())
-        elif kind == "THREAD" and values:
-            code, value = (_bare(text) for text in values.groups())
-        elif values:
-            number = value_of(values[1])
-            code, value = (value_of(values[2]), value_of(values[3])) if kind != "SIGNAL" else (0, 0)
-        return sigevent_words((notify or 0) | critical, number, value, code, priority, self.byte_order)
 
     def _deliver(self, _class_name: str, body: str) -> Event | None:
         found = _DELIVER.fullmatch(body)
         return (wire.code(WireClass.INT, 7), [value_of(found[1]) & _MINUS_ONE, 0]) if found else None
-
-
-def _bare(text: str) -> int:
-    """Return the value of a text that `BARE_HEX` matched."""
-    return int(text, 16)

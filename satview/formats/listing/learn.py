@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from satview.events.catalogue import catalogue
 from satview.events.spec import EventSpec, Field, Show
-from satview.formats.listing.reader import Listing
+from satview.formats.listing.model import Listing
 
 _SHOWN_AS = {"%d": Show.DEC}      # every other template is hexadecimal
 _NUMBERS = (Show.DEC, Show.HEX, Show.POINTER, Show.UNKNOWN)

@@ -25,3 +25,8 @@ def printed_as(text: str) -> str:
         digits = len(text) - 2
         return f"0x%0{digits}x" if digits in (8, 16) or text[2] == "0" < text[3:4] else "0x%x"
     return "%d" if text.lstrip("-").isdigit() else "%x"
+
+
+def bare_value(text: str) -> int:
+    """Return the value of a text that `BARE_HEX` matched."""
+    return int(text, 16)
