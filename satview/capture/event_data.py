@@ -65,7 +65,8 @@ class KernelHandler:
         """Fill in the program's data and ask its function; 0 suppresses the event."""
         data, count = self.data, facts.el_num
         data.header = facts.header
-        data.data_array[:count] = facts.words[:count]
+        words = facts.words
+        data.data_array[:count] = words if len(words) == count else words[:count]
         data.el_num = count
         data.feature_mask, feature = feature_of(facts, self.release)
         if data.feature_mask:

@@ -150,8 +150,10 @@ class Gate:
         if thread is not None and tested is None:
             tested = (thread.process.pid, thread.tid)
         rules = self.rules
-        if tested is not None and not rules.has_handlers(code):
-            return rules.passes_thread(code, *tested)
+        if tested is not None:
+            known = rules.passes_thread(code, tested)
+            if known is not None:
+                return known
         count = len(words)
         if count == 2:
             padded: tuple[int, ...] = (words[0] & _LOW, words[1] & _LOW)
@@ -159,7 +161,8 @@ class Gate:
             count = max(2, count)
             padded = (*[word & _LOW for word in words], *(0,) * (count + count % 2 - len(words)))
         whose = thread or self.running[cpu]
-        return rules.passes_tests(_KernelFacts(self, code, cpu, time, padded, count, whose, tested))
+        facts = _KernelFacts(self, code, cpu, time, padded, count, whose, tested)
+        return rules.ask_handlers(facts) if tested is not None else rules.passes_tests(facts)
 
     def begins_at(self, cpu: int, time: int) -> None:
         """Take the stamp of an event as time 0 if it is the first one after START."""

@@ -234,19 +234,24 @@ class RuleSet(Switches):
 
     def passes_tests(self, facts: EventFacts) -> bool:
         """Tell whether an event that is switched on passes: pid and tid, then the class's and the event's handler."""
-        address, pid, _, of_class, of_event = self._plan_of(facts.code)
-        if pid and not self.passes_thread(facts.code, *tested_thread(facts, self.release)):
-            return False
+        known = self.passes_thread(facts.code, tested_thread(facts, self.release))
+        return self.ask_handlers(facts) if known is None else known
+
+    def ask_handlers(self, facts: EventFacts) -> bool:
+        """Ask the class's and the event's handler about an event whose pid and tid have passed."""
+        address, _, _, of_class, of_event = self._plan_of(facts.code)
         if address.vector_word >= 0:
             return self.ask(address, facts, *self.handlers_of(address, facts.words))
         return self.ask(address, facts, of_class, of_event)
 
-    def has_handlers(self, event_code: int) -> bool:
-        """Tell whether a handler is asked about the events of a code, whatever they hold."""
-        address, _, _, of_class, of_event = self._plan_of(event_code)
+    def passes_thread(self, event_code: int, actual: tuple[int, int]) -> bool | None:
+        """Compare a pid and tid with those stored for a code; None if they pass and handlers are to be asked."""
+        address, pid, tid, of_class, of_event = self._plan_of(event_code)
+        if pid and (pid != actual[0] or (tid and actual[1] not in (tid, NOT_TESTED))):
+            return False
         if of_class is not None or of_event is not None or address.vector_word >= 0:
-            return True
-        return self._follows_calls(address.external)
+            return None
+        return None if self._follows_calls(address.external) else True
 
     def _follows_calls(self, external: ExternalClass | None) -> bool:
         """Tell whether `ask` has to see all events of a class: an entry's handler may let the exit of its call pass."""
@@ -266,11 +271,6 @@ class RuleSet(Switches):
                 table[code] = external in self.class_handlers or external in of_events
             table[code] |= self._follows_calls(external)
         return table
-
-    def passes_thread(self, event_code: int, actual_pid: int, actual_tid: int) -> bool:
-        """Tell whether a pid and tid are those that are stored for a code, if any are."""
-        _, pid, tid, _, _ = self._plan_of(event_code)
-        return not pid or (pid == actual_pid and (not tid or actual_tid in (tid, NOT_TESTED)))
 
     def _plan_of(self, event_code: int) -> _Plan:
         plan = self._plans.get(event_code) if self._planned_version == self.version else None
