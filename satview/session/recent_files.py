@@ -39,7 +39,7 @@ class RecentFiles(QObject):
 
     def files(self) -> tuple[Path, ...]:
         """Return the files that still exist, newest first."""
-        return tuple(file for file in self._files if file.is_file())[: self._limit]
+        return tuple(file for file in self._files if _exists(file))[: self._limit]
 
     def add(self, file: Path) -> None:
         """Put a file at the front."""
@@ -69,6 +69,14 @@ def _checked(content: Any) -> Any:
 
 def _paths(content: Any) -> list[Path]:
     return [Path(entry) for entry in content or () if isinstance(entry, str)][:_FILES_MAX]
+
+
+def _exists(file: Path) -> bool:
+    """Tell whether a path names a file; a damaged list may hold names that no system takes."""
+    try:
+        return file.is_file()
+    except OSError:  # too long, a loop of links, a disk that fails
+        return False
 
 
 def recent_files_file() -> Path:

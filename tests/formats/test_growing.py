@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -22,31 +20,7 @@ from satview.formats.kev.header import header_bytes
 from satview.formats.kev.reader import open_kev
 from satview.store.problems import Problems
 from tests.formats.test_decode import HEADER, opened, slot_lists
-
-
-def columns(table):
-    return {field.name: getattr(table, field.name) for field in fields(table) if not field.name.startswith("_")}
-
-
-def same_table(mine, theirs):
-    for name, column in columns(mine).items():
-        other = getattr(theirs, name)
-        if isinstance(column, np.ndarray):
-            assert column.dtype == other.dtype, name
-            assert column.tolist() == other.tolist(), name
-        else:
-            assert column == other, name
-
-
-def same_trace(mine, theirs):
-    for table in ("events", "threads", "processes", "states", "buffers", "fragments"):
-        same_table(getattr(mine, table), getattr(theirs, table))
-    assert list(mine.problems) == list(theirs.problems)
-    assert mine.problems.suppressed == theirs.problems.suppressed
-    assert mine.truncated.tolist() == theirs.truncated.tolist()
-    assert (mine.clock, mine.dump_end_cycles, mine.cpu_count) == (
-        theirs.clock, theirs.dump_end_cycles, theirs.cpu_count,
-    )  # fmt: skip
+from tests.helpers.same_trace import same_table, same_trace
 
 
 class Chunk:

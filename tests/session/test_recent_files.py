@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+
 from satview.session.recent_files import RecentFiles
 
 
@@ -26,3 +28,9 @@ def test_limit(qapp, tmp_path):
 def test_damaged_list_is_an_empty_one(qapp, tmp_path):
     (tmp_path / "recent.json").write_text('{"no": "list"}')
     assert RecentFiles(tmp_path / "recent.json", 5).files() == ()
+
+
+def test_name_that_no_system_takes_is_left_out(qapp, tmp_path):
+    (tmp_path / "a.kev").write_text("")
+    (tmp_path / "recent.json").write_text(json.dumps(["x" * 5000, str(tmp_path / "a.kev")]))
+    assert RecentFiles(tmp_path / "recent.json", 5).files() == (tmp_path / "a.kev",)

@@ -1,0 +1,93 @@
+"""What broke once stays mended, and some hundred inputs more; `python -m tests.fuzz` runs them by the thousand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz import run as run_module
+from tests.fuzz.batch import run_one
+from tests.fuzz.cases import FOLDER, all_cases, keep, reasons, signature
+from tests.fuzz.coverage import minimise
+from tests.fuzz.run import Totals, run_batch, table
+from tests.fuzz.targets import TARGETS, Target, input_of
+
+_SEED = 20261122
+_INPUTS_EACH = 30
+
+
+@pytest.mark.parametrize(
+    ("name", "path"), all_cases(), ids=lambda value: value.stem if isinstance(value, Path) else value
+)
+def test_case(name, path, tmp_path, qapp):
+    fault = run_one(name, path.read_bytes(), tmp_path)
+    reason = reasons().get(f"{name}/{path.name}")
+    if reason is not None:
+        if fault:
+            pytest.xfail(reason)
+        pytest.fail("it works now: take it out of reasons.toml")
+    assert fault == ""
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_seeded_inputs(name, tmp_path, qapp):
+    for index in range(_INPUTS_EACH):
+        fault = run_one(name, input_of(name, _SEED, index), tmp_path)
+        assert fault == "", f"input {index} of {name} with seed {_SEED}"
+
+
+@pytest.mark.parametrize("name", ["expressions", "listing"])
+def test_corpus(name, tmp_path, qapp):
+    files = sorted((FOLDER.parent / "corpus" / name).iterdir())
+    assert len(files) > 20
+    for file in files:
+        assert run_one(name, file.read_bytes(), tmp_path) == "", file.name
+
+
+def test_minimised_corpus_reaches_the_same_lines(tmp_path):
+    for text in (b"\0pid == 2", b"\0pid == 3", b"\0pid == 2 and tid == 1"):
+        keep(".", text, tmp_path / "all")
+    assert minimise("expressions", tmp_path / "all", tmp_path / "least", tmp_path) == 2
+
+
+def test_inputs_are_repeatable():
+    for name in TARGETS:
+        assert input_of(name, 3, 4) == input_of(name, 3, 4)
+    assert input_of("kev", 3, 4) != input_of("kev", 3, 5)
+
+
+def _broken(data, folder):
+    if data == b"loop":
+        while True:
+            pass
+    raise ZeroDivisionError("by zero")
+
+
+def test_faults_and_hangs_are_results(monkeypatch, tmp_path):
+    monkeypatch.setitem(TARGETS, "broken", Target("broken", lambda rng: b"", _broken, limit_s=0.2))
+    assert run_one("broken", b"x", tmp_path).startswith("ZeroDivisionError: by zero at ")
+    assert run_one("broken", b"loop", tmp_path).startswith("hang: more than 0.2 s at ")
+
+
+@pytest.mark.parametrize(
+    ("program", "expected"),
+    [
+        ("import os; print(7, flush=True); os.abort()", "death: SIGABRT"),
+        ("import time; print(7, flush=True); time.sleep(60)", "hang: in C code"),
+    ],
+)
+def test_a_child_that_dies_or_is_silent_costs_one_input(program, expected, monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(run_module, "_GRACE_S", -4.5)
+    monkeypatch.setattr(run_module, "child_command", lambda *_: [run_module.sys.executable, "-c", program])
+    totals = Totals()
+    assert run_batch("kev", 1, 7, 1.0, totals, tmp_path) == 8
+    assert expected in capsys.readouterr().out
+    assert (totals.inputs, totals.hangs + totals.deaths, len(list(tmp_path.glob("kev/*.bin")))) == (1, 1, 1)
+    assert "| all | 1 | 0 |" in table({"kev": totals})
+
+
+def test_cases_are_kept_once(tmp_path):
+    assert keep("kev", b"a", tmp_path) == keep("kev", b"a", tmp_path)
+    assert (tmp_path / "kev").is_dir()
+    assert signature("ValueError: 12 at a.py:3 f") == signature("ValueError: 99 at a.py:3 f")

@@ -1,0 +1,153 @@
+"""Rules, expressions and C programs: generators and targets. The first byte of an input chooses the release."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from satview.base.errors import SatviewError
+from satview.events.modes import RULE_MODES
+from satview.events.spec import Release
+from satview.export.c_program import c_program
+from satview.export.tracelogger_command import tracelogger_command
+from satview.filters.building import build
+from satview.filters.capturing import for_capture
+from satview.filters.expression import Expression
+from satview.filters.external import ExternalClass
+from satview.filters.facts import event_facts
+from satview.filters.text import check_rules, parse_rules, rules_text
+from satview.filters.vocabulary import FIELDS, FUNCTIONS
+from satview.store.trace import Trace
+from tests.fuzz.mutation import mutate, mutate_lines
+from tests.helpers.scene import scene
+
+RELEASES = (Release.QNX_7, Release.QNX_6, Release.QNX_6_6, Release.QNX_8)
+_CLASSES = tuple(ExternalClass.__members__)
+_SIGNS = ("==", "!=", "<", ">=", "~", "!~", "in", "=", "&&")
+_JOINS = (" and ", " or ", " and not ", "&", "+", "-", "*", "/", "%", "<<", ">>", " ")
+_VALUES = (
+    "0",
+    "1",
+    "7",
+    "2ms",
+    "1.5s",
+    "0xffffffff",
+    '"client"',
+    '"*li*"',
+    "/^c.*t$/i",
+    "/(a+)+$/",
+    "READY",
+    "MSG_SENDV",
+    "KERCALL",
+    "(1, 2)",
+    '("client", 2)',
+    "-1",
+    "9" * 30,
+    "arg.coid",
+    "word[1]",
+    "word[9999]",
+    '"',
+    "'",
+    "\\",
+    "\N{SNOWMAN}",
+)
+_TOKENS = tuple(text.encode() for text in (*_VALUES, *_SIGNS, *_JOINS, *FIELDS, *FUNCTIONS, "(", ")", "WHERE", "not "))
+
+
+def condition(rng: random.Random, depth: int = 0) -> str:
+    """Return a condition that is mostly sound."""
+    if depth < 4 and rng.random() < 0.4:
+        return f"({condition(rng, depth + 1)}{rng.choice(_JOINS)}{condition(rng, depth + 1)})"
+    left = rng.choice((*FIELDS, *FIELDS, "arg.coid", "word[0]", *(f"{name}(pid)" for name in FUNCTIONS)))
+    return f"{left} {rng.choice(_SIGNS)} {rng.choice(_VALUES)}"
+
+
+def expression(rng: random.Random) -> bytes:
+    """Return a byte for the release, then a condition, often damaged."""
+    text = condition(rng).encode()
+    return bytes((rng.randrange(256),)) + (mutate(rng, text, _TOKENS) if rng.random() < 0.6 else text)
+
+
+def rules(rng: random.Random) -> bytes:
+    """Return a byte for the release, then a rule file, often damaged."""
+    lines = []
+    modes = [mode.name for mode in RULE_MODES]
+    for _ in range(rng.choice((0, 1, 3, 10))):
+        words = [rng.choice(modes), rng.choice(_CLASSES)]
+        words += [
+            rng.choice(("MSG_SENDV", "THREADY", "1", "client", "77", "REPLY", "0x1|0x2"))
+            for _ in range(rng.randrange(3))
+        ]
+        if rng.random() < 0.5:
+            words.append(rng.choice((f"WHERE {condition(rng)}", "CALL x.py:f", "# note")))
+        lines.append(" ".join(words) if rng.random() < 0.9 else f"WHERE {condition(rng)}")
+    text = "\n".join(["ADDALLCLASSES", *lines]).encode() + b"\n"
+    return bytes((rng.randrange(256),)) + (mutate_lines(rng, text, _TOKENS) if rng.random() < 0.6 else text)
+
+
+@cache
+def the_scene(release: Release) -> Trace:
+    """Return a small trace of a release, kept open."""
+    from satview.formats.registry import open_trace
+    from tests.fuzz.traces import start_bytes
+
+    folder = Path(tempfile.mkdtemp(prefix="satview-fuzz-"))
+    made = scene(folder)
+    if release is not Release.QNX_7:
+        slots = made.read_bytes()[len(start_bytes("7.1.0")) :]
+        made.write_bytes(start_bytes({"6": "6.4.1", "8": "8.0.0"}.get(str(release)[0], "6.6.0")) + slots)
+    return open_trace(made)
+
+
+def _split(data: bytes) -> tuple[Release, str]:
+    return RELEASES[data[0] % len(RELEASES) if data else 0], data[1:].decode("utf-8", "replace")
+
+
+def run_expression(data: bytes, _folder: Path) -> None:
+    """Check an expression; hold the answer for a whole trace against that for one event at a time."""
+    release, text = _split(data)
+    trace = the_scene(release)
+    try:
+        found = Expression(text, trace.release)
+        mask = found.mask(trace)
+        single = [bool(found(facts)) for facts in event_facts(trace, np.arange(len(trace.events)))]
+    except SatviewError as error:
+        str(error)
+        return
+    assert mask.tolist() == single, "columns and single events do not agree"
+
+
+def run_rules(data: bytes, _folder: Path) -> None:
+    """Read rules, write them, read them again; build and apply them, ask what a capture would do."""
+    release, text = _split(data)
+    read, _faults = check_rules(text, release)
+    written = rules_text(read, release)
+    try:
+        again = parse_rules(written, release)
+    except SatviewError as error:
+        raise AssertionError(f"{written[:300]!r} was written and is not read: {error}") from error
+    assert again == read, f"written as {written[:300]!r}"
+    try:
+        built = build(read, release)
+        for_capture(built)
+        tracelogger_command(built)
+        trace = the_scene(release)
+        if trace.release is release:
+            built.mask(trace)
+    except SatviewError as error:
+        str(error)
+
+
+def run_c(data: bytes, _folder: Path) -> None:
+    """Export rules as C: no text of the rules leaves its literal or comment."""
+    release, text = _split(data)
+    try:
+        program = c_program(build(check_rules(text, release)[0], release), 'title */ "\n#error')
+    except SatviewError:
+        return
+    assert all(char == "\n" or " " <= char <= "~" for char in program.source), "the source is not printable ASCII"
+    assert "#error" not in program.source.splitlines(), "the title became a directive"
