@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from satview.events.spec import Release
-from satview.filters.event_facts import EventFacts, feature_of
+from satview.filters.event_facts import FEATURE_PID, FEATURE_TID, EventFacts, feature_of, has_feature
 
 
 @dataclass(slots=True)
@@ -63,14 +63,18 @@ class KernelHandler:
 
     def __call__(self, facts: EventFacts, /) -> int:
         """Fill in the program's data and ask its function; 0 suppresses the event."""
-        data, count = self.data, facts.el_num
+        data, count = self.data, facts.word_count or facts.el_num
         data.header = facts.header
         words = facts.words
         data.data_array[:count] = words if len(words) == count else words[:count]
         data.el_num = count
-        data.feature_mask, feature = feature_of(facts, self.release)
-        if data.feature_mask:
-            data.feature[:] = feature
+        tested = facts.tested
+        if tested is not None and tested[1] >= 0 and has_feature(facts.code):     # what `feature_of` says, at less cost
+            data.feature_mask, data.feature[:] = FEATURE_PID | FEATURE_TID, tested
+        else:
+            data.feature_mask, feature = feature_of(facts, self.release)
+            if data.feature_mask:
+                data.feature[:] = feature
         return self.host.ask_handler(self)
 
 
