@@ -144,7 +144,7 @@ class TraceControl:
             numbers.append(self._handler(args[at], args[at + 1]))
         error = self.emitter.rules.apply(int(known), *numbers)
         if error:
-            raise QnxError(Errno(error), f"{known.symbol}({', '.join(map(str, args[: len(known.arguments)]))[:60]})")
+            raise QnxError(Errno(error), f"{known.symbol}({', '.join(map(str, args))[:60]})")
         return 0
 
     def _handler(self, function: Any, data: Any) -> DynamicRule:

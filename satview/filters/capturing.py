@@ -243,12 +243,13 @@ class _Where:
     """
 
     def __init__(self, conditions: Sequence[Expression], state: RuleSet, has_handlers: bool) -> None:
-        self._conditions, self._state = conditions, state
+        self._state = state
         on = state.codes_at()
         logged = Logged(state.release, on, state.is_wide)
         self._on = on
         self._can = np.logical_and.reduce([can_hold(condition.tree, logged) for condition in conditions])
         self._always = np.logical_and.reduce([always_holds(condition.tree, logged) for condition in conditions])
+        self._off = self._never_fitting()
         self._whole: dict[str, list[str]] = {"take no handler": [], "tell a handler no thread": []}
         self.handlers: dict[ExternalClass, DynamicRule] = {}
         self.undecided: list[str] = []
@@ -267,10 +268,12 @@ class _Where:
 
     def _open_classes(self) -> list[ExternalClass]:
         """Return the classes with events for which class and event do not decide, ascending."""
-        off, found = self._off(), set()
+        found: set[ExternalClass] = set()
         for code in np.flatnonzero(self._on & ~self._always).tolist():
             external = self._state.address(code).external
-            if external is not None and external not in (C.CONTROL, C.KERCALLINT) and self._switch_of(code) not in off:
+            if external is None or external in (C.CONTROL, C.KERCALLINT):
+                continue
+            if self._switch_of(code) not in self._off:
                 found.add(external)
         return sorted(found)
 
@@ -284,27 +287,26 @@ class _Where:
             return external, min(address.number, COMM_REPLY)  # ERROR follows REPLY
         return external, address.number
 
-    def _off(self) -> set[tuple[ExternalClass | None, int]]:
-        """Switches of which no event can fit."""
+    def _never_fitting(self) -> set[tuple[ExternalClass, int]]:
+        """Return the switches of which no event can fit, those of CONTROL aside."""
         found = {self._switch_of(code) for code in np.flatnonzero(self._on & ~self._can).tolist()}
         found -= {self._switch_of(code) for code in np.flatnonzero(self._on & self._can).tolist()}
-        return {place for place in found if place[0] is not None and place[0] is not C.CONTROL}
+        return {(external, number) for external, number in found if external not in (None, C.CONTROL)}
 
     def switches(self) -> Iterator[Rule]:
         """Yield the rules that switch off what cannot fit: whole classes where all of them cannot."""
-        off = self._off()
         on_of_class: dict[ExternalClass, set[int]] = {}
         for code in np.flatnonzero(self._on).tolist():
             external, number = self._switch_of(code)
             if external is not None:
                 on_of_class.setdefault(external, set()).add(number)
-        for external in sorted({place[0] for place in off if place[0] is not None}):
-            mine = {number for place, number in off if place is external}
+        for external in sorted({place for place, _number in self._off}):
+            mine = {number for place, number in self._off if place is external}
             if -1 in mine or mine >= on_of_class[external]:
                 known = C.INT if external not in self._state.known else external  # 8.0 has INT alone
                 yield Rule(Mode.DELCLASS, known)
                 continue
-            is_bit = external is not C.CONTROL and has_event_masks(external, self._state.release)
+            is_bit = has_event_masks(external, self._state.release)
             for number in sorted(mine):
                 yield Rule(Mode.DELEVENT, external, 1 << number if is_bit else number)
 
