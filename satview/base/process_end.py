@@ -9,6 +9,7 @@ import os
 import platform
 import signal
 import sys
+import threading
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,6 +25,7 @@ INTERNAL: Final = 70  # EX_SOFTWARE of sysexits.h
 INTERRUPTED: Final = 130
 _SIGNAL_BASE: Final = 128
 _FRAMES_MAX: Final = 60
+_REPEAT_S: Final = 0.01  # before a signal is sent again whose exception was swallowed, as by a finalizer
 _OUTPUT_ERRORS: Final = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO, errno.EBADF, errno.ENXIO)
 
 
@@ -31,10 +33,12 @@ class Ended(BaseException):
     """A signal asked the process to end; raised so that temporary files go on the way out.
 
     Attributes:
+        number: Number of the signal.
         code: Exit code, 128 and the number of the signal.
     """
 
     def __init__(self, number: int) -> None:
+        self.number = number
         self.code = _SIGNAL_BASE + number
         super().__init__(number)
 
@@ -51,15 +55,26 @@ def signals_raise() -> Iterator[None]:
         signal.signal(number, signal.SIG_IGN)  # once: what cleans up must not be interrupted
         raise Ended(number)
 
+    def repeat_if_lost(lost: sys.UnraisableHookArgs) -> None:
+        if isinstance(lost.exc_value, Ended):
+            signal.signal(lost.exc_value.number, end)
+            # From another thread: a handler that ran here would raise into the same void.
+            threading.Timer(_REPEAT_S, os.kill, (os.getpid(), lost.exc_value.number)).start()
+        else:
+            hook(lost)
+
+    hook = sys.unraisablehook
     before = {}
     for name in ("SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)
         with contextlib.suppress(ValueError):  # not the main thread: the caller handles signals
             if number is not None and signal.getsignal(number) is signal.SIG_DFL:
                 before[number] = signal.signal(number, end)
+    sys.unraisablehook = repeat_if_lost
     try:
         yield
     finally:
+        sys.unraisablehook = hook
         for number, handler in before.items():
             signal.signal(number, handler)
 

@@ -14,6 +14,7 @@ from satview.base.errors import SatviewError, UsageError
 from satview.base.new_file import new_text_file
 from satview.base.process_end import drop_output
 from satview.base.safe_text import visible
+from satview.base.standard_input import standard_input
 from satview.base.targets import find_target
 from satview.export.listing import TIMES, Printer, TextRows, default_time, layout_of
 from satview.export.listing_format import EventFormat
@@ -67,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
     """Print a trace; return the exit code."""
     try:
         selection = _selection(args)
-        with opened(args.file_argument or args.file, sys.stdin.buffer) as source, _output(args) as out:
+        with opened(args.file_argument or args.file, standard_input()) as source, _output(args) as out:
             _print(source, args, selection, out)
             return _report(source.problems)
     except BrokenPipeError:

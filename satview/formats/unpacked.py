@@ -12,7 +12,6 @@ import gzip
 import io
 import os
 import shutil
-import sys
 import tempfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -24,6 +23,7 @@ from typing import BinaryIO, Final, cast
 
 from satview.base.errors import Cancelled, TraceFormatError
 from satview.base.new_file import NewFile
+from satview.base.standard_input import standard_input
 from satview.store.trace import Trace
 
 _GZIP: Final = b"\x1f\x8b"
@@ -132,7 +132,7 @@ def opened_plain(
         WriteError: There is no room for the unpacked file.
     """
     if str(path) == "-":
-        with _plain_file(sys.stdin.buffer, path, cancelled) as plain:
+        with _plain_file(standard_input(), path, cancelled) as plain:
             return _renamed(plain, path, open_plain)
     if path.is_file():
         with path.open("rb") as file:

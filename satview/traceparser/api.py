@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
 from satview.base.errors import TraceFormatError
+from satview.base.standard_input import standard_input
 from satview.base.time import Clock
 from satview.events.spec import Release
 from satview.formats.source import Source, source_of
@@ -185,7 +186,7 @@ def traceparser(state: State | None, userdata: Any, filename: str | Path) -> int
     if state.sort == Sort.SORT and is_pipe:
         return state.fail(Error.NOT_SEEKABLE)
     try:
-        file: BinaryIO = sys.stdin.buffer if is_pipe else Path(filename).open("rb")  # noqa: SIM115  -- _close does it
+        file: BinaryIO = standard_input() if is_pipe else Path(filename).open("rb")  # noqa: SIM115  -- _close does it
         state.file = None if is_pipe else file
         state.source = source_of(file, Path(filename))
     except (TraceFormatError, OSError):

@@ -1,0 +1,79 @@
+"""Signals that arrive where Python notices them late, or where their exception is swallowed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from satview.base.standard_input import standard_input
+
+# The main thread does not get the signal, another one does: as if it had arrived just before the main thread's read(2).
+LATE = """
+import os, signal, sys, threading, time
+from satview.base.process_end import Ended, signals_raise
+from satview.base.standard_input import standard_input
+ends = (signal.SIGTERM, signal.SIGHUP)
+threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+signal.pthread_sigmask(signal.SIG_BLOCK, ends)
+try:
+    with signals_raise():
+        print("ready", flush=True)
+        {read}
+except Ended as end:
+    os._exit(end.code)
+"""
+SWALLOWED = """
+import signal, sys, time
+from satview.base.process_end import Ended, signals_raise
+class Finalised:
+    def __del__(self):
+        print("ready", flush=True)
+        time.sleep(5)
+try:
+    with signals_raise():
+        Finalised()
+        time.sleep(10)
+except Ended as end:
+    sys.exit(end.code)
+"""
+
+
+def ended(code: str, number: int) -> int:
+    """Return the exit code of a program that got a signal once it said that it is ready."""
+    job = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert job.stdout.readline() == b"ready\n"
+    time.sleep(0.3)  # it reads now
+    job.send_signal(number)
+    try:
+        return job.wait(20)
+    finally:
+        job.kill()
+        job.communicate()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_signal_ends_a_read_that_it_does_not_interrupt(number):
+    assert ended(LATE.format(read="standard_input().read(1)"), number) == 128 + number
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_signal_whose_exception_a_finalizer_swallows_comes_again():
+    assert ended(SWALLOWED, signal.SIGTERM) == 128 + signal.SIGTERM
+
+
+def test_standard_input_gives_bytes_as_they_come_and_then_the_end(monkeypatch):
+    there, here = os.pipe()
+    with os.fdopen(there) as stdin:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        file = standard_input()
+        os.write(here, b"abc")
+        assert file.read(3) == b"abc"
+        os.write(here, b"de")
+        os.close(here)
+        assert file.read(10) == b"de"
