@@ -56,7 +56,7 @@ COMMANDS: Final = (
             "Centre the selection; again to fit it; a third time to go back.", Needs.SELECTION, starts_group=True),
     Command("view.zoom_range", "&Zoom to range", Menu.VIEW, ("Z",), "Make the selected range fill the window.",
             Needs.RANGE),
-    Command("view.zoom_all", "&Whole trace", Menu.VIEW, ("0", "Shift+Z"), "Show the whole trace.", Needs.TRACE,
+    Command("view.zoom_all", "Show &everything", Menu.VIEW, ("0", "Shift+Z"), "Show the whole trace.", Needs.TRACE,
             icon="zoom-all"),
     Command("view.back", "&Back", Menu.VIEW, ("Alt+Left", "Backspace"), "Go back to the previous view.", Needs.TRACE,
             starts_group=True, icon="back"),

@@ -201,6 +201,7 @@ def lane_kind(info: LaneInfo) -> str:
         LaneKind.INTERRUPTS: "interrupts",
         LaneKind.PROCESS: "process",
         LaneKind.THREAD: "thread",
+        LaneKind.DAMAGED: "events of damaged slots",
     }
     return names[info.kind]
 

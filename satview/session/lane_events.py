@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from satview.base.time import TimeWindow
 from satview.events import wire
+from satview.store.doubts import doubts
 from satview.timeline.event_marks import belongs
 from satview.timeline.lane_info import LaneInfo, LaneKind
 from satview.timeline.lane_tree import Timeline
@@ -74,8 +75,11 @@ def busy_lanes(timeline: Timeline, window: TimeWindow) -> frozenset[int]:
         LaneKind.CPU: cpus,
         LaneKind.INTERRUPTS: interrupts,
     }
+    doubtful = doubts(trace)
+    tables[LaneKind.DAMAGED] = np.array([(doubtful.threads & threads).any() or (doubtful.cpus & cpus).any()])
     return frozenset(info.index for info in timeline.infos if tables[info.kind][_number(info)])
 
 
 def _number(info: LaneInfo) -> int:
-    return {LaneKind.THREAD: info.thread, LaneKind.PROCESS: info.process}.get(info.kind, info.cpu)
+    numbers = {LaneKind.THREAD: info.thread, LaneKind.PROCESS: info.process, LaneKind.DAMAGED: 0}
+    return numbers.get(info.kind, info.cpu)

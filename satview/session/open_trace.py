@@ -17,6 +17,7 @@ from satview.session.search import Search
 from satview.session.selection import Selection
 from satview.session.settings import Settings
 from satview.session.viewport import Viewport
+from satview.store.doubts import doubts, trusted_window
 from satview.store.trace import Trace
 from satview.timeline.lane_tree import LaneKind, Timeline
 
@@ -63,6 +64,8 @@ class OpenTrace(QObject):
         self._take(trace, timeline, events_per_thread(trace) if events_of_thread is None else events_of_thread)
         self.edits = EditHistory(self)
         self.viewport = Viewport(with_air(trace.window), self, trace.window.end)
+        if (trusted := trusted_window(trace)) != trace.window:
+            self.viewport.begin_at(with_air(trusted))
         self.selection = Selection(self)
         self.filters = FilterStack(trace, self.edits, self)
         self.lanes = LaneList(
@@ -147,6 +150,11 @@ class OpenTrace(QObject):
         self.trace, self.timeline, self.events_of_thread = trace, timeline, events_of_thread
         self._lane_of_thread = {info.thread: info.index for info in timeline.infos if info.kind is LaneKind.THREAD}
         self._lane_of_cpu = {info.cpu: info.index for info in timeline.infos if info.kind is LaneKind.CPU}
+        for info in timeline.infos[-1:]:
+            if info.kind is LaneKind.DAMAGED:
+                doubtful = doubts(trace)
+                self._lane_of_thread |= dict.fromkeys(np.flatnonzero(doubtful.threads).tolist(), info.index)
+                self._lane_of_cpu |= dict.fromkeys(np.flatnonzero(doubtful.cpus).tolist(), info.index)
 
     def _reselect(self, before: Trace, moved: dict[int, int]) -> None:
         """Select what was selected; lanes and events may have other numbers by now, intervals other ends."""

@@ -56,6 +56,10 @@ class Viewport(QObject):
         """Width of the drawing in device pixels."""
         return self._width_px
 
+    def begin_at(self, window: TimeWindow) -> None:
+        """Show a window at first; there is nothing to go back to."""
+        self._window = self._fitted(window)
+
     def set_width(self, width_px: int) -> None:
         """Tell how wide the drawing is, in device pixels, so that the window can start at whole pixels."""
         if width_px != self._width_px and width_px > 0:

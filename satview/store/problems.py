@@ -86,7 +86,21 @@ _KINDS: Final = (
     ProblemKind(
         "clock-step",
         "Clock stepped back",
-        "The clock of a CPU went back by a full turn or more. Times after it follow the new value.",
+        "The clock of a CPU went back by a rollover of the counter or more. Times after it follow the new value.",
+        False,
+    ),
+    ProblemKind(
+        "clock-damaged",
+        "Damaged times",
+        "TIME events or stamps that contradict those around them. Such TIME events are ignored, and an event with such "
+        "a stamp shows between its neighbours.",
+        True,
+    ),
+    ProblemKind(
+        "clock-unproven",
+        "Late TIME event without proof",
+        "Nothing after it tells whether the target was silent for so long or the TIME event is damaged. The first view "
+        "ends before it; Show everything (0) shows it.",
         False,
     ),
     ProblemKind(

@@ -153,7 +153,7 @@ class Trace:
         release: Key of the tables that apply.
         byte_order: `little` or `big`: that of the file's binary fields.
         clock: Turns cycles into nanoseconds.
-        cpu_count: CPUs of the target: the largest of header, system page and events.
+        cpu_count: CPUs of the target, as header, system page and events tell; only damaged slots name others.
         slot_count: Slots in the event region, broken ones included.
         events, threads, processes, states, buffers: The tables.
         fragments: Slots of combine events that are not adjacent.

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.events import wire
+from satview.store.doubts import Doubts, doubts
 from satview.store.trace import Trace
 from satview.timeline.lane_info import LaneInfo, LaneKind
 
@@ -35,6 +36,9 @@ def belongs(trace: Trace, info: LaneInfo, rows: NDArray[np.integer] | slice) -> 
     events = trace.events
     if info.kind is LaneKind.THREAD:
         return np.asarray(events.thread[rows] == info.thread)
+    if info.kind is LaneKind.DAMAGED:
+        doubtful = doubts(trace)
+        return np.asarray(doubtful.cpus[events.cpu[rows]] | doubtful.threads[events.thread[rows]])
     if info.kind is LaneKind.PROCESS:
         return np.asarray(trace.threads.process[events.thread[rows]] == info.process)
     mine = events.cpu[rows] == info.cpu
@@ -55,7 +59,11 @@ class LanePlaces:
         self._events = trace.events
         self.nowhere = len(infos)
         self._tables: dict[LaneKind, NDArray[np.intp]] = {}
+        self._damaged: tuple[int, Doubts] | None = None
         for place, info in enumerate(infos):
+            if info.kind is LaneKind.DAMAGED:
+                self._damaged = place, doubts(trace)
+                continue
             by_thread = info.kind in (LaneKind.THREAD, LaneKind.PROCESS)
             blank = np.full(len(trace.threads) if by_thread else _CPUS, self.nowhere, np.intp)
             table = self._tables.setdefault(info.kind, blank)
@@ -73,6 +81,9 @@ class LanePlaces:
             if kind is LaneKind.INTERRUPTS:
                 place[events.code[rows] >> wire.CLASS_SHIFT != wire.WireClass.INT] = self.nowhere
             yield place
+        if self._damaged is not None:
+            at, doubtful = self._damaged
+            yield np.where(doubtful.cpus[cpus] | doubtful.threads[threads], at, self.nowhere)
 
 
 def marks(trace: Trace, infos: Sequence[LaneInfo], rows: Rows, edges: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -13,6 +13,8 @@ class LaneKind(StrEnum):
     INTERRUPTS = "interrupts"
     PROCESS = "process"
     THREAD = "thread"
+    DAMAGED = "damaged"
+    """Events of CPUs, processes and threads that only damaged slots name."""
 
 
 @dataclass(frozen=True, slots=True)

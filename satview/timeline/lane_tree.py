@@ -22,6 +22,7 @@ from satview.events.states import (
     UNKNOWN,
     WAITING,
 )
+from satview.store.doubts import Doubts, doubts
 from satview.store.idle import idle_threads
 from satview.store.losses import lost_marks
 from satview.store.trace import Trace
@@ -155,13 +156,14 @@ class Timeline:
 
     def _tree(self) -> list[LaneInfo]:
         trace, infos = self.trace, list[LaneInfo]()
+        doubtful = doubts(trace)
         for cpu in range(trace.cpu_count):
             infos.append(LaneInfo(len(infos), LaneKind.CPU, trace.cpu_title(cpu), self._cpu_subtitle(cpu), -1, cpu))
             if self._has_interrupts(cpu):
                 infos.append(LaneInfo(len(infos), LaneKind.INTERRUPTS, "interrupts", "", len(infos) - 1, cpu))
         threads = np.argsort(trace.threads.process, kind="stable")
         starts = np.searchsorted(trace.threads.process[threads], np.arange(len(trace.processes) + 1))
-        for process in range(1, len(trace.processes)):
+        for process in np.flatnonzero(~doubtful.processes)[1:].tolist():
             mine = threads[starts[process] : starts[process + 1]]
             mine = mine[np.argsort(trace.threads.tid[mine], kind="stable")]
             parent = len(infos)
@@ -175,7 +177,7 @@ class Timeline:
                     process=process,
                 )
             )
-            for thread in mine.tolist():
+            for thread in mine[~doubtful.threads[mine]].tolist():
                 name = trace.threads.names[thread]
                 tid = int(trace.threads.tid[thread])
                 infos.append(
@@ -189,6 +191,8 @@ class Timeline:
                         thread=thread,
                     )
                 )
+        if doubtful:
+            infos.append(LaneInfo(len(infos), LaneKind.DAMAGED, "damaged", _doubts_text(trace, doubtful), -1))
         return infos
 
     def _cpu_subtitle(self, cpu: int) -> str:
@@ -212,6 +216,8 @@ class Timeline:
 
     def _spans(self, info: LaneInfo) -> LaneSpans:
         trace = self.trace
+        if info.kind == LaneKind.DAMAGED:
+            return constant_lane(trace.window, UNKNOWN)
         if info.kind == LaneKind.THREAD:
             return self._thread_spans(info.thread)
         if info.kind == LaneKind.PROCESS:
@@ -256,3 +262,16 @@ class Timeline:
                 pixels[grid] = PixelCells.of(edges, levels.origin, *grid)
             pixels[grid].take(levels.cells[0], line)
             out[row] |= line & SEEN_EVENT
+
+
+def _doubts_text(trace: Trace, doubtful: Doubts) -> str:
+    """Return how much a trace names only in damaged slots: `2 CPUs, 1 process`."""
+    of_real = doubtful.threads & ~doubtful.processes[trace.threads.process]
+    seen = np.zeros(len(doubtful.cpus), np.bool_)
+    seen[np.unique(trace.events.cpu)] = True
+    counts = (
+        (int((doubtful.cpus & seen).sum()), "CPU", "CPUs"),
+        (int(doubtful.processes.sum()), "process", "processes"),
+        (int(of_real.sum()), "thread", "threads"),
+    )
+    return ", ".join(f"{count} {one if count == 1 else many}" for count, one, many in counts if count)

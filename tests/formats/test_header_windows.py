@@ -94,6 +94,12 @@ def test_a_foreign_numbered_key_is_left_alone():
     assert parse_header(data, None, len(data)).pairs == (("A", "x"), ("A+2", "y"), ("PAD", ""))
 
 
+def test_a_key_that_ends_with_a_colon_is_refused():
+    """`TRACE_k:` and `::v` would be read back as key `k` and value `:v`."""
+    with pytest.raises(UsageError, match="ends with ':'"):
+        header_bytes([("k:", "v")])
+
+
 def test_a_key_that_no_window_holds_is_refused():
     with pytest.raises(UsageError, match="a name of 95 bytes is too long"):
         header_bytes([("k" * 95, "")])

@@ -290,7 +290,7 @@ def test_palette_runs_a_command(press, window, opened, qtbot):
     opened.viewport.zoom(0.2, opened.trace.clock.cycles(5_000))
     press(K.Key_P, CONTROL | SHIFT)
     pick = window.findChild(QuickPick)
-    qtbot.keyClicks(pick.line, "whole")
+    qtbot.keyClicks(pick.line, "everything")
     press(K.Key_Return, target=pick.line)
     assert opened.viewport.is_whole
 

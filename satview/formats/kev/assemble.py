@@ -23,11 +23,13 @@ from satview.formats.kev.buffers import (
     report_ring_tail,
 )
 from satview.formats.kev.census import dump_end, take_census
+from satview.formats.kev.clock_review import Verdicts, correct, misplaced
 from satview.formats.kev.decode import Decoded, Decoder
 from satview.formats.kev.header import FROM_LISTING
 from satview.formats.kev.payloads import SlotPayloads
 from satview.formats.kev.slot_source import SlotSource, source_of
 from satview.formats.kev.syspage import GLOBAL_CLOCK, VERSIONED, parse_syspage
+from satview.store.doubts import count_cpus
 from satview.store.problems import Problems
 from satview.store.tables import BufferTable, EventTable, Fragments, StateIndex
 from satview.store.trace import Header, SystemInfo, Trace
@@ -115,10 +117,17 @@ def trace_from_slots(
         if times is not None:
             decoded.time[:] = times[decoded.slot]
             decoded.clock.has_time = True
+            verdicts = Verdicts()
+        else:
+            verdicts = decoded.clock.verdicts()
+            decoder.note_added(correct(verdicts.corrections, decoded.time, decoded.cpu, decoded.code))
     with timed("repair and sort"):
-        _report_pass(decoded, region, names, problems)
+        _report_pass(decoded, verdicts, region, names, problems)
         fragments, unfinished = _repair(decoder, decoded, region, problems)
-        moves = order.time_order(decoded.time)
+        places = order.disordered_rows(decoded.time)
+        if times is None and _place_between(decoder, decoded, places, region, problems):
+            places = order.disordered_rows(decoded.time)
+        moves = order.time_order(decoded.time, places)
         if moves is not None:
             _sort(decoded, moves)
             decoder.note_moves(moves)
@@ -140,12 +149,7 @@ def trace_from_slots(
         report_ring_tail(events, rate, region, problems)
     start = int(events.time_cycles[0]) if len(events) else 0
     boot_time_s = system.boot_time_s if system else None
-    cpus = max(
-        min(header.number("CPU_NUM") or 0, 64),
-        min(len(system.cpus), 64) if system else 0,
-        int(events.cpu.max()) + 1 if len(events) else 0,
-        1,
-    )
+    cpus = count_cpus(events, min(64, max(header.number("CPU_NUM") or 0, len(system.cpus) if system else 0)))
     if cpus > 1:
         _report_skew(system, release, problems)
     return Trace(
@@ -188,7 +192,9 @@ def _activity() -> NDArray[np.bool_]:
     return np.asarray(~in_dump | destroyed)
 
 
-def _report_pass(decoded: Decoded, region: EventRegion, names: Catalogue, problems: Problems) -> None:
+def _report_pass(
+    decoded: Decoded, verdicts: Verdicts, region: EventRegion, names: Catalogue, problems: Problems
+) -> None:
     """List what the pass itself met: zero slots, unknown events, steps of the clock."""
     for first, count in decoded.empty:
         problems.add("empty-slots", f"{count} slot{'s' * (count > 1)} of zeros", region.byte(first), count)
@@ -203,24 +209,40 @@ def _report_pass(decoded: Decoded, region: EventRegion, names: Catalogue, proble
     clock = decoded.clock
     if decoded.count and not clock.has_time:
         problems.add("clock-unknown", "no TIME event: times count from the first event")
+    impossible = [(row, int(decoded.cpu[row]), 0) for row in clock.ignored]
     for slug, entries, text in (
-        ("clock-step", clock.steps, "CPU {} went back by {} cycles"),
-        ("clock-seed", clock.reseeded, "the first TIME of CPU {} is {} cycles from where it was placed"),
+        ("clock-step", verdicts.steps, "CPU {} went back by {} cycles"),
+        ("clock-seed", verdicts.reseeded, "the first TIME of CPU {} is {} cycles from where it was placed"),
+        ("clock-unproven", verdicts.unproven, "a TIME event of CPU {} is {} rollovers after the events before it"),
+        ("clock-damaged", verdicts.damaged, "a TIME event of CPU {} is {} rollovers off its neighbours, and ignored"),
+        ("clock-damaged", impossible, "a TIME event of CPU {} holds an impossible value and was ignored"),
     ):
-        for row, cpu, cycles in sorted(entries)[:_MANY]:
-            problems.add(slug, text.format(cpu, cycles), region.byte(int(decoded.slot[row])), 1, int(decoded.time[row]))
+        for row, cpu, amount in sorted(entries)[:_MANY]:
+            problems.add(slug, text.format(cpu, amount), region.byte(int(decoded.slot[row])), 1, int(decoded.time[row]))
         if len(entries) > _MANY:
             problems.add(slug, "and more of the same", None, len(entries) - _MANY)
-    for row in sorted(clock.ignored)[:_MANY]:
+
+
+def _place_between(
+    decoder: Decoder, decoded: Decoded, disordered: NDArray[np.int64], region: EventRegion, problems: Problems
+) -> bool:
+    """Put events with damaged stamps between their neighbours, and list them; return whether there are any."""
+    rows, cycles = misplaced(decoded.time, decoded.cpu, disordered)
+    if not len(rows):
+        return False
+    decoded.time[rows] -= cycles
+    decoder.note_added([(rows, -cycles)])
+    for row, off in zip(rows[:_MANY].tolist(), cycles[:_MANY].tolist(), strict=True):
         problems.add(
-            "clock-step",
-            "a TIME event holds an impossible value and was ignored",
+            "clock-damaged",
+            f"the stamp of an event is {off} cycles off those around it; it shows between them",
             region.byte(int(decoded.slot[row])),
             1,
             int(decoded.time[row]),
         )
-    if len(clock.ignored) > _MANY:
-        problems.add("clock-step", "and more of the same", None, len(clock.ignored) - _MANY)
+    if len(rows) > _MANY:
+        problems.add("clock-damaged", "and more of the same", None, len(rows) - _MANY)
+    return True
 
 
 def _repair(

@@ -15,11 +15,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.formats.kev.turns import SLACK, TURN, place_segments
+from satview.formats.kev.clock_review import Claim, ClockReview, Verdicts
+from satview.formats.kev.turns import SLACK, TURN, place, place_segments
 
 LATEST: Final = 1 << 62  # beyond this a TIME event is damage: no counter has run that long
 MAX_CPUS: Final = 64
 _UNSET: Final = -1 << 62  # no time, while small negative ones are: stamps from before a counter's zero
+_LAG: Final = 1 << 26  # cycles between the clock in a TIME event and its stamp, generously; a real one has 0x32c
 _TAIL: Final = 8192  # the latest time of a CPU is nearly always among the last events of a chunk
 
 
@@ -35,30 +37,33 @@ def _common_turn(references: list[int], low: int, high: int) -> int | None:
 class ClockRebuilder:
     """State of the clock between chunks.
 
+    Every TIME event is believed at once; `review` decides later which of them were damaged.
+
     Attributes:
         references: Per CPU the reference; -2^62 = no slot of that CPU yet.
         last: Last time placed on any CPU; seeds CPUs that had no TIME yet.
         has_time: Whether any usable TIME event was met.
-        first_time: Row of the first one.
-        timed: CPUs that had a TIME event of their own.
-        steps: (row in file order, cpu, cycles): TIME events that went back by a full turn or more.
-        reseeded: (row, cpu, cycles): first TIME of a CPU that contradicts by a full turn or more where its events
-            were placed.
-        ignored: Rows of TIME events with an impossible upper half.
+        timed: CPUs that had a TIME event of their own, to the row of the last one.
+        ignored: Rows of TIME events with an impossible value.
+        rows: Events so far.
+        review: Judges TIME events that are not where stamps lead.
     """
 
     references: list[int] = field(default_factory=lambda: [_UNSET] * MAX_CPUS)
     last: int = _UNSET
     has_time: bool = False
-    first_time: int = -1
-    timed: set[int] = field(default_factory=set)
-    steps: list[tuple[int, int, int]] = field(default_factory=list)
-    reseeded: list[tuple[int, int, int]] = field(default_factory=list)
+    timed: dict[int, int] = field(default_factory=dict)
     ignored: list[int] = field(default_factory=list)
+    rows: int = 0
+    review: ClockReview = field(default_factory=ClockReview)
 
     def start_from(self, time: int) -> None:
         """Set the clock of every CPU that has none yet, before the first chunk."""
         self.last = time
+
+    def verdicts(self) -> Verdicts:
+        """Return corrections and reports for all events so far, as if none followed."""
+        return self.review.at_end(self.references, _UNSET, self.rows)
 
     def chunk(
         self,
@@ -76,19 +81,21 @@ class ClockRebuilder:
             stamps: (n,), low halves.
             cpus: (n,).
             time_rows: Positions of the TIME events, ascending.
-            time_values: Their payload as 64-bit value (msb * 2^32 + lsb); negative = unusable.
+            time_values: Their payload as `time_values` gives it; negative = unusable.
             same_as_next: Positions of BUFFER events that share their stamp with the next event of the chunk: they take
                 its time and leave the clock alone.
             first_row: Number of the chunk's first event, for reports.
             out: (n,), receives the times.
         """
+        self.rows = first_row + len(stamps)
         if not len(stamps):
             return
         if self.last == _UNSET:
             self.last = int(stamps[0])
         usable = time_rows[time_values >= 0]
         if len(usable) and not self.has_time:
-            self.has_time, self.first_time = True, first_row + int(usable[0])
+            self.has_time = True
+            self.review.begin(int(cpus[usable[0]]), first_row + int(usable[0]))
         if not self._place_all_in_one_turn(stamps, cpus, time_rows, time_values, same_as_next, first_row, out):
             self._place_by_cpu(stamps, cpus, time_rows, time_values, same_as_next, first_row, out)
         if len(same_as_next):  # several in a row all take the time of the event behind them
@@ -147,13 +154,17 @@ class ClockRebuilder:
         takes_part = np.ones(len(stamps), np.bool_)
         takes_part[same_as_next] = False
         since = [0] * MAX_CPUS
+        self._note_passed_rollovers(base, cpus, takes_part, time_rows, first_row)
         for row, cpu, value in zip(time_rows.tolist(), cpus[time_rows].tolist(), values, strict=True):
             reference = self.references[cpu]
-            if reference != _UNSET and abs(value - reference) >= TURN:  # only a CPU's first event here can be that far
-                self._note_steps(cpu, np.array([first_row + row]), np.array([value - reference]))
+            # Only the first event of a CPU in this chunk can be far from its reference, and then that is up to date.
+            is_placed = reference != _UNSET
+            if not is_placed:
+                reference = self.last if self.timed and not takes_part[:row].any() else value
+            turns = (value - place(reference, value)) // TURN
+            self._note_time(cpu, first_row + row, turns, value - reference, is_placed=is_placed)
             # The reference is what the counter said, not the slightly later stamp of the slot itself.
             since[cpu], self.references[cpu] = row + 1, value
-            self.timed.add(cpu)
         is_present = np.zeros(MAX_CPUS, np.bool_)
         is_present[cpus] = True
         for cpu in np.flatnonzero(is_present).tolist():
@@ -164,7 +175,36 @@ class ClockRebuilder:
                 first = int(np.argmax((cpus == cpu) & takes_part))
                 before = np.flatnonzero(takes_part[:first])
                 self.references[cpu] = base + int(stamps[before[-1]]) if len(before) else self.last
+                self.review.seed(cpu, first_row + first)
             self.references[cpu] = max(self.references[cpu], base + latest)
+
+    def _note_passed_rollovers(
+        self, base: int, cpus: NDArray[np.uint8], takes_part: NDArray[np.bool_], time_rows: NDArray[np.intp],
+        first_row: int,
+    ) -> None:  # fmt: skip
+        """Note the CPUs with a TIME before that pass a rollover in a chunk without another one."""
+        times = set(time_rows.tolist())
+        for cpu in self.timed:
+            if _UNSET < self.references[cpu] < base:
+                rows = np.flatnonzero((cpus == cpu) & takes_part)
+                if len(rows) and int(rows[0]) not in times:
+                    passed = base // TURN - self.references[cpu] // TURN
+                    self._note_crossing(cpu, first_row + int(rows[0]), passed)
+
+    def _note_crossing(self, cpu: int, row: int, turns: int) -> None:
+        """Tell the review of events past a rollover, unless the TIME that belongs there may be lost."""
+        if not self.review.is_excused(cpu, self.timed[cpu], row):
+            self.review.crossing(cpu, row, turns)
+
+    def _note_time(self, cpu: int, row: int, turns: int, cycles: int, *, is_placed: bool) -> None:
+        """Hand a TIME event to the review if that is interested."""
+        before = self.timed.get(cpu)
+        self.timed[cpu] = row
+        if self.review.starts_at(row):  # nothing before it knew the upper half
+            turns = 0
+        if turns or self.review.waits(cpu):
+            is_excused = self.review.is_excused(cpu, -1 if before is None else before, row)
+            self.review.time(cpu, Claim(row, turns, cycles, before is None, is_placed, is_excused))
 
     def _place_by_cpu(
         self,
@@ -189,11 +229,16 @@ class ClockRebuilder:
             rows = order[edges[cpu] : edges[cpu + 1]]
             time_at = np.flatnonzero(is_time[rows])
             values = time_values[np.searchsorted(time_rows, rows[time_at])]
-            if self.references[cpu] == _UNSET:
-                begins_with_time = is_time[rows[0]] and values[0] >= 0  # so no event is placed by the seed
-                seed = values[0] if begins_with_time else self._seed(rows[0], cpus, out, starts, same_as_next)
+            is_placed = self.references[cpu] != _UNSET
+            if not is_placed:
+                begins_with_time = is_time[rows[0]] and values[0] >= 0
+                is_start = begins_with_time and self.review.starts_at(first_row + int(rows[0]))
+                seed = values[0] if is_start else self._seed(rows[0], cpus, out, starts, same_as_next)
                 self.references[cpu] = int(seed)
-            self._place_cpu(cpu, stamps, rows, time_at, values, first_row, out)
+                if not begins_with_time:
+                    self.review.seed(cpu, first_row + int(rows[0]))
+                    is_placed = True
+            self._place_cpu(cpu, stamps, rows, time_at, values, first_row, out, is_placed=is_placed)
 
     def _place_cpu(
         self,
@@ -204,26 +249,52 @@ class ClockRebuilder:
         values: NDArray[np.int64],
         first_row: int,
         out: NDArray[np.int64],
+        *,
+        is_placed: bool,
     ) -> None:
         """Place the events of one CPU, and note what is odd about its TIME events."""
         usable = values >= 0
         if not usable.all():
             self.ignored += (rows[time_at[~usable]] + first_row).tolist()
             time_at, values = time_at[usable], values[usable]
-        ends = place_segments(np.append(self.references[cpu], values), stamps, rows, time_at, out)
+        starts = np.append(self.references[cpu], values)
+        ends = place_segments(starts, stamps, rows, time_at, out)
         self.references[cpu] = int(ends[-1])
-        if len(values):
-            self._note_steps(cpu, rows[time_at] + first_row, values - ends[:-1])
+        self._note_oddities(cpu, starts, ends, rows, time_at, first_row, out, is_placed=is_placed)
 
-    def _note_steps(self, cpu: int, rows: NDArray[np.intp], changes: NDArray[np.int64]) -> None:
-        """Note the TIME events of a CPU that moved its reference by a full turn or more where they should not."""
-        is_first = cpu not in self.timed
-        if is_first and int(rows[0]) != self.first_time and abs(int(changes[0])) >= TURN:
-            self.reseeded.append((int(rows[0]), cpu, int(changes[0])))
-        back = np.flatnonzero(changes[is_first:] <= -TURN) + is_first
-        for row, change in zip(rows[back].tolist(), changes[back].tolist(), strict=True):
-            self.steps.append((row, cpu, -change))
-        self.timed.add(cpu)
+    def _note_oddities(
+        self,
+        cpu: int,
+        starts: NDArray[np.int64],
+        ends: NDArray[np.int64],
+        rows: NDArray[np.intp],
+        time_at: NDArray[np.intp],
+        first_row: int,
+        out: NDArray[np.int64],
+        *,
+        is_placed: bool,
+    ) -> None:
+        """Hand TIME events that are not where the stamps lead, and rollovers without TIME, to the review."""
+        # A TIME comes before the first event after a rollover, so its segment ends in the turn in which it begins.
+        is_passed = ends // TURN > starts // TURN
+        is_passed[0] &= cpu in self.timed
+        values, before = starts[1:], ends[:-1]
+        ahead = (values - before) & (TURN - 1)
+        turns = (values - before - np.where(ahead >= TURN - SLACK, ahead - TURN, ahead)) // TURN
+        if not (is_passed.any() or turns.any() or self.review.waits(cpu)):
+            if len(values):
+                self.timed[cpu] = int(rows[time_at[-1]]) + first_row
+            return
+        edges = [0, *time_at.tolist(), len(rows)]
+        for number in range(len(starts)):
+            if number:
+                self._note_time(cpu, int(rows[edges[number]]) + first_row, int(turns[number - 1]),
+                                int(values[number - 1] - before[number - 1]), is_placed=is_placed or number > 1)
+            if is_passed[number]:
+                mine = rows[edges[number] + (number > 0) : edges[number + 1]]
+                beyond = np.flatnonzero(out[mine] // TURN > starts[number] // TURN)
+                passed = int(ends[number] // TURN - starts[number] // TURN)
+                self._note_crossing(cpu, int(mine[beyond[0]]) + first_row, passed)
 
     def _seed(
         self,
@@ -253,6 +324,22 @@ def _latest_stamp(
         if mine.any():
             latest = max(latest or 0, int(np.multiply(stamps[part], mine).max()))
     return latest
+
+
+def time_values(
+    upper: NDArray[np.uint32], lower: NDArray[np.uint32], stamps: NDArray[np.uint32]
+) -> NDArray[np.int64]:
+    """Return the 64-bit clock in TIME events, cycles, -1 for values that no kernel writes; same shape.
+
+    Args:
+        upper: First payload words.
+        lower: Second payload words.
+        stamps: Of the TIME slots: read right after the clock.
+    """
+    values = upper.astype(np.int64) << 32 | lower
+    lag = (stamps - lower).astype(np.int32)
+    values[(values >= LATEST) | (values < 0) | (np.abs(lag.astype(np.int64)) > _LAG)] = -1
+    return values
 
 
 def held_times(stamps: NDArray[np.uint32], value: int) -> NDArray[np.int64]:

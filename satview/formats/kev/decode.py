@@ -8,7 +8,7 @@ repaired after it. No step looks at events one by one.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Final
@@ -22,7 +22,7 @@ from satview.events.catalogue import Catalogue
 from satview.events.spec import Release
 from satview.events.states import NOT_A_STATE
 from satview.formats.kev import combine
-from satview.formats.kev.clock import LATEST, ClockRebuilder, held_times
+from satview.formats.kev.clock import ClockRebuilder, held_times, time_values
 from satview.formats.kev.owners import Jumps, RunningThreads, ThreadNumbers
 from satview.formats.kev.slot_source import SlotSource, source_of
 
@@ -132,6 +132,7 @@ class Decoder:
         self._mark = self._marked(0)
         self._moves: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
         self._changed_sizes: tuple[NDArray[np.int64], NDArray[np.unsignedinteger]] | None = None
+        self._added: list[tuple[NDArray[np.intp], int | NDArray[np.int64]]] = []
         self._trait_scratch = np.empty(CHUNK_SLOTS, np.uint8)
         self._slot_scratch = self._part = np.empty((0, 4), np.uint32)
         thread_class = [i for i, c in enumerate(catalogue.classes) if c.name == "THREAD"]
@@ -153,7 +154,7 @@ class Decoder:
         room = self._mark.count + len(self._slots) - self._mark.start  # of what is decoded, events are counted
         for name in COLUMNS:
             setattr(self, name, self._renewed(name, room))
-        self._moves, self._changed_sizes = None, None
+        self._moves, self._changed_sizes, self._added = None, None, []
 
     def widen_slots(self) -> NDArray[np.unsignedinteger]:
         """Make room for events of more than 65,535 slots; return the column so far."""
@@ -164,6 +165,10 @@ class Decoder:
     def note_moves(self, moves: tuple[NDArray[np.int64], NDArray[np.int64]]) -> None:
         """Tell that the columns of the result were sorted: (places, rows), as `order.time_order` gives them."""
         self._moves = moves
+
+    def note_added(self, added: Sequence[tuple[NDArray[np.intp], int | NDArray[np.int64]]]) -> None:
+        """Tell that cycles were added to times of the result, by rows in file order, before it was sorted."""
+        self._added += added
 
     def note_sizes(self, rows: NDArray[np.int64], sizes: NDArray[np.unsignedinteger]) -> None:
         """Tell that some events of the result, by rows in file order, got other slot counts than these."""
@@ -182,6 +187,9 @@ class Decoder:
             places, rows = self._moves
             settled = rows < used
             column[rows[settled]] = old[places[settled]]
+        for added, cycles in self._added if name == "time" else ():
+            settled = added < used
+            column[added[settled]] -= cycles if isinstance(cycles, int) else cycles[settled]
         if name == "slots" and self._changed_sizes is not None:
             changed, sizes = self._changed_sizes
             column[changed[changed < used]] = sizes[changed < used]
@@ -220,16 +228,15 @@ class Decoder:
         self._clock, self._numbers, self._running, self._jumps = deepcopy(now)
 
     def _start_clock(self) -> None:
-        """Find the first TIME of the file near its start: events before it are placed backwards from it."""
+        """Find the first usable TIME of the file near its start: events before it are placed backwards from it."""
         head = self._slots.read(0, min(len(self._slots), CHUNK_SLOTS))
         code, kind = head[:, 0] & np.uint32(wire.CODE_MASK), head[:, 0] >> _KIND_SHIFT
         times = np.flatnonzero((code == wire.CONTROL_TIME) & (kind <= wire.Struct.COMBINE_BEGIN))
         self._held, self._held_from = 0, 0
-        for at in times[:1].tolist():
-            value = int(head[at, 2]) << 32 | int(head[at, 3])
-            if value < LATEST:
-                self._held, self._held_from = at, value
-                self._clock.start_from(value)
+        values = time_values(head[times, 2], head[times, 3], head[times, 1])
+        for at, value in zip(times[values >= 0][:1].tolist(), values[values >= 0][:1].tolist(), strict=True):
+            self._held, self._held_from = at, value
+            self._clock.start_from(value)
 
     def _chunk(self, start: int, end: int) -> int:
         """Decode slots from `start`, at most to `end`; return how many are done: up to where a later event begins."""
@@ -359,10 +366,12 @@ class Decoder:
         traits = traits[special]
         rare = special[traits & 4 != 0]
         self._note_unknown(special[traits & 8 != 0], code)
+        jumps = self._jumps_at(part, at, code, cpu, rare)
+        self._clock.review.add_breaks([(row + first, ring) for row, ring in jumps])
         self._place(rows, part, at, code, cpu, stamps, rare)
         is_subject = traits & 1 != 0
         subjects, is_state = special[is_subject], traits[is_subject] & 2 != 0
-        self._own(rows, part, at, code, cpu, subjects, is_state, self._jumps_at(part, at, code, cpu, rare))
+        self._own(rows, part, at, code, cpu, subjects, is_state, jumps)
         self._parts.rare_rows.append(rare + first)
         self.count += n
 
@@ -385,9 +394,8 @@ class Decoder:
         rare: NDArray[np.intp],
     ) -> None:
         time_rows = rare[code[rare] == wire.CONTROL_TIME]
-        words = part[at[time_rows], 2:4].astype(np.int64)
-        values = words[:, 0] << 32 | words[:, 1]
-        values[words[:, 0] >= 1 << 30] = -1  # no counter has run that long: damage
+        slot_of_time = part[at[time_rows]]
+        values = time_values(slot_of_time[:, 2], slot_of_time[:, 3], slot_of_time[:, 1])
         buffers = rare[code[rare] == wire.CONTROL_BUFFER]
         buffers = buffers[buffers + 1 < len(at)]
         shared = buffers[stamps[buffers] == stamps[buffers + 1]]
@@ -396,6 +404,9 @@ class Decoder:
         if int(slots[0]) < self._held:
             held = int(np.searchsorted(slots, slots.dtype.type(self._held)))
             out[:held] = held_times(stamps[:held], self._held_from)
+            unusable = time_rows < held
+            self._clock.ignored += (time_rows[unusable] + rows.start).tolist()
+            time_rows, values = time_rows[~unusable], values[~unusable]
         self._clock.chunk(
             stamps[held:],
             cpu[held:],

@@ -80,7 +80,7 @@ def header_bytes(pairs: Sequence[tuple[str, str]]) -> bytes:
     """
     for key, value in pairs:
         if not is_key(key):
-            raise UsageError(f"header key {key[:40]!a} is empty or contains '::' or 'TRACE_'; give another name")
+            raise UsageError(f"header key {key[:40]!a} is empty, ends with ':' or contains '::' or 'TRACE_'; give another name")
         if holds_key(value):
             raise UsageError(f"value {value[:80]!a} of header key {key} contains a key; leave out 'TRACE_' or '::'")
     parts = (f"TRACE_{key}::{value}".encode("utf-8", "replace") for key, value in windowed_pairs(pairs))
@@ -89,7 +89,7 @@ def header_bytes(pairs: Sequence[tuple[str, str]]) -> bytes:
 
 def is_key(key: str) -> bool:
     """Return whether a name can be a key of the header."""
-    return bool(key) and "::" not in key and "TRACE_" not in key
+    return bool(key) and "::" not in f"{key}:" and "TRACE_" not in key  # a colon at its end would join the `::`
 
 
 def holds_key(value: str) -> bool:

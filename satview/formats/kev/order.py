@@ -43,12 +43,17 @@ def disordered_rows(time: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.concatenate(found)
 
 
-def time_order(time: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+def time_order(
+    time: NDArray[np.int64], places: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
     """Return (places, rows): row `rows[i]` belongs to place `places[i]` in time order; None if all is in order.
 
     Rows of equal time keep their order. Only places that change are listed.
+
+    Args:
+        time: int64 (n,), cycles.
+        places: `disordered_rows(time)`.
     """
-    places = disordered_rows(time)
     if not len(places):
         return None
     # A row that is not later than anything after it, nor earlier than anything before it, stays where it is; so the

@@ -7,6 +7,7 @@ order or a second look.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import BinaryIO, Final
@@ -19,7 +20,8 @@ from satview.events.spec import Release
 from satview.events.wire import SLOT_BYTES, Struct
 from satview.formats.kev.batch import Batch
 from satview.formats.kev.buffer_watch import BufferWatch
-from satview.formats.kev.clock import LATEST, ClockRebuilder, held_times
+from satview.formats.kev.clock import ClockRebuilder, held_times, time_values
+from satview.formats.kev.clock_review import correct
 from satview.formats.kev.combine import MAX_SLOTS
 from satview.formats.kev.open_events import OpenEvent, OpenEvents
 from satview.formats.kev.owners import Jumps, RunningThreads, ThreadNumbers
@@ -58,6 +60,31 @@ class _Done:
     last: list[int] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """A chunk of slots whose events have times.
+
+    Attributes:
+        slots: (n, 4).
+        at: (k,), where its groups begin.
+        heads: (k,), their first words.
+        begins: (k,), which of them begin an event.
+        code, cpu, time: Of these events.
+        jumps: Position among these events and CPU of missing buffers.
+        first_row: Number of the first of these events in the file.
+    """
+
+    slots: NDArray[np.uint32]
+    at: NDArray[np.intp]
+    heads: NDArray[np.uint32]
+    begins: NDArray[np.bool_]
+    code: NDArray[np.uint32]
+    cpu: NDArray[np.uint8]
+    time: NDArray[np.int64]
+    jumps: list[tuple[int, int]]
+    first_row: int
+
+
 class EventStream:
     """Turns a sequence of slots into batches of events.
 
@@ -82,8 +109,9 @@ class EventStream:
         self._jumps = Jumps(release == Release.QNX_8)
         self._open = OpenEvents(problems, offset)
         self._is_first = True
-        self._held, self._held_from = 0, 0
         self._position = 0
+        self._count = self._placed_slots = 0
+        self._corrections = self._clock.review.verdicts.corrections
 
     def thread_ids(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return pid and tid of every thread number met so far; -1 for number 0."""
@@ -94,14 +122,18 @@ class EventStream:
     def __iter__(self) -> Iterator[Batch]:
         """Yield the batches; afterwards everything unfinished has been reported."""
         carry = np.empty((0, 4), np.uint32)
+        waiting: deque[_Placed] = deque()
         for block in self._blocks:
             whole = np.concatenate((carry, block)) if len(carry) else block
             usable = self._usable(whole)
             carry = whole[usable:]
             if usable:
-                yield self._batch(np.ascontiguousarray(whole[:usable]))
+                waiting.append(self._placed(np.ascontiguousarray(whole[:usable])))
+                yield from self._settled(waiting, self._clock.review.waits_from(self._count))
         if len(carry):
-            yield self._batch(np.ascontiguousarray(carry))
+            waiting.append(self._placed(np.ascontiguousarray(carry)))
+        self._corrections = self._clock.verdicts().corrections
+        yield from self._settled(waiting, None)
         if self._watch is not None:
             self._watch.finish(self._position)
         self._open.finish()
@@ -121,23 +153,54 @@ class EventStream:
             return int(others[-1]) + 1
         return 0 if len(slots) < _MOST_WAITING else len(slots)
 
-    def _batch(self, slots: NDArray[np.uint32]) -> Batch:
+    def _placed(self, slots: NDArray[np.uint32]) -> _Placed:
+        """Find the events of a chunk and their times, which later TIME events may still correct."""
         headers, stamps = np.ascontiguousarray(slots[:, 0]), np.ascontiguousarray(slots[:, 1])
         at = np.flatnonzero(group_starts(headers, stamps))
-        counts = np.diff(at, append=len(headers))
         heads = headers[at]
+        begins = (heads >> _KIND_SHIFT < Struct.COMBINE_CONTINUE) & (heads != 0)
+        code = heads[begins] & np.uint32(wire.CODE_MASK)
+        cpu = (heads[begins] >> np.uint32(wire.CPU_SHIFT) & np.uint32(wire.CPU_MASK)).astype(np.uint8)
+        first = at[begins]
+        marks = np.flatnonzero((code == wire.CONTROL_BUFFER) | (code == wire.CONTROL_DROPPED))
+        jumps = self._jumps.find(marks, cpu[marks], slots[first[marks], 2], code[marks] == wire.CONTROL_DROPPED)
+        if self._times is not None:
+            time = self._times[self._placed_slots + first]
+        else:
+            self._clock.review.add_breaks([(self._count + row, ring) for row, ring in jumps])
+            time = self._rebuild(slots, first, code, cpu, stamps)
+        placed = _Placed(slots, at, heads, begins, code, cpu, time, jumps, self._count)
+        self._count += len(first)
+        self._placed_slots += len(slots)
+        return placed
+
+    def _settled(self, waiting: deque[_Placed], until: int | None) -> Iterator[Batch]:
+        """Yield the batches of chunks whose times are final.
+
+        Args:
+            waiting: Chunks in file order; those that are done are taken out.
+            until: First event, counted in file order, whose time is not final; None = all are.
+        """
+        while waiting and (until is None or waiting[0].first_row + len(waiting[0].time) <= until):
+            chunk = waiting.popleft()
+            if self._times is None:
+                correct(self._corrections, chunk.time, chunk.cpu, chunk.code, chunk.first_row)
+            yield self._batch(chunk)
+
+    def _batch(self, chunk: _Placed) -> Batch:
+        slots, at, heads, begins = chunk.slots, chunk.at, chunk.heads, chunk.begins
+        counts = np.diff(at, append=len(slots))
         kinds = heads >> _KIND_SHIFT
-        ends = headers[at + counts - 1] >> _KIND_SHIFT
+        ends = slots[at + counts - 1, 0] >> _KIND_SHIFT
         is_tail = kinds >= Struct.COMBINE_CONTINUE
         is_empty = heads == 0
-        begins = ~(is_tail | is_empty)
         is_whole = begins & ((kinds == Struct.SIMPLE) | (ends == Struct.COMBINE_END)) & (counts <= MAX_SLOTS)
         if is_empty.any():
             count = int(np.count_nonzero(is_empty))
             first = self._byte(self._position + int(at[is_empty][0]))
             self._problems.add("empty-slots", f"{count} slots of zeros", first, count)
         is_whole &= ~self._is_contested(slots, at, kinds, begins & ~is_whole)
-        time, thread = self._place_and_own(slots, at[begins], heads[begins], stamps)
+        time, thread = chunk.time, self._owners(chunk)
         done, stray = self._loose(slots, at, counts, begins & ~is_whole, is_tail, time, thread, begins, ends)
         whole = np.flatnonzero(is_whole)
         kept = is_whole[begins]
@@ -165,24 +228,17 @@ class EventStream:
         contested[begins] = np.isin(keys, open_keys)
         return contested
 
-    def _place_and_own(
-        self, slots: NDArray[np.uint32], at: NDArray[np.intp], heads: NDArray[np.uint32], stamps: NDArray[np.uint32]
-    ) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
-        """Return time and thread of every event that begins in the chunk."""
-        code = heads & np.uint32(wire.CODE_MASK)
-        cpu = (heads >> np.uint32(wire.CPU_SHIFT) & np.uint32(wire.CPU_MASK)).astype(np.uint8)
-        known = self._times
-        time = known[self._position + at] if known is not None else self._rebuild(slots, at, code, cpu, stamps)
-        is_thread = (code >> wire.CLASS_SHIFT == wire.WireClass.PR_TH) & (code & wire.EVENT_MASK < 64)
+    def _owners(self, chunk: _Placed) -> NDArray[np.uint32]:
+        """Return the thread of every event that begins in a chunk."""
+        is_thread = (chunk.code >> wire.CLASS_SHIFT == wire.WireClass.PR_TH) & (chunk.code & wire.EVENT_MASK < 64)
         subjects = np.flatnonzero(is_thread)
-        keys = np.ascontiguousarray(slots[at[subjects], 2:4]).view(np.uint64)[:, 0]
+        at = chunk.at[chunk.begins][subjects]
+        keys = np.ascontiguousarray(chunk.slots[at, 2:4]).view(np.uint64)[:, 0]
         numbers = self._numbers.numbers(keys)
-        running = code[subjects] == wire.THREAD_RUNNING
-        marks = np.flatnonzero((code == wire.CONTROL_BUFFER) | (code == wire.CONTROL_DROPPED))
-        jumps = self._jumps.find(marks, cpu[marks], slots[at[marks], 2], code[marks] == wire.CONTROL_DROPPED)
-        threads = self._running.owners(cpu, subjects[running], numbers[running], jumps)
+        running = chunk.code[subjects] == wire.THREAD_RUNNING
+        threads = self._running.owners(chunk.cpu, subjects[running], numbers[running], chunk.jumps)
         threads[subjects] = numbers
-        return time, threads
+        return threads
 
     def _rebuild(
         self, slots: NDArray[np.uint32], at: NDArray[np.intp], code: NDArray[np.uint32], cpu: NDArray[np.uint8],
@@ -192,14 +248,12 @@ class EventStream:
         stamps = stamps[at]
         time = np.empty(len(at), np.int64)
         rows = np.flatnonzero(code == wire.CONTROL_TIME)
-        words = slots[at[rows], 2:4].astype(np.int64)
-        values = words[:, 0] << 32 | words[:, 1]
-        values[words[:, 0] >= 1 << 30] = -1
+        values = time_values(slots[at[rows], 2], slots[at[rows], 3], stamps[rows])
         held = self._hold_back(rows, values, stamps, time)
         buffers = np.flatnonzero(code[:-1] == wire.CONTROL_BUFFER) if len(code) else rows[:0]
         shared = buffers[stamps[buffers] == stamps[buffers + 1]]
         self._clock.chunk(stamps[held:], cpu[held:], rows[rows >= held] - held, values[rows >= held],
-                          shared[shared >= held] - held, self._position + held, time[held:])
+                          shared[shared >= held] - held, self._count + held, time[held:])
         return time
 
     def _hold_back(self, rows: NDArray[np.intp], values: NDArray[np.int64], stamps: NDArray[np.uint32],
@@ -208,7 +262,8 @@ class EventStream:
         if not self._is_first or not len(stamps):
             return 0
         self._is_first = False
-        if not len(rows) or not 0 <= values[0] < LATEST:
+        rows, values = rows[values >= 0], values[values >= 0]
+        if not len(rows):
             return 0
         held = int(rows[0])
         self._clock.start_from(int(values[0]))

@@ -1,4 +1,4 @@
-"""The whole trace in one strip: how many events, what was lost, which part shows."""
+"""The whole trace in one strip: how many events, what was lost or damaged, which part shows."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QLineF, QRectF, Qt, Slot
-from PySide6.QtGui import QImage, QMouseEvent, QPainter, QPaintEvent, QPen, QPixmap, QWheelEvent
+from PySide6.QtCore import QLineF, QPointF, QRectF, Qt, Slot
+from PySide6.QtGui import QImage, QMouseEvent, QPainter, QPaintEvent, QPen, QPixmap, QPolygonF, QWheelEvent
 from PySide6.QtWidgets import QWidget
 
+from satview.base.safe_text import tool_tip
 from satview.base.time import TimeWindow
 from satview.gui.colours import mixed
 from satview.gui.swimlane.lane_image import OPAQUE
@@ -18,10 +19,13 @@ from satview.gui.swimlane.overlays import draw_lost, lost_stretches
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.theme import Theme, colour
 from satview.session.open_trace import OpenTrace
+from satview.store.doubts import damage
 from satview.timeline.spans import pixel_edges
 
 HEIGHT_PX: Final = 44
 _GRIP_PX: Final = 5
+_WEDGE_PX: Final = 4
+_TOLD_AT_MOST: Final = 4
 _HANDLE_LEAST_PX: Final = 6.0
 
 
@@ -99,6 +103,7 @@ class OverviewStrip(QWidget):
                 _Part.NONE: Qt.CursorShape.ArrowCursor,
             }
             self.setCursor(shapes[self._part_at(x)])
+            self.setToolTip(tool_tip(self._damage_text(x)))
 
     def mouseReleaseEvent(self, _event: QMouseEvent) -> None:
         """End a click or a drag."""
@@ -167,6 +172,25 @@ class OverviewStrip(QWidget):
             left, right = scale.x(time_range.start), scale.x(time_range.end)
             painter.fillRect(QRectF(left, HEIGHT_PX - 5, max(2.0, right - left), 4), colour(theme.accent, 160))
 
+    def _draw_damage(self, painter: QPainter) -> None:
+        """Mark where the file is damaged: a wedge that hangs from the upper edge, one for each pixel."""
+        scale = self._scale
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(colour(self._theme.error))
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        for x in sorted({round(scale.x(cycles)) for cycles, _ in damage(self._opened.trace)}):
+            corners = ((x - _WEDGE_PX, 0), (x + _WEDGE_PX, 0), (x, 2 * _WEDGE_PX))
+            painter.drawPolygon(QPolygonF([QPointF(*corner) for corner in corners]))
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=False)
+
+    def _damage_text(self, x: float) -> str:
+        """Return what is damaged near a pixel."""
+        near = [problem for cycles, problem in damage(self._opened.trace) if abs(self._scale.x(cycles) - x) <= _GRIP_PX]
+        lines = [f"{problem.kind.title}: {problem.detail}" for problem in near[:_TOLD_AT_MOST]]
+        if len(near) > _TOLD_AT_MOST:
+            lines.append(f"and {len(near) - _TOLD_AT_MOST} more, listed under Problems")
+        return "\n".join(lines)
+
     def _draw_picture(self) -> QPixmap:
         """Draw what does not change with the window."""
         ratio, theme = self.devicePixelRatioF(), self._theme
@@ -187,6 +211,7 @@ class OverviewStrip(QWidget):
         image = QImage(pixels.data, width, picture.height(), 4 * width, QImage.Format.Format_RGB32)
         image.setDevicePixelRatio(ratio)
         painter.drawImage(0, 0, image)
+        self._draw_damage(painter)
         draw_lost(painter, lost_stretches(self._opened.timeline.lost_marks, self._scale), HEIGHT_PX, theme)
         painter.setPen(colour(theme.line))
         painter.drawLine(QLineF(0, HEIGHT_PX - 0.5, self.width(), HEIGHT_PX - 0.5))

@@ -1,0 +1,135 @@
+"""What only damaged slots name, and the span of time that the rest of a trace covers.
+
+A flipped bit makes an event of CPU 37 or of process 67,108,867. Nothing else in the trace knows them, so they stand in
+one lane of their own and not among the real ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.base.time import TimeWindow
+from satview.events import wire
+from satview.store.problems import Problem
+from satview.store.tables import EventTable
+from satview.store.trace import Trace
+
+_CPUS: Final = 64
+_RARE: Final = 100  # a CPU beyond those of the header is doubted if it logged less than one event in so many
+_FEW_STATES: Final = 2  # a real thread that begins or ends during the trace has more, or is created in it
+_LOSSES: Final = frozenset({"lost-buffers", "lost-events"})
+_BEYOND: Final = frozenset({"ring-tail", "clock-unproven"})  # problems whose events may be long after the rest
+
+
+@dataclass(frozen=True, slots=True)
+class Doubts:
+    """CPUs, processes and threads that only damaged slots name.
+
+    Attributes:
+        cpus: bool (64,).
+        threads: bool, per row of the thread table.
+        processes: bool, per row of the process table.
+    """
+
+    cpus: NDArray[np.bool_]
+    threads: NDArray[np.bool_]
+    processes: NDArray[np.bool_]
+
+    def __bool__(self) -> bool:
+        return bool(self.cpus.any() or self.threads.any() or self.processes.any())
+
+
+def doubts(trace: Trace) -> Doubts:
+    """Return what only damaged slots name; made at the first call and kept with the trace."""
+    return trace.kept("doubts", _doubts)
+
+
+def trusted_window(trace: Trace) -> TimeWindow:
+    """Return the span of time in which the trace can be trusted: without what may come long after the rest.
+
+    That is what was written while a ring was saved, and events after a TIME event that nothing confirms.
+    """
+    window = trace.window
+    ends = [p.time_cycles for p in trace.problems if p.kind.slug in _BEYOND and p.time_cycles is not None]
+    row = int(np.searchsorted(trace.events.time_cycles, min(ends))) if ends else len(trace.events)
+    if 0 < row < len(trace.events):
+        return TimeWindow(window.start, int(trace.events.time_cycles[row - 1]) + 1)
+    return window
+
+
+def count_cpus(events: EventTable, declared: int) -> int:
+    """Return how many CPUs a target has, 1 to 64.
+
+    CPUs beyond those that header and system page declare count if they log TIME events, or one event in a hundred.
+
+    Args:
+        events: Of the trace.
+        declared: CPUs of header or system page; 0 = not told.
+    """
+    seen = int(events.cpu.max(initial=0)) + 1
+    if not 0 < declared < seen:
+        return max(1, declared, seen)
+    is_real = np.bincount(events.cpu, minlength=_CPUS) >= max(1, len(events) // _RARE)
+    is_real[events.cpu[events.code == wire.CONTROL_TIME]] = True
+    return max(declared, int(np.flatnonzero(is_real)[-1]) + 1)
+
+
+def damage(trace: Trace) -> list[tuple[int, Problem]]:
+    """Return when each damage was met, cycles, and the problem, by time; losses are not among them.
+
+    Where only the byte is known, it is the time of the first event that begins there or later in the file.
+    """
+    first_byte = trace.header.length + (trace.header.number("SYSPAGE_LEN") or 0)
+    found = []
+    for problem in trace.problems:
+        time = problem.time_cycles
+        if problem.kind.slug in _LOSSES or not (problem.kind.costs_data or problem.kind.slug in _BEYOND):
+            continue
+        if time is None and problem.offset is not None and trace.format == "kev" and len(trace.events):
+            slot = max(0, problem.offset - first_byte) // wire.SLOT_BYTES
+            # Time order is nearly file order, and a mark on a strip need not be exact.
+            row = int(np.searchsorted(trace.events.slot, slot))
+            time = int(trace.events.time_cycles[min(row, len(trace.events) - 1)])
+        if time is not None:
+            found.append((time, problem))
+    return sorted(found, key=itemgetter(0))
+
+
+def _doubts(trace: Trace) -> Doubts:
+    threads = _doubtful_threads(trace)
+    known = np.zeros(len(trace.processes), np.bool_)
+    known[trace.threads.process[~threads]] = True
+    named = [bool(name) for name in trace.processes.names]
+    processes = ~known & ~np.array(named, np.bool_) & np.isin(
+        np.arange(len(trace.processes)), trace.threads.process[threads]
+    )
+    cpus = np.zeros(_CPUS, np.bool_)
+    cpus[trace.cpu_count :] = True
+    cpus &= np.bincount(trace.events.cpu, minlength=_CPUS)[:_CPUS] > 0
+    return Doubts(cpus, threads, processes)
+
+
+def _doubtful_threads(trace: Trace) -> NDArray[np.bool_]:
+    """Return the threads that a few events name though the trace tells of every thread that exists.
+
+    It does where it begins with the dump of all threads, logs their creation and lost nothing.
+    """
+    none = np.zeros(len(trace.threads), np.bool_)
+    created = trace.code_counts[wire.THREAD_CREATE]
+    if len(trace.events) == 0 or trace.dump_end_cycles < trace.window.start or trace.buffers.lost_before.any():
+        return none
+    if created < len(trace.threads) // 2 or trace.problems.counts().get("lost-events"):
+        return none
+    rows, start = trace.states.event, trace.states.start
+    few = np.diff(start) <= _FEW_STATES
+    few[0] = False
+    at = np.flatnonzero(few)
+    for thread in at.tolist():
+        codes = trace.events.code[rows[start[thread] : start[thread + 1]]]
+        none[thread] = len(codes) > 0 and not np.any((codes == wire.THREAD_CREATE) | (codes == wire.THREAD_DESTROY))
+    return none
