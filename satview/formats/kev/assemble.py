@@ -117,11 +117,10 @@ def trace_from_slots(
             decoded.clock.has_time = True
     with timed("repair and sort"):
         _report_pass(decoded, region, names, problems)
-        fragments, unfinished = _repair(decoder, decoded, region, problems)
+        fragments, unfinished = _repair(decoded, region, problems)
         moves = order.time_order(decoded.time)
         if moves is not None:
             _sort(decoded, moves)
-            decoder.note_moves(moves)
             fragments, unfinished = _renumber(fragments, moves), np.sort(_moved(unfinished, moves))
     events = EventTable(decoded.time, decoded.code, decoded.cpu, decoded.thread, decoded.slot, decoded.slots)
     payloads = SlotPayloads(slots, events, fragments, byte_order, names)
@@ -223,9 +222,7 @@ def _report_pass(decoded: Decoded, region: EventRegion, names: Catalogue, proble
         problems.add("clock-step", "and more of the same", None, len(clock.ignored) - _MANY)
 
 
-def _repair(
-    decoder: Decoder, decoded: Decoded, region: EventRegion, problems: Problems
-) -> tuple[Fragments, NDArray[np.int64]]:
+def _repair(decoded: Decoded, region: EventRegion, problems: Problems) -> tuple[Fragments, NDArray[np.int64]]:
     """Give runs of tails back to their events; list orphans and events without end."""
     loose = decoded.loose
     matched = combine.match(loose, decoded.time, decoded.cpu)
@@ -250,12 +247,10 @@ def _repair(
         )
     if len(matched.unfinished) > _MANY:
         problems.add("unfinished-events", "and more of the same", None, len(matched.unfinished) - _MANY)
-    return _fragments(decoder, decoded, matched, region, problems), matched.unfinished
+    return _fragments(decoded, matched, region, problems), matched.unfinished
 
 
-def _fragments(
-    decoder: Decoder, decoded: Decoded, matched: combine.Matched, region: EventRegion, problems: Problems
-) -> Fragments:
+def _fragments(decoded: Decoded, matched: combine.Matched, region: EventRegion, problems: Problems) -> Fragments:
     loose = decoded.loose
     apart = np.sort(matched.owner[(loose.event < 0) & (matched.owner >= 0)])
     apart = apart[np.append(apart[1:] != apart[:-1], True)] if len(apart) else apart
@@ -275,8 +270,7 @@ def _fragments(
             region.byte(int(decoded.slot[apart[i]])),
         )
     if int(sizes.max()) > np.iinfo(decoded.slots.dtype).max:
-        decoded.slots = decoder.widen_slots()
-    decoder.note_sizes(apart, decoded.slots[apart])
+        decoded.slots = decoded.slots.astype(np.uint32)
     decoded.slots[apart] = np.minimum(sizes, combine.MAX_SLOTS)
     return Fragments(
         apart.astype(np.uint32),
