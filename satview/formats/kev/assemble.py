@@ -32,6 +32,8 @@ from satview.store.problems import Problems
 from satview.store.tables import BufferTable, EventTable, Fragments, StateIndex
 from satview.store.trace import Header, SystemInfo, Trace
 
+Moves = tuple[NDArray[np.int64], NDArray[np.int64]]
+
 _MAX_RATE: Final = 1_000_000_000_000
 _MANY: Final = 200  # rows per kind of problem that are spelled out; the rest is counted
 
@@ -117,8 +119,9 @@ def trace_from_slots(
             decoded.clock.has_time = True
     with timed("repair and sort"):
         _report_pass(decoded, region, names, problems)
-        fragments, unfinished = _repair(decoded, region, problems)
         moves = order.time_order(decoded.time)
+        _split_contested(decoded, slots, moves)
+        fragments, unfinished = _repair(decoded, region, problems)
         if moves is not None:
             _sort(decoded, moves)
             fragments, unfinished = _renumber(fragments, moves), np.sort(_moved(unfinished, moves))
@@ -222,6 +225,26 @@ def _report_pass(decoded: Decoded, region: EventRegion, names: Catalogue, proble
         problems.add("clock-step", "and more of the same", None, len(clock.ignored) - _MANY)
 
 
+def _split_contested(decoded: Decoded, slots: SlotSource, moves: Moves | None) -> None:
+    """Let the tails of events that share their key with an open event be matched, though they follow their event."""
+    heads = np.sort(decoded.loose.event[decoded.loose.event >= 0])
+    if not len(heads):
+        return
+    # Equal stamps of one CPU that are not a rollover apart are equal times: so few events need their key read.
+    rows = order.rows_of_equal_time(decoded.time, moves)
+    is_open = combine.contains(heads, rows)
+    is_combine = is_open | (decoded.slots[rows] > 1)
+    rows, is_open = rows[is_combine], is_open[is_combine]
+    at = decoded.slot[rows].astype(np.int64)
+    headers, stamps = slots.take(at, 0), slots.take(at, 1)
+    hit = combine.contested(combine.keys(headers, stamps), is_open)
+    if hit.any():
+        rows = rows[hit]
+        counts = decoded.slots[rows].astype(np.int64)
+        decoded.loose = combine.split(decoded.loose, rows, at[hit], counts, headers[hit], stamps[hit])
+        decoded.slots[rows] = 1
+
+
 def _repair(decoded: Decoded, region: EventRegion, problems: Problems) -> tuple[Fragments, NDArray[np.int64]]:
     """Give runs of tails back to their events; list orphans and events without end."""
     loose = decoded.loose
@@ -277,9 +300,6 @@ def _fragments(decoded: Decoded, matched: combine.Matched, region: EventRegion, 
         np.concatenate(([0], np.cumsum(sizes))).astype(np.int64),
         slot.astype(decoded.slot.dtype),
     )
-
-
-Moves = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
 def _sort(decoded: Decoded, moves: Moves) -> None:

@@ -17,16 +17,16 @@ from numpy.typing import NDArray
 from satview.events import wire
 from satview.events.spec import Release
 from satview.events.wire import SLOT_BYTES, Struct
+from satview.formats.kev import combine
 from satview.formats.kev.batch import Batch
 from satview.formats.kev.buffer_watch import BufferWatch
 from satview.formats.kev.clock import LATEST, ClockRebuilder, held_times
-from satview.formats.kev.combine import MAX_SLOTS
+from satview.formats.kev.combine import MAX_SLOTS, last_times
 from satview.formats.kev.open_events import OpenEvent, OpenEvents
 from satview.formats.kev.owners import Jumps, RunningThreads, ThreadNumbers
 from satview.store.problems import Problems
 
 CHUNK_SLOTS: Final = 1 << 16
-_KEY_MASK: Final = np.uint32(0x3FFFFFFF)   # CPU, class and event: all but the structure bits
 _FIRST_TAIL: Final = np.uint32(0x80000000)   # set in middle and last slots
 _END: Final = int(Struct.COMBINE_END)
 _KIND_SHIFT: Final = np.uint32(wire.STRUCT_SHIFT)
@@ -44,7 +44,7 @@ def group_starts(headers: NDArray[np.uint32], stamps: NDArray[np.uint32]) -> NDA
     tails = np.flatnonzero(headers[1:] >= _FIRST_TAIL) + 1
     before = headers[tails - 1]
     kind_before = before >> _KIND_SHIFT
-    is_linked = ((headers[tails] ^ before) & _KEY_MASK == 0) & (stamps[tails] == stamps[tails - 1])
+    is_linked = ((headers[tails] ^ before) & combine.KEY_MASK == 0) & (stamps[tails] == stamps[tails - 1])
     is_linked &= (kind_before == Struct.COMBINE_BEGIN) | (kind_before == Struct.COMBINE_CONTINUE)
     starts[tails[is_linked]] = False
     return starts
@@ -81,9 +81,10 @@ class EventStream:
         self._running = RunningThreads()
         self._jumps = Jumps(release == Release.QNX_8)
         self._open = OpenEvents(problems, offset)
-        self._is_first = True
+        self._awaits_time = True
         self._held, self._held_from = 0, 0
         self._position = 0
+        self._last_times = np.zeros(wire.CPU_MASK + 1, np.int64)
 
     def thread_ids(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return pid and tid of every thread number met so far; -1 for number 0."""
@@ -139,6 +140,8 @@ class EventStream:
         is_whole &= ~self._is_contested(slots, at, kinds, begins & ~is_whole)
         time, thread = self._place_and_own(slots, at[begins], heads[begins], stamps)
         done, stray = self._loose(slots, at, counts, begins & ~is_whole, is_tail, time, thread, begins, ends)
+        if len(self._open):  # only then their CPUs' clocks matter, and an open event is one of its CPU
+            self._last_times[_cpus(heads[begins])] = time  # of several the last one stays
         whole = np.flatnonzero(is_whole)
         kept = is_whole[begins]
         batch = self._whole_events(slots, at[whole], counts[whole], time[kept], thread[kept], stray)
@@ -160,9 +163,10 @@ class EventStream:
         if not self._open and not is_open.any():
             return contested
         begins = np.flatnonzero(kinds == Struct.COMBINE_BEGIN)
-        keys = (slots[at[begins], 0] & _KEY_MASK).astype(np.uint64) << np.uint64(32) | slots[at[begins], 1]
-        open_keys = np.concatenate((keys[is_open[begins]], self._open.keys()))
-        contested[begins] = np.isin(keys, open_keys)
+        keys = combine.keys(slots[at[begins], 0], slots[at[begins], 1])
+        before = self._open.keys()
+        is_known = np.concatenate((is_open[begins], np.ones(len(before), np.bool_)))
+        contested[begins] = combine.contested(np.concatenate((keys, before)), is_known)[: len(begins)]
         return contested
 
     def _place_and_own(
@@ -170,7 +174,7 @@ class EventStream:
     ) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
         """Return time and thread of every event that begins in the chunk."""
         code = heads & np.uint32(wire.CODE_MASK)
-        cpu = (heads >> np.uint32(wire.CPU_SHIFT) & np.uint32(wire.CPU_MASK)).astype(np.uint8)
+        cpu = _cpus(heads)
         known = self._times
         time = known[self._position + at] if known is not None else self._rebuild(slots, at, code, cpu, stamps)
         is_thread = (code >> wire.CLASS_SHIFT == wire.WireClass.PR_TH) & (code & wire.EVENT_MASK < 64)
@@ -204,15 +208,21 @@ class EventStream:
 
     def _hold_back(self, rows: NDArray[np.intp], values: NDArray[np.int64], stamps: NDArray[np.uint32],
                    time: NDArray[np.int64]) -> int:
-        """Place what comes before the first TIME of the file backwards from it; return how many events that are."""
-        if not self._is_first or not len(stamps):
+        """Place what comes before the first TIME of the file backwards from it; return how many events that are.
+
+        Events of blocks before are delivered, with times that count from the first stamp; those still open move.
+        """
+        if not self._awaits_time or not len(rows):
             return 0
-        self._is_first = False
-        if not len(rows) or not 0 <= values[0] < LATEST:
+        self._awaits_time = False
+        held, value = int(rows[0]), int(values[0])
+        if not 0 <= value < LATEST:
             return 0
-        held = int(rows[0])
-        self._clock.start_from(int(values[0]))
-        time[:held] = held_times(stamps[:held], int(values[0]))
+        self._clock = ClockRebuilder()
+        self._clock.start_from(value)
+        time[:held] = held_times(stamps[:held], value)
+        self._open.place_back(value)
+        self._last_times = held_times(self._last_times.astype(np.uint32), value)
         return held
 
     def _loose(
@@ -225,7 +235,7 @@ class EventStream:
         if not len(groups):
             return _Done(), np.empty(0, np.int64)
         heads = slots[at[groups]]
-        keys = (heads[:, 0] & _KEY_MASK).astype(np.uint64) << np.uint64(32) | heads[:, 1]
+        keys = combine.keys(heads[:, 0], heads[:, 1])
         opens = is_open[groups]
         has_event = opens | np.isin(keys, np.concatenate((keys[opens], self._open.keys())))
         done = _Done()
@@ -233,10 +243,12 @@ class EventStream:
                   zip(at[groups][~has_event].tolist(), counts[groups][~has_event].tolist(), strict=True)]
         rows = (np.cumsum(begins) - 1)[groups]
         payload = np.ascontiguousarray(slots[:, 2:4]).ravel()
+        event_cpus, head_cpus = _cpus(slots[at[begins], 0]), _cpus(heads[:, 0])
+        now = last_times(head_cpus, rows, time, event_cpus, self._last_times)
         columns = (keys, rows, at[groups], at[groups] + counts[groups], heads[:, 0], heads[:, 1], opens,
-                   ends[groups] == _END)
+                   ends[groups] == _END, now)
         # Loose slots are rare in real traces; this is the one loop over them.
-        for key, row, first, end, header, stamp, is_head, closes in zip(
+        for key, row, first, end, header, stamp, is_head, closes, now_cycles in zip(
                 *(column[has_event].tolist() for column in columns), strict=True):
             start = first
             if is_head:
@@ -247,7 +259,8 @@ class EventStream:
             if start == end:
                 continue
             try:
-                event = self._open.append(key, payload[2 * start:2 * end].copy(), end - start, closes=closes)
+                words = payload[2 * start:2 * end].copy()
+                event = self._open.append(key, words, end - start, now_cycles, closes=closes)
             except KeyError:      # its beginning comes later, or was given up
                 strays.append(np.arange(start, end))
                 continue
@@ -280,6 +293,10 @@ class EventStream:
             words = slots[offsets, 2:4].ravel()
         return Batch(self._position, slots, slots[at, 0], slots[at, 1], time, thread, start, words, at + counts - 1,
                      stray)
+
+
+def _cpus(headers: NDArray[np.uint32]) -> NDArray[np.uint8]:
+    return (headers >> np.uint32(wire.CPU_SHIFT) & np.uint32(wire.CPU_MASK)).astype(np.uint8)
 
 
 def _merged(batch: Batch, done: _Done) -> Batch:
