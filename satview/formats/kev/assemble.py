@@ -128,6 +128,7 @@ def trace_from_slots(
     events = EventTable(decoded.time, decoded.code, decoded.cpu, decoded.thread, decoded.slot, decoded.slots)
     payloads = SlotPayloads(slots, events, fragments, byte_order, names)
     control = decoded.rare_rows[decoded.code[decoded.rare_rows] >> wire.CLASS_SHIFT == wire.WireClass.CONTROL]
+    control = control[~combine.contains(np.sort(unfinished), control)]  # half a report reports nothing
     process = decoded.rare_rows[decoded.code[decoded.rare_rows] >> wire.CLASS_SHIFT == wire.WireClass.PR_TH]
     buffers = _buffers(control, payloads, events, release, region, problems,
                        has_whole_buffers and header.get(FROM_LISTING[0]) != FROM_LISTING[1])
