@@ -59,6 +59,11 @@ def swapped(word: int) -> Column:
     return lambda group: group.words[:, word].byteswap().tolist()
 
 
+def signed_swapped(word: int) -> Column:
+    """Return a column of one word with its bytes reversed, as a signed number."""
+    return lambda group: np.ascontiguousarray(group.words[:, word]).byteswap().view(np.int32).tolist()
+
+
 def masked(word: int, mask: int) -> Column:
     """Return a column of the bits of one word under a mask."""
     return lambda group: (group.words[:, word] & np.uint32(mask)).tolist()

@@ -184,6 +184,10 @@ def test_vendor_defects_and_their_repair():
     big = (WireClass.KER_CALL, 11, [3, 0x41424344])
     assert lines(big, order="big", vendor=True).endswith('msg:"ABCD" (0x44434241)\n')
     assert lines(big, order="big").endswith('msg:"ABCD" (0x41424344)\n')
+    # The printer takes errno as it is in the file (listing format, 3.3), and prints it with a sign.
+    for errno, shown in ((48, 48 << 24), (240, (240 << 24) - (1 << 32))):
+        assert lines((WireClass.KER_CALL, 11 + 128, [0xFFFFFFFF, errno]), order="big", vendor=True).endswith(
+            f"ret_val:-1, errno:{shown}")
     name = (WireClass.PR_TH, 192, ([1, 2], b"a\x01\nb"))
     assert lines(name, vendor=True, one_line=True).endswith("name:\n")
     assert lines(name, one_line=True).endswith("name:a\\x01\\nb\n")
