@@ -32,6 +32,15 @@ def visible_line(text: str) -> str:
     return _NOT_ON_ONE_LINE.sub(_written, visible(text))
 
 
+def byte_text(raw: bytes) -> str:
+    r"""Return the bytes of a text as UTF-8; what is none, and what is not printable, as `\xb0` or `\n`.
+
+    So no byte of a text that some program wrote vanishes in a listing.
+    """
+    text = raw.decode("utf-8", "backslashreplace")
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
 def html_text(text: str) -> str:
     """Return a text for rich text: no mark-up in it is carried out, line feeds become `<br>`."""
     return escape(visible(text)).replace("\n", "<br>")

@@ -6,6 +6,7 @@ The same rules for one event and for columns of events; a test holds the two tog
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Final
@@ -34,6 +35,7 @@ ERRNO_WORD: Final = {FAILED: 1, FAILED_64: 2}
 USER_CLASSES: Final = (WireClass.USER, WireClass.QUIP)
 
 _EXIT, _COUNTED = 1, 2
+_LETTERS: Final = re.compile(rb"[ -~]{4}")
 
 
 def is_exit(code: int) -> bool:
@@ -167,3 +169,12 @@ def user_text(payload: bytes) -> str | None:
     except UnicodeDecodeError:
         return None
     return shown if shown.replace("\t", "").replace("\n", "").isprintable() else None
+
+
+def has_letters(payload: bytes) -> bool:
+    """Tell whether a payload that is no clean text may begin with one all the same.
+
+    By the rule of `strings`: four printable characters of ASCII in a row before the first NUL. So a text in another
+    encoding, with control characters, or with more behind its NUL shows, and numbers hardly ever do.
+    """
+    return _LETTERS.search(payload.partition(b"\0")[0]) is not None

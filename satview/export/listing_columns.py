@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.safe_text import byte_text
 from satview.events.layout import SIGEVENT_WORDS, Part
-from satview.events.variants import user_text
+from satview.events.variants import has_letters, user_text
 from satview.events.words import join64
 from satview.formats.kev.notation import sigevent_text
 
@@ -56,6 +57,11 @@ def unsigned(word: int) -> Column:
 def swapped(word: int) -> Column:
     """Return a column of one word with its bytes reversed, as the vendor's printer shows it from a foreign file."""
     return lambda group: group.words[:, word].byteswap().tolist()
+
+
+def signed_swapped(word: int) -> Column:
+    """Return a column of one word with its bytes reversed, as a signed number."""
+    return lambda group: np.ascontiguousarray(group.words[:, word]).byteswap().view(np.int32).tolist()
 
 
 def masked(word: int, mask: int) -> Column:
@@ -123,9 +129,8 @@ def vendor_text(raw: bytes) -> str:
 
 
 def plain_text(raw: bytes) -> str:
-    """Return a text up to its NUL as UTF-8, control characters escaped."""
-    text = raw.split(b"\0", 1)[0].decode("utf-8", "replace")
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+    """Return a text up to its NUL as UTF-8; other bytes and control characters escaped."""
+    return byte_text(raw.split(b"\0", 1)[0])
 
 
 def user_tails(*, is_vendor: bool) -> Column:
@@ -139,8 +144,11 @@ def user_tails(*, is_vendor: bool) -> Column:
 
 
 def _user_tail(raw: bytes, words: list[int]) -> str:
-    text = user_text(raw)
-    return f", {word_list(words)}" if text is None else f' STR:"{plain_text(raw)}"'
+    if user_text(raw) is not None:
+        return f' STR:"{plain_text(raw)}"'
+    # As 7.1 prints it: what may be a text is not dropped, and the words tell it all.
+    text = f' STR:"{plain_text(raw)}"' if has_letters(raw) else ""
+    return f"{text}, {word_list(words)}"
 
 
 def word_list(words: Sequence[int]) -> str:

@@ -136,7 +136,7 @@ def _head(spec: EventSpec, style: Style) -> str:
 
 
 def _failed(spec: EventSpec, style: Style) -> Form:
-    errno = columns.swapped(1) if style.is_vendor and style.byte_order == "big" else columns.signed(1)
+    errno = columns.signed_swapped(1) if style.is_vendor and style.byte_order == "big" else columns.signed(1)
     end = "" if style.is_vendor and style.is_old else "\n"
     return Form(f"{_head(spec, style)} ret_val:-1, errno:%d{end}", (errno,))
 

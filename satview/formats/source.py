@@ -12,11 +12,13 @@ from typing import BinaryIO, Final
 from satview.base.errors import TraceFormatError
 from satview.events.catalogue import Catalogue, catalogue
 from satview.events.spec import Release
+from satview.events.wire import SLOT_BYTES
 from satview.formats import traceprinter
 from satview.formats.kev.assemble import choose_rate, choose_release
-from satview.formats.kev.header import BEGIN, END, MAX_HEADER_BYTES, key_byte_order, parse_header, slot_byte_order
+from satview.formats.kev.header import BEGIN, END, MAX_HEADER_BYTES, key_byte_order, parse_header
+from satview.formats.kev.reader import SAMPLE_SLOTS, byte_order_of
 from satview.formats.kev.stream import EventStream, blocks_of_array, blocks_of_file
-from satview.formats.kev.syspage import fits, parse_syspage
+from satview.formats.kev.syspage import parse_syspage
 from satview.formats.listing.reader import read_listing
 from satview.formats.unixware import reader as unixware
 from satview.formats.unpacked import is_packed, unpacked_stream
@@ -134,12 +136,10 @@ def _kev(file: BinaryIO, path: Path, data: bytes) -> Source:
                                f"{len(data) - header.length} bytes follow",
                                "the file was cut short; copy it from the target again")
     page, rest = data[header.length:need], data[need:]
-    byte_order = key_byte_order(header)
-    if byte_order is None:
-        rest += _read(file, max(0, _SAMPLE - len(rest)))
-        usable = [name for name in ("little", "big") if fits(page, name)]
-        byte_order = usable[0] if len(usable) == 1 else slot_byte_order(rest)
-        problems.add("byte-order", f"the header does not tell it; the data reads as {byte_order}-endian", 0)
+    sample = SAMPLE_SLOTS * SLOT_BYTES
+    if key_byte_order(header) is None:  # else a pipe need not have so many yet
+        rest += _read(file, max(0, sample - len(rest)))
+    byte_order = byte_order_of(header, page, rest[:sample], problems)
     system, doubts = parse_syspage(page, byte_order)
     for doubt in doubts:
         problems.add("syspage", doubt, header.length)

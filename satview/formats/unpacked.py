@@ -1,17 +1,16 @@
 """Compressed traces and traces from standard input: unpacked on the way, within bounds.
 
-`.gz` is read by Python itself, `.zst` by Python from 3.14 on or by the package `zstandard` where it is installed:
-satview does not depend on a package for it.
+`.gz` is read by Python itself, `.zst` by Python from 3.14 on and by the package `zstandard` before.
 """
 
 from __future__ import annotations
 
 import atexit
-import contextlib
 import gzip
 import io
 import os
 import shutil
+import sys
 import tempfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -19,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import BinaryIO, Final, cast
+from typing import Any, BinaryIO, Final
 
 from satview.base.errors import Cancelled, TraceFormatError
 from satview.base.new_file import NewFile
@@ -29,6 +28,7 @@ from satview.store.trace import Trace
 _GZIP: Final = b"\x1f\x8b"
 _ZSTD: Final = b"\x28\xb5\x2f\xfd"
 _BLOCK: Final = 1 << 18
+_ZSTD_FEED: Final = 1 << 12  # four bytes can say 128 KiB: what is unpacked at once stays below 128 MiB
 # Real captures shrink to a tenth or so. What grows a hundredfold is a bomb, not a trace; small files are harmless.
 _RATIO_MAX: Final = 100
 _FREE_BYTES: Final = 256 << 20
@@ -59,10 +59,46 @@ class _Counting(io.RawIOBase):
         return len(data)
 
 
+class _Zstd:
+    """The unpacked bytes of one zstd frame after another; unlike the package's own reader it notices a missing end.
+
+    Args:
+        packed: The frames.
+        new_frame: Makes what unpacks one frame: `decompress(data)`, `eof`, `unused_data`, as Python 3.14 has it.
+    """
+
+    def __init__(self, packed: _Counting, new_frame: Callable[[], Any]) -> None:
+        self._packed, self._new_frame = packed, new_frame
+        self._frame: Any = None
+        self._next = b""
+        self._ready = memoryview(b"")
+
+    def read(self, size: int) -> memoryview:
+        """Return at least one and at most `size` bytes; none at the end.
+
+        Raises:
+            EOFError: The last frame is not complete.
+        """
+        while not self._ready:
+            data, self._next = self._next or self._packed.read(_ZSTD_FEED) or b"", b""
+            if not data:
+                if self._frame is not None:
+                    raise EOFError("its last frame is not complete")
+                break
+            self._frame = self._frame or self._new_frame()
+            self._ready = memoryview(self._frame.decompress(data))
+            if self._frame.eof:
+                self._next, self._frame = self._frame.unused_data, None
+        part, self._ready = self._ready[:size], self._ready[size:]
+        return part
+
+
 class _Bounded(io.RawIOBase):
     """The unpacked bytes; refuses a bomb, and says in one sentence what is wrong with a damaged file."""
 
-    def __init__(self, unpacked: BinaryIO, packed: _Counting, path: Path, faults: tuple[type[Exception], ...]) -> None:
+    def __init__(
+        self, unpacked: gzip.GzipFile | _Zstd, packed: _Counting, path: Path, faults: tuple[type[Exception], ...]
+    ) -> None:
         self._unpacked, self._packed, self._path, self._faults = unpacked, packed, path, faults
         self._count = 0
 
@@ -92,28 +128,25 @@ def unpacked_stream(first: bytes, file: BinaryIO, path: Path) -> BinaryIO:
         path: For messages.
 
     Raises:
-        TraceFormatError: It is compressed by zstd, which cannot be unpacked here. While reading: it is damaged, or
-            unpacks to more than a trace can.
+        TraceFormatError: While reading: it is damaged, or unpacks to more than a trace can.
     """
     packed = _Counting(first, file)
     if first.startswith(_GZIP):
-        unpacked = cast(BinaryIO, gzip.GzipFile(fileobj=packed, mode="rb"))
+        unpacked = gzip.GzipFile(fileobj=packed, mode="rb")
         return io.BufferedReader(_Bounded(unpacked, packed, path, (EOFError, OSError, zlib.error)), _BLOCK)
     if first.startswith(_ZSTD):
-        unpacked, fault = _zstd(packed, path)
-        return io.BufferedReader(_Bounded(unpacked, packed, path, (EOFError, fault)), _BLOCK)
+        frames, fault = _zstd(packed)
+        return io.BufferedReader(_Bounded(frames, packed, path, (EOFError, fault)), _BLOCK)
     return io.BufferedReader(packed, _BLOCK)
 
 
-def _zstd(packed: _Counting, path: Path) -> tuple[BinaryIO, type[Exception]]:
-    with contextlib.suppress(ImportError):
+def _zstd(packed: _Counting) -> tuple[_Zstd, type[Exception]]:
+    if sys.version_info >= (3, 14):
         module = import_module("compression.zstd")
-        return module.ZstdFile(packed, "rb"), module.ZstdError
-    with contextlib.suppress(ImportError):
-        module = import_module("zstandard")
-        return module.ZstdDecompressor().stream_reader(packed, read_across_frames=True), module.ZstdError
-    raise TraceFormatError(path, 0, "it is compressed by zstd, which this Python cannot unpack",
-                           "run `unzstd` on it, install the package zstandard, or use Python 3.14")
+        return _Zstd(packed, module.ZstdDecompressor), module.ZstdError
+    import zstandard  # a package, for few files: not before one of them is opened
+
+    return _Zstd(packed, lambda: zstandard.ZstdDecompressor().decompressobj()), zstandard.ZstdError
 
 
 def opened_plain(

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
+import threading
 from pathlib import Path
 from types import TracebackType
+from typing import Final
 
 from PySide6.QtCore import QMessageLogContext, QObject, Qt, QtMsgType, Signal, Slot, qInstallMessageHandler
 from PySide6.QtGui import QGuiApplication
@@ -13,8 +16,9 @@ from PySide6.QtWidgets import QApplication
 
 from satview import __version__
 from satview.base.errors import SourceChangedError
-from satview.base.process_end import internal_report
+from satview.base.process_end import Ended, internal_report, say
 from satview.gui import theme as themes
+from satview.gui.end_signals import EndSignals
 from satview.gui.icons import app_icon
 from satview.gui.main_window import MainWindow
 from satview.session.recent_files import RecentFiles, recent_files_file
@@ -22,6 +26,7 @@ from satview.session.session import Stage
 from satview.session.settings import Settings, settings_file
 
 _log = logging.getLogger(__name__)
+_END_WITHIN_S: Final = 0.7
 
 
 class Application(QObject):
@@ -79,6 +84,14 @@ class Application(QObject):
         for window in list(self.windows):
             window.close()
 
+    def close_unasked(self) -> None:
+        """Close all windows without a question; what cannot be saved is said on standard error."""
+        windows = list(self.windows)
+        for failure in [failure for window in windows for failure in window.save_notes()]:
+            say(failure)
+        for window in windows:  # only now: closing waits for work in the background
+            window.close_unasked()
+
     def _apply_theme(self) -> None:
         app = QApplication.instance()
         assert isinstance(app, QApplication)
@@ -120,7 +133,7 @@ def run(paths: list[Path], theme: str = "", is_followed: bool = False) -> int:
         is_followed: Keep in step with the files while they grow.
 
     Returns:
-        0; 1 if one of the files lost data, 2 if one could not be opened.
+        0; 1 if one of the files lost data, 2 if one could not be opened; 128 and the number of a signal that ended it.
     """
     app = make_qt_application()
     settings = Settings(settings_file())
@@ -128,6 +141,15 @@ def run(paths: list[Path], theme: str = "", is_followed: bool = False) -> int:
         settings.set("window/theme", theme, is_kept=False)
     application = Application(settings, RecentFiles(recent_files_file(), settings.number("files/recent_count")))
     sys.excepthook = _last_resort
+    ending = _Ending(application)
+    with ending.signals.watched():
+        code = _run_windows(app, application, paths, is_followed, ending)
+    return ending.code or code
+
+
+def _run_windows(
+    app: QApplication, application: Application, paths: list[Path], is_followed: bool, ending: _Ending
+) -> int:
     outcome = Outcome()
     window = application.new_window()
     # The window is on the screen before anything heavy is imported.
@@ -136,8 +158,35 @@ def run(paths: list[Path], theme: str = "", is_followed: bool = False) -> int:
     outcome.watch(window)
     application.window_shown.connect(outcome.watch)
     application.open_files(paths, window, is_followed)
-    app.exec()
+    if not ending.code:  # no signal has come so far; those that come from here on end the loop
+        app.exec()
     return outcome.code
+
+
+class _Ending(QObject):
+    """Ends the process soon after a signal, whatever is being loaded and whatever dialog is open.
+
+    Attributes:
+        signals: Where the signals come from.
+        code: Exit code after a signal; 0 = none has come.
+    """
+
+    def __init__(self, application: Application) -> None:
+        super().__init__(application)
+        self._application = application
+        self.code = 0
+        self.signals = EndSignals(self)
+        self.signals.arrived.connect(self._end)
+
+    @Slot()
+    def _end(self) -> None:
+        self.code = Ended(self.signals.number).code
+        # Closing waits for what runs in the background, which stops at its next step; that may be far away.
+        limit = threading.Timer(_END_WITHIN_S, os._exit, (self.code,))
+        limit.daemon = True
+        limit.start()
+        self._application.close_unasked()
+        QApplication.exit(self.code)  # the loops of open dialogs as well
 
 
 class Outcome(QObject):
@@ -208,9 +257,6 @@ def _last_resort(kind: type[BaseException], error: BaseException, trace: Traceba
     text = internal_report(error.with_traceback(trace), "window", __version__)
     _log.error("%s", text)
     sys.stderr.write(text)
-    if issubclass(kind, KeyboardInterrupt):
-        QApplication.quit()
-        return
     from satview.gui import dialogs  # on first use
 
     if _Reporting.is_on:  # the dialog itself, or a timer under it, fails again and again: one dialog is enough

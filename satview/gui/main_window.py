@@ -89,6 +89,7 @@ class MainWindow(QMainWindow):
         self.recent = recent
         self.theme = theme
         self.workspace: Workspace | None = None
+        self._asks = True
         self.session = Session(settings, self, _import_views)
         self.session.may_renew = self._may_renew
         self.session.lanes_in_view = self._lanes_in_view
@@ -112,6 +113,18 @@ class MainWindow(QMainWindow):
         self.capture_job.began.connect(self.actions_by_id.refresh)
         self.capture_job.ended.connect(self.actions_by_id.refresh)
         self.actions_by_id.refresh()
+
+    def close_unasked(self) -> None:
+        """Close without asking about notes that are not saved."""
+        self._asks = False
+        self.close()
+
+    def save_notes(self) -> list[str]:
+        """Try once more to save notes that could not be saved; return what failed again, as sentences."""
+        unstored = self.session.unstored_marks()
+        for marks in unstored:
+            marks.file.retry()
+        return [f"notes are not saved: {marks.file.failure}" for marks in unstored if not marks.file.is_stored]
 
     def set_theme(self, theme: Theme) -> None:
         """Draw in other colours."""
@@ -321,7 +334,7 @@ class MainWindow(QMainWindow):
 
     def closeEvent(self, event: QCloseEvent) -> None:
         """Stop all work and let everything go; notes that are not saved are asked about first."""
-        if not self._may_lose_nothing():
+        if self._asks and not self._may_lose_nothing():
             event.ignore()
             return
         self._leave_workspace()

@@ -12,6 +12,7 @@ from typing import Final
 from PySide6.QtCore import QObject, QRunnable, Qt, QThreadPool, Signal, Slot
 
 from satview.base.errors import Cancelled
+from satview.base.memory import use_one_arena
 
 IsCancelled = Callable[[], bool]
 Report = Callable[[float], None]
@@ -78,6 +79,7 @@ class LatestJob(QObject):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
+        use_one_arena()  # before the first thread of a pool begins
         self._pool = QThreadPool(self)
         self._pool.setMaxThreadCount(1)
         self._number = 0

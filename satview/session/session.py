@@ -175,7 +175,6 @@ class Session(QObject):
             follow, self.follow = self.follow, None
             follow.stop()
             follow.deleteLater()
-            QTimer.singleShot(_CHECK_MS, give_back)
             self.follow_changed.emit()
 
     def file_is_complete(self, path: Path) -> None:
@@ -215,6 +214,7 @@ class Session(QObject):
                 self._unstored.append(opened.marks)
             opened.shut_down()
             dismantle(opened)
+            QTimer.singleShot(_CHECK_MS, give_back)  # what goes with the objects that Qt deletes later
 
     def _set_stage(self, stage: Stage) -> None:
         self.stage = stage

@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.benchmarks._live import new_window, resident_bytes, spin
 from tests.benchmarks.made_traces import make_file
 
 DENSE = Path(__file__).parents[2] / "sample_traces" / "dense-4cpu.kev"
@@ -42,21 +43,15 @@ def run(args: list[str]) -> None:
 
 
 def _measure(data: bytes, path: Path) -> None:
-    from satview.gui.application import Application, make_qt_application
     from satview.session import follow
-    from satview.session.recent_files import RecentFiles
-    from satview.session.settings import Settings
 
     follow.POLL_MS, follow._REST_FACTOR = 20, 0.0
-    app = make_qt_application()
-    application = Application(Settings(None), RecentFiles(None, 0))
-    window = application.new_window()
-    window.resize(1500, 900)
+    app, application, window = new_window()
     step = SLOTS_PER_LOOK * 16
     end = len(data) - 2 * (LOOKS + 2) * step
     path.write_bytes(data[:end])
     window.session.open(path, is_followed=True)
-    _spin(app, lambda: window.session.opened is not None)
+    spin(app, lambda: window.session.opened is not None)
     opened = window.session.opened
     begun: list[float] = []
     changes: list[float] = []
@@ -68,15 +63,15 @@ def _measure(data: bytes, path: Path) -> None:
             opened.filters.add_pass(CONDITION)
         looks, stalls = [], []
         for _ in range(LOOKS + 2):
-            _spin(app, lambda: False, 0.3)  # frames of the reading before are refined by now
+            spin(app, lambda: False, 0.3)  # frames of the reading before are refined by now
             count = len(changes)
             with path.open("ab") as file:
                 file.write(data[end : end + step])
             end += step
             start = time.perf_counter()
-            stall = _spin(app, lambda count=count: len(changes) > count)
+            stall = spin(app, lambda count=count: len(changes) > count)
             looks.append((begun[-1] - start) * 1e3)
-            stalls.append(max(stall, _spin(app, lambda: False, 0.1)))
+            stalls.append(max(stall, spin(app, lambda: False, 0.1)))
         mine = changes[-LOOKS:]
         print(
             f"{len(opened.trace.events):>10,} events, {name:14}: change over median {statistics.median(mine):5.1f}, "
@@ -90,25 +85,19 @@ def _measure(data: bytes, path: Path) -> None:
 
 
 def _memory(data: bytes, path: Path) -> None:
-    from satview.gui.application import Application, make_qt_application
     from satview.session import follow
-    from satview.session.recent_files import RecentFiles
-    from satview.session.settings import Settings
 
     follow.POLL_MS, follow._REST_FACTOR = 20, 0.0
-    app = make_qt_application()
-    application = Application(Settings(None), RecentFiles(None, 0))
-    window = application.new_window()
-    window.resize(1500, 900)
+    app, application, window = new_window()
     step = len(data) // (MEMORY_LOOKS + 1) // 16 * 16
     end = len(data) - MEMORY_LOOKS * step
     path.write_bytes(data[:end])
     gc.collect()
     gc.disable()
     window.session.open(path, is_followed=True)
-    _spin(app, lambda: window.session.opened is not None)
-    _spin(app, lambda: False, 1.0)
-    before, first = _resident(), len(window.session.opened.trace.events)
+    spin(app, lambda: window.session.opened is not None)
+    spin(app, lambda: False, 1.0)
+    before, first = resident_bytes(), len(window.session.opened.trace.events)
     changes: list[int] = []
     window.session.renewed.connect(lambda: changes.append(1))
     for _ in range(MEMORY_LOOKS):
@@ -116,41 +105,24 @@ def _memory(data: bytes, path: Path) -> None:
         with path.open("ab") as file:
             file.write(data[end : end + step])
         end += step
-        _spin(app, lambda count=count: len(changes) > count)
-    _spin(app, lambda: False, 1.0)
+        spin(app, lambda count=count: len(changes) > count)
+    spin(app, lambda: False, 1.0)
     more = len(window.session.opened.trace.events) - first
-    followed = _resident()
+    followed = resident_bytes()
     window.session.close()
-    _spin(app, lambda: False, 1.0)
+    spin(app, lambda: False, 1.0)
     print(f"{more:>10,} events followed: {(followed - before) / more:.0f} bytes an event; "
-          f"after closing {(_resident() - before) / 1e6:+.0f} MB", flush=True)
+          f"after closing {(resident_bytes() - before) / 1e6:+.0f} MB", flush=True)
     kept = []
     for _ in range(REOPENS):
         window.session.open(path)
-        _spin(app, lambda: window.session.stage == "ready")
-        _spin(app, lambda: False, 0.3)
-        kept.append(_resident() / 1e6)
+        spin(app, lambda: window.session.stage == "ready")
+        spin(app, lambda: False, 0.3)
+        kept.append(resident_bytes() / 1e6)
     print(f"{'':>10} opened {REOPENS} times: {kept[0]:.0f} MB after the first, {kept[-1]:.0f} MB after the last, "
           f"{max(kept):.0f} MB at most", flush=True)
     application.close_all()
     gc.enable()
-
-
-def _resident() -> int:
-    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
-def _spin(app, is_done: Callable[[], bool], limit_s: float = 120.0) -> float:
-    """Let the window live until something is done; return the longest time it did not answer, in ms."""
-    start = last = time.perf_counter()
-    stall = 0.0
-    while not is_done() and last - start < limit_s:
-        app.processEvents()
-        app.sendPostedEvents(None, 52)  # what was to be deleted; else only the loop of exec() does it
-        now = time.perf_counter()
-        stall, last = max(stall, now - last), now
-        time.sleep(0.0005)
-    return stall * 1e3
 
 
 def _ms(work: Callable[[], object]) -> float:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
 import os
-import shutil
 import signal
 import stat
 import subprocess
@@ -16,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.kev import TraceBuilder
+from tests.helpers.packing import PACKERS, zstd
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="devices and signals of POSIX systems")
 ONE = "import sys; from satview.__main__ import main; sys.exit(main())"
@@ -198,10 +197,11 @@ PACKED = ["info {t}", "stats {t} --format csv", "filter {t} -e pid==2", "tracepr
           "filter {t} -o /dev/stdout"]
 
 
+@pytest.mark.parametrize("ending", PACKERS)
 @pytest.mark.parametrize("command", PACKED)
-def test_packed_and_piped_traces_read_as_the_plain_one(trace, command):
-    packed = trace.parent / "t.kev.gz"
-    packed.write_bytes(gzip.compress(trace.read_bytes()))
+def test_packed_and_piped_traces_read_as_the_plain_one(trace, command, ending):
+    packed = trace.parent / f"t.kev.{ending}"
+    packed.write_bytes(PACKERS[ending](trace.read_bytes()))
     folder = trace.parent / "tmp"
     folder.mkdir()
     named = {"env": os.environ | {"TMPDIR": str(folder)}}
@@ -218,9 +218,10 @@ def test_packed_and_piped_traces_read_as_the_plain_one(trace, command):
     assert list(folder.iterdir()) == []
 
 
-def test_packed_trace_is_not_replaced_and_damaged_ones_are_refused(trace):
-    packed = trace.parent / "t.kev.gz"
-    packed.write_bytes(gzip.compress(trace.read_bytes()))
+@pytest.mark.parametrize("ending", PACKERS)
+def test_packed_trace_is_not_replaced_and_damaged_ones_are_refused(trace, ending):
+    packed = trace.parent / f"t.kev.{ending}"
+    packed.write_bytes(PACKERS[ending](trace.read_bytes()))
     done = satview("filter", packed, "-o", packed)
     assert done.returncode == 2
     assert "is being read" in said(done)
@@ -231,12 +232,10 @@ def test_packed_trace_is_not_replaced_and_damaged_ones_are_refused(trace):
         assert "the compressed data is damaged or cut short" in said(done)
 
 
-def test_bomb_is_refused(trace):
-    bomb = trace.parent / "bomb.kev.gz"
-    with gzip.open(bomb, "wb", compresslevel=9) as file:
-        file.write(trace.read_bytes())
-        for _ in range(40):
-            file.write(bytes(8 << 20))
+@pytest.mark.parametrize("ending", PACKERS)
+def test_bomb_is_refused(trace, ending):
+    bomb = trace.parent / f"bomb.kev.{ending}"
+    bomb.write_bytes(PACKERS[ending](trace.read_bytes() + bytes(40 * (8 << 20))))
     folder = trace.parent / "tmp"
     folder.mkdir()
     done = satview("info", bomb, env=os.environ | {"TMPDIR": str(folder)})
@@ -245,17 +244,18 @@ def test_bomb_is_refused(trace):
     assert list(folder.iterdir()) == []
 
 
-def test_zstd_without_a_decoder_says_what_to_do(trace):
+def test_zstd_frames_in_a_row_are_one_file(trace):
+    data = trace.read_bytes()
     packed = trace.parent / "t.kev.zst"
-    tool = shutil.which("zstd")
-    if tool is None:
-        packed.write_bytes(b"\x28\xb5\x2f\xfd" + bytes(100))
-    else:
-        subprocess.run([tool, "-q", trace, "-o", packed], check=True)
+    skippable = b"\x50\x2a\x4d\x18\x03\0\0\0abc"
+    packed.write_bytes(zstd(data[:5000]) + skippable + zstd(b"") + zstd(data[5000:]))
+    parts = satview("traceprinter", packed)
+    assert parts.returncode == 0, parts.stderr
+    assert parts.stdout == satview("traceprinter", trace).stdout
+    packed.write_bytes(zstd(data[:5000]) + zstd(data[5000:])[:-1])
     done = satview("info", packed)
-    if done.returncode:
-        assert done.returncode == 2
-        said(done)
+    assert done.returncode == 2
+    assert "cut short" in said(done)
 
 
 def test_internal_error_has_its_own_code_and_a_report(trace):

@@ -13,6 +13,7 @@ from satview.base.errors import UsageError
 from satview.events import wire
 from satview.events.catalogue import catalogue
 from satview.events.spec import Release, Show
+from satview.events.variants import user_text
 from satview.events.wire import WireClass
 from satview.events.words import text_words
 from satview.export.listing import Printer, TextRows, default_time, layout_of
@@ -20,6 +21,7 @@ from satview.export.listing_columns import message_texts
 from satview.export.listing_forms import Style
 from satview.export.listing_records import RecordRows
 from satview.export.listing_select import Selection
+from satview.formats.kev.details import decode_payload
 from satview.formats.kev.header import header_bytes
 from satview.formats.kev.notation import message_text
 from satview.formats.kev.stream import CHUNK_SLOTS
@@ -27,6 +29,7 @@ from satview.formats.kev.writer import SlotWriter
 from satview.formats.listing.head import key_column
 from satview.formats.listing.reader import read_listing
 from satview.formats.source import opened, source_of
+from satview.formats.traceprinter import open_listing
 from satview.store.problems import Problems
 from tests.helpers.shared import shared_path
 
@@ -181,6 +184,10 @@ def test_vendor_defects_and_their_repair():
     big = (WireClass.KER_CALL, 11, [3, 0x41424344])
     assert lines(big, order="big", vendor=True).endswith('msg:"ABCD" (0x44434241)\n')
     assert lines(big, order="big").endswith('msg:"ABCD" (0x41424344)\n')
+    # The printer takes errno as it is in the file (listing format, 3.3), and prints it with a sign.
+    for errno, shown in ((48, 48 << 24), (240, (240 << 24) - (1 << 32))):
+        assert lines((WireClass.KER_CALL, 11 + 128, [0xFFFFFFFF, errno]), order="big", vendor=True).endswith(
+            f"ret_val:-1, errno:{shown}")
     name = (WireClass.PR_TH, 192, ([1, 2], b"a\x01\nb"))
     assert lines(name, vendor=True, one_line=True).endswith("name:\n")
     assert lines(name, one_line=True).endswith("name:a\\x01\\nb\n")
@@ -265,7 +272,7 @@ def test_json_lines_and_json_hold_the_same_rows():
     assert rows == json.loads(records("json"))
     assert rows[1] == {"time_ns": 1000, "time_cycles": 2000, "cpu": 0, "pid": 20, "tid": 1, "class": "KER_CALL",
                        "event": "MSG_SENDV", "arguments": {"coid": "0x00000003", "msg": "0x00000041", "msg.text": "A"}}
-    assert rows[6]["arguments"]["name"] == 'say "hi", \N{REPLACEMENT CHARACTER}\\n%s'
+    assert rows[6]["arguments"]["name"] == 'say "hi", \\xff\\n%s'
     assert rows[7]["arguments"] == {"ret_val": -1, "errno": 48, "errno_name": "ENOTSUP"}
     assert rows[8]["arguments"]["text"] == "hello world"
     assert rows[9]["arguments"] == {"word 0": "0x00000001", "word 1": "0x00000002"}
@@ -276,7 +283,7 @@ def test_csv_is_read_back_by_the_standard_reader():
     rows = list(csv.DictReader(io.StringIO(records("csv"))))
     assert len(rows) == len(EVENTS)
     assert rows[1]["arguments"] == 'coid=0x00000003 msg=0x00000041 msg.text="A"'
-    assert rows[6]["arguments"] == 'ppid=1 pid=2 name="say "hi", \N{REPLACEMENT CHARACTER}\\n%s"'
+    assert rows[6]["arguments"] == 'ppid=1 pid=2 name="say "hi", \\xff\\n%s"'
     assert (rows[2]["time_ns"], rows[2]["pid"], rows[2]["tid"], rows[2]["class"]) == ("2000", "30", "2", "THREAD")
 
 
@@ -385,3 +392,55 @@ def test_both_texts_of_an_event_are_printed_and_read_back(one_line):
     assert shown.split("class_name:")[1].split() == ["class", "of", "it", "perm_name:perm"]
     again = read_listing(io.BytesIO(shown.encode()), Problems())
     assert again.slot_array().tolist() == writer.slots().tolist()
+
+
+# Payload of a user event, and what of it must be readable outside --vendor.
+ODD_TEXTS = [
+    (b"caf\xe9 open\0", r"caf\xe9 open"),                   # not UTF-8
+    ("größe erreicht\0".encode(), "größe erreicht"),       # not ASCII
+    (b"\x1b[31mred alert\0", r"\x1b[31mred alert"),         # control characters
+    (b"no end, no NUL at all!!", "no end, no NUL at all!!"),
+    (b"first part\0second", "first part"),                  # more behind the NUL: in the words
+    (b"x" * 5000 + b"\0", "x" * 5000),
+    (b"two\nlines and\ttabs\0", r"two\nlines and\ttabs"),
+]
+
+
+def user_event(data):
+    return WireClass.USER, 5, np.frombuffer(data + bytes(-len(data) % 4), "<u4").tolist()
+
+
+@pytest.mark.parametrize(("data", "shown"), ODD_TEXTS)
+@pytest.mark.parametrize("layout", ["6", "6.1", "7"])
+@pytest.mark.parametrize("one_line", [False, True])
+def test_no_text_of_a_user_event_is_dropped(data, shown, layout, one_line):
+    text = lines(user_event(data), layout=layout, one_line=one_line)
+    assert f'STR:"{shown}"' in text
+
+
+@pytest.mark.parametrize(("data", "shown"), [*ODD_TEXTS, (b"", ""), (b"\xff\xfe\xfd\xfc", "")])
+@pytest.mark.parametrize("layout", ["6", "7"])
+def test_what_text_cannot_tell_is_told_by_words_and_read_back(data, shown, layout, tmp_path):
+    data += bytes(max(0, 16 - len(data)))
+    event = user_event(data)
+    path = tmp_path / "t.txt"
+    path.write_text(printed(trace(event, release=layout), layout=layout), "utf-8")
+    read = open_listing(path)
+    words = read.payloads.words(0).tolist()
+    is_clean = user_text(data) is not None
+    if layout == "7" or not is_clean:
+        assert words[: len(event[2])] == event[2]
+
+
+@pytest.mark.parametrize(("data", "shown"), ODD_TEXTS)
+def test_details_show_the_text_of_a_user_event(data, shown):
+    event = user_event(data)
+    raw = np.array(event[2], "<u4").tobytes()
+    names = catalogue(Release.QNX_7)
+    payload = decode_payload(names.spec(wire.code(WireClass.USER, 5)), raw, "little", names)
+    assert any(shown in f"{argument.text} {argument.note}" for argument in payload.arguments)
+
+
+def test_numbers_of_a_user_event_are_no_text():
+    assert "STR" not in lines((WireClass.USER, 5, [1, 2, 3, 4]))
+    assert "STR" not in lines((WireClass.USER, 5, [0x41, 0x42, 0x43, 0x44]))

@@ -76,7 +76,7 @@ def test_text_is_bounded_by_the_payload_and_decoded_with_replacement():
     decoded = decode(Release.QNX_7, WireClass.PR_TH, 192, raw)
     name = decoded.arguments[2]
     assert (name.name, name.value) == ("name", "proc/bö\x01t\N{REPLACEMENT CHARACTER}")
-    assert name.text == "proc/bö\\x01t\N{REPLACEMENT CHARACTER}"
+    assert name.text == r"proc/bö\x01t\xff"
     unended = decode(Release.QNX_7, WireClass.PR_TH, 192, payload(1, 2) + b"abcdefgh")
     assert unended.arguments[2].value == "abcdefgh"
 

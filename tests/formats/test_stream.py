@@ -1,21 +1,24 @@
 """The one-pass event stream gives the events of the full decoder, in the order of last slots, whatever the chunks."""
 
 import io
+from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from satview.base.errors import TraceFormatError
 from satview.events import wire
 from satview.events.wire import Struct
+from satview.formats.kev.assemble import trace_from_slots
 from satview.formats.kev.header import header_bytes
 from satview.formats.kev.open_events import MAX_OPEN
 from satview.formats.kev.stream import EventStream, blocks_of_array
 from satview.formats.kev.writer import SlotWriter
 from satview.formats.source import opened, source_of
 from satview.store.problems import Problems
+from satview.store.trace import Header
 
 PAIRS = [("FILE_NAME", "x"), ("LITTLE_ENDIAN", "TRUE"), ("CYCLES_PER_SEC", "1000"), ("SYS_RELEASE", "6.4.1"),
          ("SYSPAGE_LEN", "0")]
@@ -196,3 +199,62 @@ def test_events_without_end_do_not_pile_up():
     assert sum(len(batch) for batch in stream) == 0
     assert problems.counts() == {"unfinished-events": len(slots)}
     assert len(problems) <= problems.limit
+
+
+KIND_OF_SLOT = st.sampled_from(["one", "head", "head", "middle", "end", "end", "time"])
+NEAR = st.tuples(KIND_OF_SLOT, st.just(CALL), st.integers(0, 1), st.sampled_from([5, 5, 5, 6, 0x80000000]),
+                 st.sampled_from([1, 2, 3, 1 << 20]))
+STRUCTS = {"one": Struct.SIMPLE, "head": Struct.COMBINE_BEGIN, "middle": Struct.COMBINE_CONTINUE,
+           "end": Struct.COMBINE_END, "time": Struct.SIMPLE}
+
+
+def both(rows):
+    """Return what stream and full decoder make of slots: whole events as (code, CPU, words), orphans, unfinished."""
+    slots = np.array([(code | cpu << 24 | STRUCTS[kind] << 30, stamp, at, 0) if kind != "time" else
+                      (wire.CONTROL_TIME | cpu << 24, stamp, msb, stamp)
+                      for at, (kind, code, cpu, stamp, msb) in enumerate(rows)], np.uint32).reshape(-1, 4)
+    header = Header((("SYS_RELEASE", "7.1.0"), ("CYCLES_PER_SEC", "1000000000")))
+    trace = trace_from_slots("made", "kev", header, b"", slots, "little", Problems())
+    cut = set(trace.truncated.tolist())
+    batch = Counter((int(trace.events.code[row]), int(trace.events.cpu[row]), *trace.payloads.words(row).tolist())
+                    for row in range(len(trace.events)) if row not in cut)
+    found, problems = events_of(slots)
+    stream = Counter((head & wire.CODE_MASK, head >> 24 & 63, *words) for head, _, words in found)
+    slugs = ("orphan-slots", "unfinished-events")
+    return (stream, [problems.counts().get(slug, 0) for slug in slugs],
+            batch, [trace.problems.counts().get(slug, 0) for slug in slugs])
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(NEAR, max_size=24))
+def test_stream_and_full_decoder_match_the_same_tails(rows):
+    stream, stream_problems, batch, batch_problems = both(rows)
+    assert stream == batch
+    assert stream_problems == batch_problems
+
+
+def test_tails_belong_to_the_oldest_open_event_even_behind_another_one():
+    time, head, end = ("time", 0, 0, 4, 1), ("head", CALL, 0, 5, 0), ("end", CALL, 0, 5, 0)
+    stream, problems, batch, _ = both([time, head, head, end, end])
+    assert set(batch) == set(stream) == {(CALL, 0, 1, 0, 3, 0), (CALL, 0, 2, 0, 4, 0), (wire.CONTROL_TIME, 0, 1, 4)}
+    assert problems == [0, 0]
+
+
+@pytest.mark.parametrize(("cycles", "matched"), [((1 << 32) - 1, True), (1 << 32, False), (-(1 << 32), False)])
+def test_event_is_given_up_once_its_cpu_is_a_rollover_away(cycles, matched):
+    at = (8 << 32 | 5) + cycles
+    later = ("time", 0, 0, at & 0xFFFFFFFF, at >> 32)
+    rows = [("time", 0, 0, 5, 8), ("head", CALL, 0, 5, 0), later, ("end", CALL, 0, 5, 0)]
+    stream, stream_problems, batch, batch_problems = both(rows)
+    assert stream == batch
+    assert ((CALL, 0, 1, 0, 3, 0) in batch) is matched
+    assert stream_problems == batch_problems == ([0, 0] if matched else [1, 1])
+
+
+def test_event_that_is_open_when_the_first_time_comes_late_is_not_given_up():
+    slots = np.array([(CALL | Struct.COMBINE_BEGIN << 30, 5, 1, 2), (wire.CONTROL_TIME, 7, 1 << 20, 7),
+                      (CALL | Struct.COMBINE_END << 30, 5, 3, 4)], np.uint32)
+    for size in (1, 2, 3):
+        found, problems = events_of(slots, size)
+        assert [words for _, _, words in found] == [[1 << 20, 7], [1, 2, 3, 4]]
+        assert not len(problems)

@@ -7,10 +7,8 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from satview.base.errors import TraceFormatError
-from satview.events.wire import CODE_MASK, CONTROL_TIME, CPU_MASK, CPU_SHIFT, Struct
 from satview.export.listing import Printer, TextRows, default_time, layout_of
 from satview.export.listing_forms import Style
 from satview.formats.kev.growing import GrowingFile
@@ -25,7 +23,6 @@ from tests.helpers.same_trace import same_table
 
 # What both readers count; the stream leaves kinds out that need a second look, and words some of them otherwise.
 _SHARED = ("partial-slot", "empty-slots", "orphan-slots", "unfinished-events", "lost-events")
-_OF_COMBINE = ("orphan-slots", "unfinished-events")
 Found = Counter[tuple[int, int, tuple[int, ...]]]
 
 
@@ -40,57 +37,24 @@ def _batch_events(trace: Trace) -> Found:
     )
 
 
-def _stream_events(data: bytes, name: str) -> tuple[Found, dict[str, int], set[tuple[int, int]]]:
-    """Return events, problems, and the (code, CPU) of combine events that the two readers may take otherwise."""
+def _stream_events(data: bytes, name: str) -> tuple[Found, dict[str, int]]:
+    """Return events as `_batch_events`, and problems."""
     source = source_of(io.BytesIO(data), Path(name))
     found: Found = Counter()
-    blocks = [np.empty((0, 4), np.uint32)]
     for batch in source.events:
         code, cpu, start = batch.code.tolist(), batch.cpu.tolist(), batch.start.tolist()
         words = batch.words.tolist()
         found.update((code[i], cpu[i], tuple(words[start[i] : start[i + 1]])) for i in range(len(batch)))
-        blocks.append(batch.slots)
-    return found, source.problems.counts(), _contested(np.concatenate(blocks))
-
-
-def _contested(slots: NDArray[np.uint32]) -> set[tuple[int, int]]:
-    """Return (code, CPU) of combine events where two share a key, or tails do not follow their event."""
-    keys, kind = slots[:, 0] & np.uint32(0x3FFFFFFF), slots[:, 0] >> np.uint32(30)
-    begins = Counter(
-        zip(keys[kind == Struct.COMBINE_BEGIN].tolist(), slots[kind == Struct.COMBINE_BEGIN, 1].tolist(), strict=True)
-    )
-    stray = np.flatnonzero(
-        (kind >= Struct.COMBINE_CONTINUE) & ((keys != np.roll(keys, 1)) | (slots[:, 1] != np.roll(slots[:, 1], 1)))
-    )
-    heads = [key for (key, _stamp), count in begins.items() if count > 1]
-    if _spans_a_rollover(slots):
-        heads += keys[stray].tolist()
-    return {(head & CODE_MASK, head >> CPU_SHIFT & CPU_MASK) for head in heads}
-
-
-def _spans_a_rollover(slots: NDArray[np.uint32]) -> bool:
-    """Tell whether more than 2^32 cycles may lie between two slots: stamps go back, or there is a TIME event."""
-    is_time = slots[:, 0] & np.uint32(CODE_MASK) == CONTROL_TIME
-    return bool(np.any(slots[1:, 1] < slots[:-1, 1]) or is_time.any())
+    return found, source.problems.counts()
 
 
 def _same(batch: Trace, data: bytes, name: str) -> None:
-    """Hold the events of batch and stream against each other.
-
-    Two differences are known, and such events are left out: of two open events of one key, which no kernel writes, the
-    stream continues the older one and the batch reader the one right before (formats/kev/combine.py); the batch reader
-    gives an event up when its CPU is a rollover ahead, and the stream does not.
-    """
-    found, counts, contested = _stream_events(data, name)
-    mine, theirs = (
-        Counter({key: count for key, count in each.items() if key[:2] not in contested})
-        for each in (_batch_events(batch), found)
-    )
+    """Hold the events of batch and stream against each other."""
+    mine, (theirs, counts) = _batch_events(batch), _stream_events(data, name)
     if mine != theirs:
         only = list((mine - theirs).items())[:3], list((theirs - mine).items())[:3]
         raise AssertionError(f"batch alone has {only[0]}, stream alone {only[1]}")
-    slugs = [slug for slug in _SHARED if not contested or slug not in _OF_COMBINE]
-    ours, streams = ({slug: each.get(slug, 0) for slug in slugs} for each in (batch.problems.counts(), counts))
+    ours, streams = ({slug: each.get(slug, 0) for slug in _SHARED} for each in (batch.problems.counts(), counts))
     assert ours == streams, f"batch reports {ours}, stream {streams}"
 
 

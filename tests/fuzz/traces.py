@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import random
 from functools import cache
@@ -20,6 +19,7 @@ from satview.formats.kev.writer import SlotWriter
 from satview.formats.source import source_of
 from tests.fuzz.mutation import BAD_NUMBERS, mutate, mutate_lines
 from tests.helpers.kev import KINDS, header_and_page
+from tests.helpers.packing import PACKERS
 from tests.helpers.thread_trace import record
 
 LAYOUTS = ("6", "6.1", "7", "8")
@@ -155,7 +155,7 @@ def thread_set(rng: random.Random) -> bytes:
 
 def packed(rng: random.Random) -> bytes:
     """Return a compressed trace, damaged."""
-    return mutate(rng, gzip.compress(kev(rng) * rng.choice((1, 1, 2)), 1))
+    return mutate(rng, rng.choice(list(PACKERS.values()))(kev(rng) * rng.choice((1, 1, 2))))
 
 
 def start_bytes(release: str) -> bytes:

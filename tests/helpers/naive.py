@@ -9,7 +9,7 @@ from satview.formats.kev.turns import SLACK, TURN, place
 def decode(slots):
     """Return (events, orphans, unfinished): events as dicts in file order of their first slots."""
     open_events: dict[tuple, list[dict]] = {}
-    events, orphans, previous = [], [], None
+    events, orphans = [], []
     for i, (header, stamp, w0, w1) in enumerate(slots):
         kind, key = header >> 30, (header & 0x3FFFFFFF, stamp)
         if header == 0:
@@ -24,16 +24,11 @@ def decode(slots):
                 "closed": kind == 0,
             }
             events.append(event)
-            previous = event
             if kind == 1:
                 open_events.setdefault(key, []).append(event)
             continue
         queue = open_events.get(key, [])
-        # A slot right behind one of its own event needs no queue; see formats/kev/combine.py on equal keys.
-        before = slots[i - 1] if i else (0, 0)
-        follows = (before[0] & 0x3FFFFFFF, before[1]) == key and before[0] >> 30 in (1, 2)
-        owner = previous if follows else (queue[0] if queue else None)
-        previous = owner
+        owner = queue[0] if queue else None
         if owner is None:
             orphans.append(i)
             continue

@@ -34,6 +34,8 @@ from satview.store.problems import Problems
 from satview.store.tables import BufferTable, EventTable, Fragments, StateIndex
 from satview.store.trace import Header, SystemInfo, Trace
 
+Moves = tuple[NDArray[np.int64], NDArray[np.int64]]
+
 _MAX_RATE: Final = 1_000_000_000_000
 _MANY: Final = 200  # rows per kind of problem that are spelled out; the rest is counted
 
@@ -120,21 +122,23 @@ def trace_from_slots(
             verdicts = Verdicts()
         else:
             verdicts = decoded.clock.verdicts()
-            decoder.note_added(correct(verdicts.corrections, decoded.time, decoded.cpu, decoded.code))
+            correct(verdicts.corrections, decoded.time, decoded.cpu, decoded.code)
     with timed("repair and sort"):
         _report_pass(decoded, verdicts, region, names, problems)
-        fragments, unfinished = _repair(decoder, decoded, region, problems)
         places = order.disordered_rows(decoded.time)
-        if times is None and _place_between(decoder, decoded, places, region, problems):
-            places = order.disordered_rows(decoded.time)
         moves = order.time_order(decoded.time, places)
+        _split_contested(decoded, slots, moves)
+        fragments, unfinished = _repair(decoded, region, problems)
+        # Tails are matched by the stamps as they are, so only now.
+        if times is None and _place_between(decoded, places, region, problems):
+            moves = order.time_order(decoded.time, order.disordered_rows(decoded.time))
         if moves is not None:
             _sort(decoded, moves)
-            decoder.note_moves(moves)
             fragments, unfinished = _renumber(fragments, moves), np.sort(_moved(unfinished, moves))
     events = EventTable(decoded.time, decoded.code, decoded.cpu, decoded.thread, decoded.slot, decoded.slots)
     payloads = SlotPayloads(slots, events, fragments, byte_order, names)
     control = decoded.rare_rows[decoded.code[decoded.rare_rows] >> wire.CLASS_SHIFT == wire.WireClass.CONTROL]
+    control = control[~combine.contains(np.sort(unfinished), control)]  # half a report reports nothing
     process = decoded.rare_rows[decoded.code[decoded.rare_rows] >> wire.CLASS_SHIFT == wire.WireClass.PR_TH]
     buffers = _buffers(control, payloads, events, release, region, problems,
                        has_whole_buffers and header.get(FROM_LISTING[0]) != FROM_LISTING[1])
@@ -224,14 +228,13 @@ def _report_pass(
 
 
 def _place_between(
-    decoder: Decoder, decoded: Decoded, disordered: NDArray[np.int64], region: EventRegion, problems: Problems
+    decoded: Decoded, disordered: NDArray[np.int64], region: EventRegion, problems: Problems
 ) -> bool:
     """Put events with damaged stamps between their neighbours, and list them; return whether there are any."""
     rows, cycles = misplaced(decoded.time, decoded.cpu, disordered)
     if not len(rows):
         return False
     decoded.time[rows] -= cycles
-    decoder.note_added([(rows, -cycles)])
     for row, off in zip(rows[:_MANY].tolist(), cycles[:_MANY].tolist(), strict=True):
         problems.add(
             "clock-damaged",
@@ -245,9 +248,27 @@ def _place_between(
     return True
 
 
-def _repair(
-    decoder: Decoder, decoded: Decoded, region: EventRegion, problems: Problems
-) -> tuple[Fragments, NDArray[np.int64]]:
+def _split_contested(decoded: Decoded, slots: SlotSource, moves: Moves | None) -> None:
+    """Let the tails of events that share their key with an open event be matched, though they follow their event."""
+    heads = np.sort(decoded.loose.event[decoded.loose.event >= 0])
+    if not len(heads):
+        return
+    # Equal stamps of one CPU that are not a rollover apart are equal times: so few events need their key read.
+    rows = order.rows_of_equal_time(decoded.time, moves)
+    is_open = combine.contains(heads, rows)
+    is_combine = is_open | (decoded.slots[rows] > 1)
+    rows, is_open = rows[is_combine], is_open[is_combine]
+    at = decoded.slot[rows].astype(np.int64)
+    headers, stamps = slots.take(at, 0), slots.take(at, 1)
+    hit = combine.contested(combine.keys(headers, stamps), is_open)
+    if hit.any():
+        rows = rows[hit]
+        counts = decoded.slots[rows].astype(np.int64)
+        decoded.loose = combine.split(decoded.loose, rows, at[hit], counts, headers[hit], stamps[hit])
+        decoded.slots[rows] = 1
+
+
+def _repair(decoded: Decoded, region: EventRegion, problems: Problems) -> tuple[Fragments, NDArray[np.int64]]:
     """Give runs of tails back to their events; list orphans and events without end."""
     loose = decoded.loose
     matched = combine.match(loose, decoded.time, decoded.cpu)
@@ -272,12 +293,10 @@ def _repair(
         )
     if len(matched.unfinished) > _MANY:
         problems.add("unfinished-events", "and more of the same", None, len(matched.unfinished) - _MANY)
-    return _fragments(decoder, decoded, matched, region, problems), matched.unfinished
+    return _fragments(decoded, matched, region, problems), matched.unfinished
 
 
-def _fragments(
-    decoder: Decoder, decoded: Decoded, matched: combine.Matched, region: EventRegion, problems: Problems
-) -> Fragments:
+def _fragments(decoded: Decoded, matched: combine.Matched, region: EventRegion, problems: Problems) -> Fragments:
     loose = decoded.loose
     apart = np.sort(matched.owner[(loose.event < 0) & (matched.owner >= 0)])
     apart = apart[np.append(apart[1:] != apart[:-1], True)] if len(apart) else apart
@@ -297,17 +316,13 @@ def _fragments(
             region.byte(int(decoded.slot[apart[i]])),
         )
     if int(sizes.max()) > np.iinfo(decoded.slots.dtype).max:
-        decoded.slots = decoder.widen_slots()
-    decoder.note_sizes(apart, decoded.slots[apart])
+        decoded.slots = decoded.slots.astype(np.uint32)
     decoded.slots[apart] = np.minimum(sizes, combine.MAX_SLOTS)
     return Fragments(
         apart.astype(np.uint32),
         np.concatenate(([0], np.cumsum(sizes))).astype(np.int64),
         slot.astype(decoded.slot.dtype),
     )
-
-
-Moves = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
 def _sort(decoded: Decoded, moves: Moves) -> None:

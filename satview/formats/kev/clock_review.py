@@ -263,13 +263,14 @@ def misplaced(
     if not 0 < len(rows) <= _MISPLACED_MAX:  # clocks that differ from CPU to CPU, or rubbish
         return rows[:0], rows[:0]
     steps = np.arange(1, _NEIGHBOUR_ROWS + 1)
-    before, after = (
-        time[rows] - time[_same_cpu(cpu, rows, np.clip(rows[:, None] + sign * steps, 0, len(time) - 1))]
-        for sign in (-1, 1)
+    first, second = (
+        _same_cpu(cpu, rows, np.clip(rows[:, None] + sign * steps, 0, len(time) - 1)) for sign in (-1, 1)
     )
+    before, after = time[rows] - time[first], time[rows] - time[second]
     distance = np.minimum(np.abs(before), np.abs(after))
     agree = np.abs(after - before) < distance // 4
     found = (distance > _NEAR_CYCLES) & agree & ((before > 0) == (after > 0))
+    found &= ~(np.isin(first, rows[found]) | np.isin(second, rows[found]))  # of neighbours nobody knows which is wrong
     return rows[found], before[found]
 
 
@@ -286,7 +287,7 @@ def correct(
     cpu: NDArray[np.uint8],
     code: NDArray[np.unsignedinteger],
     first_row: int = 0,
-) -> list[tuple[NDArray[np.intp], int]]:
+) -> None:
     """Add corrections to the times of events.
 
     A BUFFER event that has the time of the event after it keeps it.
@@ -297,11 +298,7 @@ def correct(
         cpu: (n,).
         code: (n,), class and event number.
         first_row: Row of the first of these events in the file.
-
-    Returns:
-        What was added: positions and cycles.
     """
-    added = []
     for correction in corrections:
         first, end = (min(max(row - first_row, 0), len(time)) for row in (correction.first_row, correction.end_row))
         if first >= end:
@@ -315,5 +312,3 @@ def correct(
             is_mine[at] = is_mine[at + 1]
         rows = np.flatnonzero(is_mine) + first
         time[rows] += correction.turns * TURN
-        added.append((rows, correction.turns * TURN))
-    return added

@@ -4,23 +4,26 @@ Source: kernel event trace format, section 3.3. Almost every slot of a combine e
 one comparison with the previous slot is enough. A run of tail slots whose predecessor is another event becomes a
 fragment, and only fragments are matched with the events left open, oldest first.
 
-One reading of the rules is ours: a tail right behind a slot of its own key continues that slot's event, even if an
-older event of the same key is still open. Stamps of a CPU differ, so no kernel writes such a pair less than a full turn
-apart; where one stands, the older event has lost its end, and neighbours belong together.
+A tail belongs to the oldest open event of its key even if it follows another one. Stamps of a CPU differ, so only
+damage makes such a pair; those events are found by their time, and their tails are matched as if they stood apart. An
+event is given up once its CPU's clock is a rollover away, back or ahead, for then its stamp may have come round again.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.events.wire import CPU_MASK, CPU_SHIFT
 from satview.formats.kev.turns import TURN
 
 KEY_MASK: Final = np.uint32(0x3FFFFFFF)  # CPU, class and event: all but the structure bits
+_BLOCK_ROWS: Final = 1 << 12  # a tenth of a second of a busy system, far less than a rollover
+_LONG_AGO: Final = -(1 << 62)
 _TAIL: Final = np.uint32(0x80000000)  # set in CC and CE
 MAX_SLOTS: Final = 1 << 20  # of one event; more is damage, and is said
 
@@ -42,6 +45,24 @@ def link(headers: NDArray[np.uint32], stamps: NDArray[np.uint32]) -> tuple[NDArr
     linked &= (kind_before == 1) | (kind_before == 2)
     linked[0] &= tails[0] > 0
     return is_event, tails[~linked]
+
+
+def keys(headers: NDArray[np.uint32], stamps: NDArray[np.uint32]) -> NDArray[np.uint64]:
+    """Return what all slots of one combine event share, as one number per slot: CPU, class, event and stamp."""
+    return (headers & KEY_MASK).astype(np.uint64) << np.uint64(32) | stamps
+
+
+def contested(event_keys: NDArray[np.uint64], is_open: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Tell which events share their key with another one whose end is missing or does not follow it, (n,)."""
+    _, which, counts = np.unique(event_keys, return_inverse=True, return_counts=True)
+    has_open = np.zeros(len(counts), np.bool_)
+    has_open[which[is_open]] = True
+    return np.asarray((has_open & (counts > 1))[which])
+
+
+def is_given_up(now: NDArray[np.int64], begun: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Tell which open events are given up, by the clock of their CPU and the time at which they began, in cycles."""
+    return np.asarray(np.abs(now - begun) >= TURN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +101,40 @@ def joined(parts: list[Loose]) -> Loose:
     )
 
 
+def split(
+    loose: Loose,
+    rows: NDArray[np.int64],
+    slot: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    headers: NDArray[np.uint32],
+    stamps: NDArray[np.uint32],
+) -> Loose:
+    """Take the tails that follow some events away from them, so that they are matched like those that stand apart.
+
+    Args:
+        loose: What is loose so far.
+        rows: (k,), rows of the events in file order, ascending.
+        slot: Their first slots.
+        counts: Their adjacent slots.
+        headers: Of their first slots.
+        stamps: Theirs.
+    """
+    is_open = np.isin(rows, loose.event)
+    others = ~np.isin(loose.event, rows) | (loose.event < 0)
+    has_tails = counts > 1
+    kept = Loose(*(column[others] for column in _columns(loose)))
+    no_end, no_event = np.zeros(len(rows), np.bool_), np.full(len(rows), -1)
+    heads = Loose(slot, np.ones_like(counts), headers, stamps, no_end, rows, rows)
+    tails = Loose(slot + 1, counts - 1, headers, stamps, ~is_open, no_event, rows)
+    parts = joined([kept, heads, Loose(*(column[has_tails] for column in _columns(tails)))])
+    order = np.argsort(parts.slot, kind="stable")
+    return Loose(*(column[order] for column in _columns(parts)))
+
+
+def _columns(loose: Loose) -> tuple[NDArray[Any], ...]:
+    return loose.slot, loose.count, loose.header, loose.stamp, loose.closes, loose.event, loose.before
+
+
 @dataclass(frozen=True, slots=True)
 class Matched:
     """The repair: which runs of tails continue which events.
@@ -106,7 +161,7 @@ def match(
     owner = loose.event.copy()
     if not n:
         return Matched(owner, np.empty(0, np.int64))
-    key = (loose.header & KEY_MASK).astype(np.uint64) << np.uint64(32) | loose.stamp
+    key = keys(loose.header, loose.stamp)
     order = np.argsort(key, kind="stable")
     sorted_key = key[order]
     first = np.concatenate(([True], sorted_key[1:] != sorted_key[:-1]))
@@ -161,11 +216,12 @@ def _expire(
     event_times: NDArray[np.int64],
     event_cpus: NDArray[np.uint8],
 ) -> None:
-    """Give up on events whose CPU is more than a full turn ahead: their stamp has come round again."""
+    """Give up on events whose CPU is a rollover away: their stamp may have come round again."""
     tails = np.flatnonzero((loose.event < 0) & (owner >= 0))
+    tails = tails[_may_be_given_up(loose.before[tails], owner[tails], event_times)]
     if not len(tails):
         return
-    aged = event_times[loose.before[tails]] - event_times[owner[tails]] > TURN
+    aged = is_given_up(_cpu_times(loose, tails, event_times, event_cpus), event_times[owner[tails]])
     if not aged.any():
         return
     segment_of = np.empty_like(segment)
@@ -174,6 +230,25 @@ def _expire(
     concerned[segment_of[tails[aged]]] = True
     rows = order[concerned[segment]]  # by key, within a key in file order
     owner[rows] = _owners_one_by_one(loose, rows, segment_of[rows], event_times, event_cpus)
+
+
+def _may_be_given_up(
+    before: NDArray[np.int64], owner: NDArray[np.int64], event_times: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Tell where any clock was a rollover away from an event between its row and the row `before`, roughly.
+
+    By blocks of rows: two of them decide nearly always, and what cannot be excluded is looked at exactly.
+    """
+    starts = np.arange(0, len(event_times), _BLOCK_ROWS)
+    if not len(before):
+        return np.zeros(0, np.bool_)
+    low, high = np.minimum.reduceat(event_times, starts), np.maximum.reduceat(event_times, starts)
+    first, last = owner // _BLOCK_ROWS, before // _BLOCK_ROWS
+    is_near = last - first <= 1
+    lowest = np.where(is_near, np.minimum(low[first], low[last]), low.min())
+    highest = np.where(is_near, np.maximum(high[first], high[last]), high.max())
+    begun = event_times[owner]
+    return np.asarray(is_given_up(lowest, begun) | is_given_up(highest, begun))
 
 
 def _owners_one_by_one(
@@ -197,7 +272,7 @@ def _owners_one_by_one(
             queue.append((event, time))
             owners.append(event)
             continue
-        while queue and time - queue[0][1] > TURN:
+        while queue and abs(time - queue[0][1]) >= TURN:
             queue.popleft()
         owners.append(queue[0][0] if queue else -1)
         if queue and closes:
@@ -209,11 +284,30 @@ def _cpu_times(
     loose: Loose, rows: NDArray[np.intp], event_times: NDArray[np.int64], event_cpus: NDArray[np.uint8]
 ) -> NDArray[np.int64]:
     """Return for loose rows when the last event before them on their CPU began; long ago if there is none."""
-    times = np.full(len(rows), -(1 << 62))
-    cpus = loose.header[rows] >> np.uint32(24) & np.uint32(0x3F)
+    cpus = (loose.header[rows] >> np.uint32(CPU_SHIFT) & np.uint32(CPU_MASK)).astype(np.uint8)
+    return last_times(cpus, loose.before[rows], event_times, event_cpus, np.full(CPU_MASK + 1, _LONG_AGO))
+
+
+def last_times(
+    cpus: NDArray[np.uint8],
+    before: NDArray[np.int64],
+    event_times: NDArray[np.int64],
+    event_cpus: NDArray[np.uint8],
+    earlier: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """Return the times of the last events of some CPUs up to some rows, in cycles, shape (len(cpus),).
+
+    Args:
+        cpus: The CPUs.
+        before: The last row that counts for each.
+        event_times: Of all events, in file order.
+        event_cpus: Of all events.
+        earlier: (64,), per CPU the time where none of these events is its own.
+    """
+    times = earlier[cpus]
     for cpu in np.unique(cpus).tolist():
         mine = np.flatnonzero(event_cpus == cpu)
         here = np.flatnonzero(cpus == cpu)
-        last = np.searchsorted(mine, loose.before[rows[here]], side="right") - 1
+        last = np.searchsorted(mine, before[here], side="right") - 1
         times[here[last >= 0]] = event_times[mine[last[last >= 0]]]
     return times

@@ -8,7 +8,7 @@ repaired after it. No step looks at events one by one.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Final
@@ -23,6 +23,7 @@ from satview.events.spec import Release
 from satview.events.states import NOT_A_STATE
 from satview.formats.kev import combine
 from satview.formats.kev.clock import ClockRebuilder, held_times, time_values
+from satview.formats.kev.growing_column import GrowingColumn
 from satview.formats.kev.owners import Jumps, RunningThreads, ThreadNumbers
 from satview.formats.kev.slot_source import SlotSource, source_of
 
@@ -107,7 +108,7 @@ class Decoder:
     Args:
         slots: (n, 4) words, or where they are read.
         catalogue: Of the file's release: which codes are thread states.
-        goes_on: `extend` will be called.
+        goes_on: `extend` will be called before each further `run`.
     """
 
     def __init__(
@@ -116,13 +117,17 @@ class Decoder:
         self._slots = source_of(slots)
         self._goes_on = goes_on
         n = len(slots)
-        # np.empty takes address space only; pages are real once written, so the size by slots costs nothing.
-        self.time = np.empty(n, np.int64)
-        self.code = np.empty(n, np.uint16)
-        self.cpu = np.empty(n, np.uint8)
-        self.thread: NDArray[np.unsignedinteger] = np.empty(n, np.uint16)
-        self.slot: NDArray[np.unsignedinteger] = np.empty(n, np.uint32 if n < 1 << 32 else np.uint64)
-        self.slots: NDArray[np.unsignedinteger] = np.empty(n, np.uint16)
+        dtypes = (np.int64, np.uint16, np.uint8, np.uint16, np.uint32 if n < 1 << 32 else np.uint64, np.uint16)
+        self._growing = {name: GrowingColumn(dtype) for name, dtype in zip(COLUMNS, dtypes, strict=True) if goes_on}
+        self.time: NDArray[np.int64]
+        self.code: NDArray[np.uint16]
+        self.cpu: NDArray[np.uint8]
+        self.thread: NDArray[np.unsignedinteger]
+        self.slot: NDArray[np.unsignedinteger]
+        self.slots: NDArray[np.unsignedinteger]
+        for name, dtype in zip(COLUMNS, dtypes, strict=True):
+            # np.empty takes address space only; pages are real once written, so the size by slots costs nothing.
+            setattr(self, name, self._growing[name].writable(n) if goes_on else np.empty(n, dtype))
         self.count = 0
         self._clock = ClockRebuilder()
         self._numbers = ThreadNumbers()
@@ -130,9 +135,6 @@ class Decoder:
         self._jumps = Jumps(catalogue.release == Release.QNX_8)
         self._parts = _Parts()
         self._mark = self._marked(0)
-        self._moves: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
-        self._changed_sizes: tuple[NDArray[np.int64], NDArray[np.unsignedinteger]] | None = None
-        self._added: list[tuple[NDArray[np.intp], int | NDArray[np.int64]]] = []
         self._trait_scratch = np.empty(CHUNK_SLOTS, np.uint8)
         self._slot_scratch = self._part = np.empty((0, 4), np.uint32)
         thread_class = [i for i, c in enumerate(catalogue.classes) if c.name == "THREAD"]
@@ -152,48 +154,19 @@ class Decoder:
         """Take more slots; those of before must be the same. The next `run` gives the result for all of them."""
         self._slots = source_of(slots)
         room = self._mark.count + len(self._slots) - self._mark.start  # of what is decoded, events are counted
-        for name in COLUMNS:
-            setattr(self, name, self._renewed(name, room))
-        self._moves, self._changed_sizes, self._added = None, None, []
+        for name, column in self._growing.items():
+            setattr(self, name, column.writable(room))
 
-    def widen_slots(self) -> NDArray[np.unsignedinteger]:
-        """Make room for events of more than 65,535 slots; return the column so far."""
-        if self.slots.dtype == np.uint16:
-            self.slots = self.slots.astype(np.uint32)
-        return self.slots[: self.count]
-
-    def note_moves(self, moves: tuple[NDArray[np.int64], NDArray[np.int64]]) -> None:
-        """Tell that the columns of the result were sorted: (places, rows), as `order.time_order` gives them."""
-        self._moves = moves
-
-    def note_added(self, added: Sequence[tuple[NDArray[np.intp], int | NDArray[np.int64]]]) -> None:
-        """Tell that cycles were added to times of the result, by rows in file order, before it was sorted."""
-        self._added += added
-
-    def note_sizes(self, rows: NDArray[np.int64], sizes: NDArray[np.unsignedinteger]) -> None:
-        """Tell that some events of the result, by rows in file order, got other slot counts than these."""
-        self._changed_sizes = rows, sizes
-
-    def _renewed(self, name: str, room: int) -> NDArray[np.generic]:
-        """Return a new column that begins as the pass left the old one, which belongs to the last result.
-
-        Only one copy is kept between two results: what was done to the old one since is undone in the new one.
-        """
-        old = getattr(self, name)
-        column = np.empty(room, old.dtype)
-        used = self._mark.count
-        column[:used] = old[:used]
-        if self._moves is not None:
-            places, rows = self._moves
-            settled = rows < used
-            column[rows[settled]] = old[places[settled]]
-        for added, cycles in self._added if name == "time" else ():
-            settled = added < used
-            column[added[settled]] -= cycles if isinstance(cycles, int) else cycles[settled]
-        if name == "slots" and self._changed_sizes is not None:
-            changed, sizes = self._changed_sizes
-            column[changed[changed < used]] = sizes[changed < used]
-        return column
+    def _widen(self, name: str) -> None:
+        """Give a column rows of 32 bits; those so far stay."""
+        narrow = getattr(self, name)
+        if self._growing:
+            self._growing[name] = GrowingColumn(np.uint32)
+            wide = self._growing[name].writable(len(narrow))
+        else:
+            wide = np.empty(len(narrow), np.uint32)
+        wide[: self.count] = narrow[: self.count]
+        setattr(self, name, wide)
 
     def run(
         self, progress: Callable[[float], None] | None = None, cancelled: Callable[[], bool] | None = None
@@ -357,8 +330,8 @@ class Decoder:
         slot = self.slot[rows]
         slot[:] = at
         slot += slot.dtype.type(start)
-        if n != len(part) and int(counts.max()) > _MAX_NARROW_SLOTS:
-            self.widen_slots()
+        if n != len(part) and int(counts.max()) > _MAX_NARROW_SLOTS and self.slots.dtype == np.uint16:
+            self._widen("slots")
         self.slots[rows] = counts
         traits = self._trait_scratch[:n]
         np.take(self._traits, code, out=traits, mode="clip")  # never clips; spares the check of every index
@@ -431,7 +404,7 @@ class Decoder:
         keys = self._keys(part, at[subjects])
         threads = self._numbers.numbers(keys)
         if len(self._numbers) > _MAX_NARROW_THREADS and self.thread.dtype == np.uint16:
-            self.thread = self.thread.astype(np.uint32)
+            self._widen("thread")
         running = code[subjects] == wire.THREAD_RUNNING
         if len(subjects) == len(code):
             self._running.move_on(cpu, subjects[running], threads[running])
@@ -465,19 +438,18 @@ class Decoder:
 
     def _finish(self) -> Decoded:
         n, parts = self.count, self._parts
+        columns = {name: getattr(self, name)[:n] for name in COLUMNS}
+        for name, column in self._growing.items():
+            columns[name] = column.reading(columns[name], self._mark.count)
+            setattr(self, name, np.empty(0, columns[name].dtype))  # written through again after `extend` only
         return Decoded(
             n,
-            self.time[:n],
-            self.code[:n],
-            self.cpu[:n],
-            self.thread[:n],
-            self.slot[:n],
-            self.slots[:n],
-            np.concatenate([np.empty(0, np.uint32), *parts.state_rows]),
-            np.concatenate([np.empty(0, np.int64), *parts.rare_rows]),
-            self._numbers.keys(),
-            combine.joined(parts.loose),
-            parts.empty,
-            self._clock,
-            parts.unknown,
+            **columns,
+            state_rows=np.concatenate([np.empty(0, np.uint32), *parts.state_rows]),
+            rare_rows=np.concatenate([np.empty(0, np.int64), *parts.rare_rows]),
+            keys=self._numbers.keys(),
+            loose=combine.joined(parts.loose),
+            empty=parts.empty,
+            clock=self._clock,
+            unknown=parts.unknown,
         )

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from struct import unpack
 from typing import Any, Final
 
+from satview.base.safe_text import byte_text
 from satview.events import variants
 from satview.events.catalogue import Catalogue
 from satview.events.layout import Layout, Part
@@ -99,11 +100,19 @@ class _Decoder:
         if not is_padding:
             end = len(self.words) if self._most is None else min(len(self.words), first + self._most)
             for index in range(first, end):
-                name = f"{self.layout.rest_name}{index}"
-                yield Argument(name, self.words[index], notation.hex_text(self.words[index], 1), index, 1)
+                name, note = f"{self.layout.rest_name}{index}", self.user_note() if index == 0 else ""
+                yield Argument(name, self.words[index], notation.hex_text(self.words[index], 1), index, 1, note)
             if end < len(self.words):
                 left = len(self.words) - end
                 yield Argument(MORE, left, f"{left:,} more words", end, left)
+
+    def user_note(self) -> str:
+        """Return the text that the words of a user event may be, as a note on the first of them; else nothing."""
+        if not (variants.is_user(self.spec.code) and variants.has_letters(self.raw)):
+            return ""
+        text = self.raw.partition(b"\0")[0]
+        shown = text if self._most is None else text[: self._most]
+        return f'"{byte_text(shown)}"' + ("" if len(shown) == len(text) else "...")
 
     def failed(self) -> Iterator[Argument]:
         """Yield -1 and the error of a call that failed (section 8.3)."""

@@ -80,7 +80,8 @@ def header_bytes(pairs: Sequence[tuple[str, str]]) -> bytes:
     """
     for key, value in pairs:
         if not is_key(key):
-            raise UsageError(f"header key {key[:40]!a} is empty, ends with ':' or contains '::' or 'TRACE_'; give another name")
+            raise UsageError(f"header key {key[:40]!a} is empty, ends with ':' or contains '::' or 'TRACE_'; give "
+                             "another name")
         if holds_key(value):
             raise UsageError(f"value {value[:80]!a} of header key {key} contains a key; leave out 'TRACE_' or '::'")
     parts = (f"TRACE_{key}::{value}".encode("utf-8", "replace") for key, value in windowed_pairs(pairs))

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from satview.base.safe_text import byte_text
 from satview.events.catalogue import Catalogue
 from satview.events.constants import flag_names
 from satview.events.layout import SIGEVENT_WORDS, Part
@@ -54,10 +55,8 @@ def message_text(data: bytes) -> str:
 
 
 def text_argument(name: str, data: bytes, first_word: int, words: int, note: str = "") -> Argument:
-    """Return a text as an argument: UTF-8 with replacement; control characters are escaped in `text`."""
-    value = data.decode("utf-8", "replace")
-    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in value)
-    return Argument(name, value, shown, first_word, words, note)
+    """Return a text as an argument: UTF-8 with replacement; `text` shows all its bytes, some of them escaped."""
+    return Argument(name, data.decode("utf-8", "replace"), byte_text(data), first_word, words, note)
 
 
 def number_argument(spec: EventSpec, part: Part, value: int, catalogue: Catalogue) -> Argument:

@@ -1,8 +1,8 @@
 """Combine events whose end has not come yet, for a reader that passes once over the slots.
 
 Source: kernel event trace format, section 3.3. Per CPU, stamp, class and number there is a queue, oldest first. A file
-of rubbish opens events without end, so their number is bounded: beyond it the oldest is given up. Like the vendor's
-library, and unlike `reader`, this does not give up an event because its stamp came round again.
+of rubbish opens events without end, so their number is bounded: beyond it the oldest is given up. So is an event whose
+CPU is a rollover away, by the rule of `combine`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.events.wire import SLOT_BYTES
+from satview.formats.kev.clock import held_times
 from satview.formats.kev.combine import MAX_SLOTS
+from satview.formats.kev.turns import TURN
 from satview.store.problems import Problems
 
 MAX_OPEN: Final = 1 << 16       # events; a real trace has a handful, of which each may have a few slots
@@ -65,12 +67,24 @@ class OpenEvents:
         while self._count > MAX_OPEN or self._words > MAX_WORDS:
             self._give_up_oldest()
 
-    def append(self, key: int, words: NDArray[np.uint32], slots: int, *, closes: bool) -> OpenEvent | None:
+    def append(
+        self, key: int, words: NDArray[np.uint32], slots: int, now_cycles: int, *, closes: bool
+    ) -> OpenEvent | None:
         """Continue the oldest open event of a key; return it if that ends it.
 
+        Args:
+            key: Of the event.
+            words: Payload that it gets.
+            slots: Slots that it gets.
+            now_cycles: When the last event before them began on their CPU: older events may be given up by it.
+            closes: The last one is an end slot.
+
         Raises:
-            KeyError: None is open.
+            KeyError: None is open, or none any more.
         """
+        queue = self._queues[key]
+        while queue and abs(now_cycles - queue[0].time) >= TURN:
+            self._report(self._remove(key, queue))
         queue = self._queues[key]
         event = queue[0]
         event.words.append(words)
@@ -80,6 +94,11 @@ class OpenEvents:
             return None
         self._remove(key, queue)
         return event
+
+    def place_back(self, from_cycles: int) -> None:
+        """Place all open events anew: backwards from the first TIME of the file."""
+        for event in (event for queue in self._queues.values() for event in queue):
+            event.time = int(held_times(np.array([event.stamp], np.uint32), from_cycles)[0])
 
     def finish(self) -> None:
         """Report everything still open, at the end of the file."""

@@ -63,6 +63,32 @@ def time_order(
     return places[moved], rows[moved]
 
 
+def rows_of_equal_time(
+    time: NDArray[np.int64], moves: tuple[NDArray[np.int64], NDArray[np.int64]] | None
+) -> NDArray[np.int64]:
+    """Return the rows whose time another row has as well, ascending.
+
+    Args:
+        time: int64, (n,), in any order.
+        moves: As `time_order` gives them.
+    """
+    places, from_rows = (np.empty(0, np.int64),) * 2 if moves is None else moves
+    found = [np.empty(0, np.int64)]
+    for start in range(0, len(time), _CHUNK):
+        part = time[start : start + _CHUNK + 1]
+        moved = slice(*np.searchsorted(places, (start, start + len(part))).tolist())
+        if moved.start < moved.stop:
+            part = part.copy()
+            part[places[moved] - start] = time[from_rows[moved]]
+        same = np.flatnonzero(part[1:] == part[:-1]) + start
+        found += [same, same + 1]
+    rows = np.unique(np.concatenate(found))
+    if len(places):
+        at = np.minimum(np.searchsorted(places, rows), len(places) - 1)
+        rows = np.sort(np.where(places[at] == rows, from_rows[at], rows))
+    return rows
+
+
 def group_rows(
     rows: NDArray[np.uint32], threads: NDArray[np.unsignedinteger], thread_count: int
 ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:

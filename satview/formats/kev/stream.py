@@ -18,17 +18,17 @@ from numpy.typing import NDArray
 from satview.events import wire
 from satview.events.spec import Release
 from satview.events.wire import SLOT_BYTES, Struct
+from satview.formats.kev import combine
 from satview.formats.kev.batch import Batch
 from satview.formats.kev.buffer_watch import BufferWatch
 from satview.formats.kev.clock import ClockRebuilder, held_times, time_values
-from satview.formats.kev.clock_review import correct
-from satview.formats.kev.combine import MAX_SLOTS
+from satview.formats.kev.clock_review import Verdicts, correct
+from satview.formats.kev.combine import MAX_SLOTS, last_times
 from satview.formats.kev.open_events import OpenEvent, OpenEvents
 from satview.formats.kev.owners import Jumps, RunningThreads, ThreadNumbers
 from satview.store.problems import Problems
 
 CHUNK_SLOTS: Final = 1 << 16
-_KEY_MASK: Final = np.uint32(0x3FFFFFFF)   # CPU, class and event: all but the structure bits
 _FIRST_TAIL: Final = np.uint32(0x80000000)   # set in middle and last slots
 _END: Final = int(Struct.COMBINE_END)
 _KIND_SHIFT: Final = np.uint32(wire.STRUCT_SHIFT)
@@ -46,7 +46,7 @@ def group_starts(headers: NDArray[np.uint32], stamps: NDArray[np.uint32]) -> NDA
     tails = np.flatnonzero(headers[1:] >= _FIRST_TAIL) + 1
     before = headers[tails - 1]
     kind_before = before >> _KIND_SHIFT
-    is_linked = ((headers[tails] ^ before) & _KEY_MASK == 0) & (stamps[tails] == stamps[tails - 1])
+    is_linked = ((headers[tails] ^ before) & combine.KEY_MASK == 0) & (stamps[tails] == stamps[tails - 1])
     is_linked &= (kind_before == Struct.COMBINE_BEGIN) | (kind_before == Struct.COMBINE_CONTINUE)
     starts[tails[is_linked]] = False
     return starts
@@ -108,10 +108,11 @@ class EventStream:
         self._running = RunningThreads()
         self._jumps = Jumps(release == Release.QNX_8)
         self._open = OpenEvents(problems, offset)
-        self._is_first = True
+        self._awaits_time = True
         self._position = 0
         self._count = self._placed_slots = 0
-        self._corrections = self._clock.review.verdicts.corrections
+        self._waiting: deque[_Placed] = deque()
+        self._last_times = np.zeros(wire.CPU_MASK + 1, np.int64)
 
     def thread_ids(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return pid and tid of every thread number met so far; -1 for number 0."""
@@ -122,18 +123,16 @@ class EventStream:
     def __iter__(self) -> Iterator[Batch]:
         """Yield the batches; afterwards everything unfinished has been reported."""
         carry = np.empty((0, 4), np.uint32)
-        waiting: deque[_Placed] = deque()
         for block in self._blocks:
             whole = np.concatenate((carry, block)) if len(carry) else block
             usable = self._usable(whole)
             carry = whole[usable:]
             if usable:
-                waiting.append(self._placed(np.ascontiguousarray(whole[:usable])))
-                yield from self._settled(waiting, self._clock.review.waits_from(self._count))
+                self._waiting.append(self._placed(np.ascontiguousarray(whole[:usable])))
+                yield from self._settled(self._clock.review.verdicts, self._clock.review.waits_from(self._count))
         if len(carry):
-            waiting.append(self._placed(np.ascontiguousarray(carry)))
-        self._corrections = self._clock.verdicts().corrections
-        yield from self._settled(waiting, None)
+            self._waiting.append(self._placed(np.ascontiguousarray(carry)))
+        yield from self._settled(self._clock.verdicts(), None)
         if self._watch is not None:
             self._watch.finish(self._position)
         self._open.finish()
@@ -160,7 +159,7 @@ class EventStream:
         heads = headers[at]
         begins = (heads >> _KIND_SHIFT < Struct.COMBINE_CONTINUE) & (heads != 0)
         code = heads[begins] & np.uint32(wire.CODE_MASK)
-        cpu = (heads[begins] >> np.uint32(wire.CPU_SHIFT) & np.uint32(wire.CPU_MASK)).astype(np.uint8)
+        cpu = _cpus(heads[begins])
         first = at[begins]
         marks = np.flatnonzero((code == wire.CONTROL_BUFFER) | (code == wire.CONTROL_DROPPED))
         jumps = self._jumps.find(marks, cpu[marks], slots[first[marks], 2], code[marks] == wire.CONTROL_DROPPED)
@@ -174,17 +173,18 @@ class EventStream:
         self._placed_slots += len(slots)
         return placed
 
-    def _settled(self, waiting: deque[_Placed], until: int | None) -> Iterator[Batch]:
-        """Yield the batches of chunks whose times are final.
+    def _settled(self, verdicts: Verdicts, until: int | None) -> Iterator[Batch]:
+        """Yield the batches of waiting chunks whose times are final.
 
         Args:
-            waiting: Chunks in file order; those that are done are taken out.
+            verdicts: On the clock.
             until: First event, counted in file order, whose time is not final; None = all are.
         """
+        waiting = self._waiting
         while waiting and (until is None or waiting[0].first_row + len(waiting[0].time) <= until):
             chunk = waiting.popleft()
             if self._times is None:
-                correct(self._corrections, chunk.time, chunk.cpu, chunk.code, chunk.first_row)
+                correct(verdicts.corrections, chunk.time, chunk.cpu, chunk.code, chunk.first_row)
             yield self._batch(chunk)
 
     def _batch(self, chunk: _Placed) -> Batch:
@@ -202,6 +202,8 @@ class EventStream:
         is_whole &= ~self._is_contested(slots, at, kinds, begins & ~is_whole)
         time, thread = chunk.time, self._owners(chunk)
         done, stray = self._loose(slots, at, counts, begins & ~is_whole, is_tail, time, thread, begins, ends)
+        if len(self._open):  # only then their CPUs' clocks matter, and an open event is one of its CPU
+            self._last_times[chunk.cpu] = time  # of several the last one stays
         whole = np.flatnonzero(is_whole)
         kept = is_whole[begins]
         batch = self._whole_events(slots, at[whole], counts[whole], time[kept], thread[kept], stray)
@@ -223,9 +225,10 @@ class EventStream:
         if not self._open and not is_open.any():
             return contested
         begins = np.flatnonzero(kinds == Struct.COMBINE_BEGIN)
-        keys = (slots[at[begins], 0] & _KEY_MASK).astype(np.uint64) << np.uint64(32) | slots[at[begins], 1]
-        open_keys = np.concatenate((keys[is_open[begins]], self._open.keys()))
-        contested[begins] = np.isin(keys, open_keys)
+        keys = combine.keys(slots[at[begins], 0], slots[at[begins], 1])
+        before = self._open.keys()
+        is_known = np.concatenate((is_open[begins], np.ones(len(before), np.bool_)))
+        contested[begins] = combine.contested(np.concatenate((keys, before)), is_known)[: len(begins)]
         return contested
 
     def _owners(self, chunk: _Placed) -> NDArray[np.uint32]:
@@ -258,16 +261,24 @@ class EventStream:
 
     def _hold_back(self, rows: NDArray[np.intp], values: NDArray[np.int64], stamps: NDArray[np.uint32],
                    time: NDArray[np.int64]) -> int:
-        """Place what comes before the first TIME of the file backwards from it; return how many events that are."""
-        if not self._is_first or not len(stamps):
+        """Place what comes before the first TIME of the file backwards from it; return how many events that are.
+
+        Events of blocks before that are delivered keep times that count from the first stamp; all others move.
+        """
+        if not self._awaits_time or not len(rows):
             return 0
-        self._is_first = False
         rows, values = rows[values >= 0], values[values >= 0]
         if not len(rows):
             return 0
-        held = int(rows[0])
-        self._clock.start_from(int(values[0]))
-        time[:held] = held_times(stamps[:held], int(values[0]))
+        self._awaits_time = False
+        held, value = int(rows[0]), int(values[0])
+        self._clock = ClockRebuilder()
+        self._clock.start_from(value)
+        time[:held] = held_times(stamps[:held], value)
+        for chunk in self._waiting:
+            chunk.time[:] = held_times(chunk.slots[chunk.at[chunk.begins], 1], value)
+        self._open.place_back(value)
+        self._last_times = held_times(self._last_times.astype(np.uint32), value)
         return held
 
     def _loose(
@@ -280,7 +291,7 @@ class EventStream:
         if not len(groups):
             return _Done(), np.empty(0, np.int64)
         heads = slots[at[groups]]
-        keys = (heads[:, 0] & _KEY_MASK).astype(np.uint64) << np.uint64(32) | heads[:, 1]
+        keys = combine.keys(heads[:, 0], heads[:, 1])
         opens = is_open[groups]
         has_event = opens | np.isin(keys, np.concatenate((keys[opens], self._open.keys())))
         done = _Done()
@@ -288,10 +299,12 @@ class EventStream:
                   zip(at[groups][~has_event].tolist(), counts[groups][~has_event].tolist(), strict=True)]
         rows = (np.cumsum(begins) - 1)[groups]
         payload = np.ascontiguousarray(slots[:, 2:4]).ravel()
+        event_cpus, head_cpus = _cpus(slots[at[begins], 0]), _cpus(heads[:, 0])
+        now = last_times(head_cpus, rows, time, event_cpus, self._last_times)
         columns = (keys, rows, at[groups], at[groups] + counts[groups], heads[:, 0], heads[:, 1], opens,
-                   ends[groups] == _END)
+                   ends[groups] == _END, now)
         # Loose slots are rare in real traces; this is the one loop over them.
-        for key, row, first, end, header, stamp, is_head, closes in zip(
+        for key, row, first, end, header, stamp, is_head, closes, now_cycles in zip(
                 *(column[has_event].tolist() for column in columns), strict=True):
             start = first
             if is_head:
@@ -302,7 +315,8 @@ class EventStream:
             if start == end:
                 continue
             try:
-                event = self._open.append(key, payload[2 * start:2 * end].copy(), end - start, closes=closes)
+                words = payload[2 * start:2 * end].copy()
+                event = self._open.append(key, words, end - start, now_cycles, closes=closes)
             except KeyError:      # its beginning comes later, or was given up
                 strays.append(np.arange(start, end))
                 continue
@@ -335,6 +349,10 @@ class EventStream:
             words = slots[offsets, 2:4].ravel()
         return Batch(self._position, slots, slots[at, 0], slots[at, 1], time, thread, start, words, at + counts - 1,
                      stray)
+
+
+def _cpus(headers: NDArray[np.uint32]) -> NDArray[np.uint8]:
+    return (headers >> np.uint32(wire.CPU_SHIFT) & np.uint32(wire.CPU_MASK)).astype(np.uint8)
 
 
 def _merged(batch: Batch, done: _Done) -> Batch:

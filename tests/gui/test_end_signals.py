@@ -1,0 +1,144 @@
+"""A signal ends the process of windows within a second, with the exit code that shells expect, and loses no note."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tests.benchmarks.made_traces import make_file
+from tests.helpers.scene import scene
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+
+# {when} runs once the window is at that stage; it says "now" when the signal may come.
+PROGRAM = """
+import sys, time
+from pathlib import Path
+from PySide6.QtCore import QTimer
+from satview.gui import application
+from satview.gui.main_window import MainWindow
+from satview.session.session import Session
+
+shown = Session._set_stage
+
+def set_stage(self, stage):
+    shown(self, stage)
+    if stage == {stage!r}:
+        QTimer.singleShot(0, self, lambda: reached(self))
+
+def reached(session):
+    {when}
+
+Session._set_stage = set_stage
+sys.exit(application.run([Path(name) for name in sys.argv[1:]], "dark"))
+"""
+NOW = "print('now', flush=True)"
+NOTE = (
+    "from satview.session.marks import Mark; start = session.opened.trace.window.start + 5; "
+    "session.opened.marks.add(Mark(start, start, 'seen')); "
+)
+DIALOG = (
+    "from PySide6.QtWidgets import QMessageBox; QTimer.singleShot(50, lambda: print('now', flush=True)); "
+    "QMessageBox(QMessageBox.Icon.Question, 'a', 'b').exec()"
+)
+BUSY = (
+    "import threading; wait = threading.Event().wait; "
+    "session._job.start(lambda is_cancelled, report: wait(60)); print('now', flush=True)"
+)
+
+
+def end(folder, stage, when, number, *files):
+    environment = os.environ | {
+        "QT_QPA_PLATFORM": "offscreen",
+        "HOME": str(folder),
+        "XDG_CONFIG_HOME": str(folder / "config"),
+        "XDG_STATE_HOME": str(folder / "state"),
+    }
+    job = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM.format(stage=stage, when=when), *map(str, files)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment,
+        text=True,
+    )
+    try:
+        assert job.stdout.readline() == "now\n", job.stderr.read()
+        start = time.monotonic()
+        job.send_signal(number)
+        code = job.wait(20)
+        took_s = time.monotonic() - start
+        return code, took_s, job.stderr.read()
+    finally:
+        job.kill()
+        job.communicate()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_signal_ends_a_window_that_shows_a_trace_and_keeps_its_notes(number, tmp_path):
+    path = scene(tmp_path)
+    code, took_s, said = end(tmp_path, "ready", NOTE + NOW, number, path)
+    assert code == 128 + number
+    assert took_s < 1.5  # a second, and some for a busy machine
+    assert "Traceback" not in said
+    stored = json.loads(path.with_name(path.name + ".marks.json").read_text())
+    assert [mark["text"] for mark in stored["marks"]] == ["seen"]
+    (settings,) = (tmp_path / "config").rglob("*.json")
+    assert "window/geometry" in settings.read_text()
+
+
+def test_signal_ends_a_window_that_loads(tmp_path):
+    path = make_file(tmp_path / "large.kev", 3_000_000)
+    code, took_s, said = end(tmp_path, "loading", NOW, signal.SIGTERM, path)
+    assert code == 128 + signal.SIGTERM
+    assert took_s < 1.5
+    assert "Traceback" not in said
+
+
+def test_signal_ends_a_window_whose_work_does_not_stop(tmp_path):
+    code, took_s, _ = end(tmp_path, "ready", BUSY, signal.SIGTERM, scene(tmp_path))
+    assert code == 128 + signal.SIGTERM
+    assert took_s < 1.5
+
+
+def test_signal_ends_an_open_dialog(tmp_path):
+    code, took_s, _ = end(tmp_path, "ready", DIALOG, signal.SIGTERM, scene(tmp_path))
+    assert code == 128 + signal.SIGTERM
+    assert took_s < 1.5
+
+
+def test_signal_asks_nothing_about_notes_that_cannot_be_saved(tmp_path):
+    folder = tmp_path / "traces"
+    folder.mkdir()
+    path = scene(folder)
+    when = f"import shutil; shutil.rmtree({str(folder)!r}); " + NOTE + NOW
+    code, took_s, said = end(tmp_path, "ready", when, signal.SIGTERM, path)
+    assert code == 128 + signal.SIGTERM
+    assert took_s < 1.5
+    assert "satview: notes are not saved: scene.kev.marks.json" in said
+
+
+def test_ignored_signal_stays_ignored(tmp_path):
+    nohup = shutil.which("nohup")
+    if nohup is None:
+        pytest.skip("needs nohup")
+    close = "QTimer.singleShot(600, session, lambda: session.parent().close())"
+    code = PROGRAM.format(stage="ready", when=NOW + "; " + close)
+    environment = os.environ | {"QT_QPA_PLATFORM": "offscreen", "HOME": str(tmp_path)}
+    job = subprocess.Popen(
+        [nohup, sys.executable, "-c", code, str(scene(tmp_path))],
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, env=environment, text=True,
+    )  # fmt: skip
+    try:
+        assert job.stdout.readline() == "now\n"
+        job.send_signal(signal.SIGHUP)
+        assert job.wait(20) in (0, 1)
+    finally:
+        job.kill()
+        job.communicate()
