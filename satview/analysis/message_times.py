@@ -13,8 +13,9 @@ from satview.analysis.call_times import Durations
 from satview.analysis.event_counts import IS_SEND
 from satview.analysis.scope import Rows, Scope
 from satview.events.states import STATE_BY_NAME
-from satview.filters.columns import RowColumns, codes_with
+from satview.filters.columns import RowColumns
 from satview.links.table import NO_EVENT, LinkKind
+from satview.store.arguments import codes_with
 from satview.store.stretches import Cycles
 
 _SEND: Final = STATE_BY_NAME["SEND"].value
