@@ -123,7 +123,7 @@ class TestStates:
 
 class TestTable:
     TABLE = LinkTable(LinkKind.DISPATCH, *(np.array(column, dtype) for column, dtype in (
-        ([2, 5, 9, 40], np.uint32), ([8, 7, OPEN, 41], np.uint32), ([2, 1, 2, 2], np.uint8))))  # fmt: skip
+        ([2, 5, 9, 40], np.uint32), ([8, 7, OPEN, 41], np.uint32), ([3, 2, 3, 3], np.uint8))))  # fmt: skip
 
     def test_links_are_found_from_both_ends(self):
         rows = np.array([5, 2, 3, 40, 41, 8, 7, 100])
