@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from satview.events import wire
 from satview.events.states import NOT_A_STATE
-from satview.links import interrupts, messages, pulses, wake_ups
+from satview.links import interrupts, messages, mutexes, origins, pulses, wake_ups
 from satview.links.columns import partner, partners, state_ends
 from satview.links.table import NO_EVENT, Certainty, Link, LinkKind, LinkTable, Rows, pairs_of
 from satview.store.tables import UNKNOWN_THREAD
@@ -25,6 +25,9 @@ _TABLES: Final[dict[LinkKind, Callable[[Trace], LinkTable]]] = {  # no column of
     LinkKind.ROUND_TRIP: messages.round_trips,
     LinkKind.PULSE: pulses.pulses,
     LinkKind.WAKE_UP: wake_ups.wake_ups,
+    LinkKind.HOLD: mutexes.holds,
+    LinkKind.DELIVERY: origins.deliveries,
+    LinkKind.CREATION: origins.creations,
 }
 
 

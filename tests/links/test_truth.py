@@ -15,6 +15,8 @@ from satview.capture.kernel import Kernel
 from satview.capture.sim.truth import ThreadId
 from satview.capture.workloads import registry
 from satview.events.spec import Release
+from satview.events.wire import THREAD_CREATE
+from satview.links.blockers import blockers
 from satview.links.table import Certainty, LinkKind
 from satview.links.trace_links import links
 from tests.capture import mishaps
@@ -40,6 +42,7 @@ class Case:
 
     made: Traced
     is_whole: bool
+    tells_owners: bool  # events of mutexes name owners, those of condition variables mutexes
 
     @cached_property
     def row_at(self) -> dict[int, int]:
@@ -92,7 +95,7 @@ def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
                        skew_ns=0, classes=ALL)
     else:
         made = traced(setup, ms, folder, release, cpus, 5, WIDE if form == "wide" else FAST, skew_ns=0)
-    return Case(made, loss == "whole")
+    return Case(made, loss == "whole", form == "wide" or not made.kernel.target.is_64bit)
 
 
 def check(case: Case, kind: LinkKind, true: dict[int, int], least: float) -> None:
@@ -136,3 +139,94 @@ def test_pulses(case: Case) -> None:
 def test_wake_ups(case: Case) -> None:
     true = {row: cause for row, (cause, state) in case.wakes.items()}
     check(case, LinkKind.WAKE_UP, true, 0.9)
+
+
+def test_deliveries(case: Case) -> None:
+    """Of pulses; the truth does not tell who had a signal sent."""
+    is_pulse = [row for row in case.rows if case.made.trace.catalogue.name(int(case.made.trace.events.code[row])) in (
+        "SND_PULSE", "SND_PULSE_EXE", "SND_PULSE_DIS", "SND_PULSE_UN")]  # fmt: skip
+    true = case.pairs([(pulse.origin, pulse.sent) for pulse in case.made.truth.pulses])
+    true = {row: true[row] for row in is_pulse if row in true}
+    table = links(case.made.trace, LinkKind.DELIVERY)
+    found = {link.to_row: link.from_row for link in table if link.to_row in is_pulse and link.from_row in case.rows}
+    wrong = {last: first for last, first in found.items() if true.get(last) != first}
+    assert not wrong, f"{len(wrong)} of {len(found)} are wrong"
+    if case.is_whole:
+        assert len(found) == len(true)
+
+
+def test_creations(case: Case) -> None:
+    lives = [life for life in case.made.truth.lives if life.state == "CREATE" and life.time in case.row_at]
+    calls = sorted((call.enter, call.exit, call.name) for call in case.made.truth.calls)
+    expected = {}
+    for life in lives:
+        within = [call for call in calls if call[0] < life.time < call[1] and call[2] in ("THREAD_CREATE", "RING0")]
+        if within and within[-1][0] in case.row_at:
+            expected[case.row_at[life.time]] = case.row_at[within[-1][0]]
+    table = links(case.made.trace, LinkKind.CREATION)
+    codes = case.made.trace.events.code
+    found = {link.to_row: link.from_row for link in table if int(codes[link.to_row]) == THREAD_CREATE}
+    assert found.items() <= expected.items()
+    if case.is_whole:
+        assert len(found) >= 0.9 * len(expected)
+
+
+def test_holds(case: Case) -> None:
+    trace, holds = case.made.trace, defaultdict(list)
+    for hold in case.made.truth.holds:
+        holds[hold.thread].append((hold.start, hold.end))
+    ends = {call.enter: call.exit for call in case.made.truth.calls}
+    times, threads = trace.events.time_cycles, trace.threads
+    found = 0
+    for link in links(trace, LinkKind.HOLD):
+        row = trace.events.thread[link.from_row]
+        mine = holds[int(threads.pid[row]), int(threads.tid[row])]
+        begin, end = int(times[link.from_row]), int(times[link.to_row])
+        if begin <= case.made.since:
+            continue
+        found += 1
+        # It got the mutex within the first call and gave it up within the second.
+        got = [span for span in mine if begin <= span[0] <= ends[begin]]
+        gave = [span for span in mine if span[0] < end <= span[1]]
+        assert got, link
+        assert gave, link
+        assert link.certainty is not Certainty.EXACT or set(got) & set(gave), "held all the time"
+    if case.is_whole and case.tells_owners:
+        assert found >= 0.9 * contended(case)
+
+
+def contended(case: Case) -> int:
+    """Return how many mutexes threads got by waiting in MUTEX and gave up by a call that the trace has."""
+    got = {(wait.thread, wait.address, wait.end) for wait in case.made.truth.waits
+           if wait.state == "MUTEX" and wait.outcome == "ok" and wait.start in case.row_at}
+    gives = defaultdict(list)
+    for call in case.made.truth.calls:
+        if call.name in ("SYNC_MUTEX_UNLOCK", "SYNC_CONDVAR_WAIT") and call.enter in case.row_at:
+            gives[call.thread].append((call.enter, call.exit))
+    return sum(any(first - wait[2] >= 0 and first <= hold.end <= max(last, first) for first, last in gives[hold.thread])
+               for hold in case.made.truth.holds for wait in got
+               if hold.thread == wait[0] and hold.address == wait[1] and 0 <= wait[2] - hold.start <= 2000)  # fmt: skip
+
+
+def test_whom_threads_wait_for(case: Case) -> None:
+    trace = case.made.trace
+    truth = {(wait.thread, wait.start): wait for wait in case.made.truth.waits}
+    found, threads, events = blockers(trace), trace.threads, trace.events
+    named = asked = 0
+    for i in range(len(found)):
+        row = int(found.waits.thread[i])
+        wait = truth.get(((int(threads.pid[row]), int(threads.tid[row])), int(events.time_cycles[found.waits.row[i]])))
+        if wait is None or wait.start <= case.made.since:
+            continue
+        # Fast events with 64-bit values have no room for the owner: it is known once it gives the mutex up.
+        asked += wait.state in ("REPLY", "JOIN") or (wait.state == "MUTEX" and case.tells_owners)
+        if wait.address and found.waits.has_object[i]:
+            assert found.waits.object[i] == wait.address
+        if found.thread[i] >= 0:
+            holder = int(threads.pid[found.thread[i]]), int(threads.tid[found.thread[i]])
+            assert holder in wait.owners, (wait, found.certainty[i])
+            named += 1
+        elif found.pid[i] >= 0 and wait.owners:
+            assert int(found.pid[i]) in {pid for pid, _ in wait.owners}
+    if case.is_whole:
+        assert named >= 0.8 * asked
