@@ -45,9 +45,14 @@ def round_trips(trace: Trace) -> LinkTable:
     return trace.kept("links.round_trip", lambda trace: LinkTable.of(LinkKind.ROUND_TRIP, _round_trips(trace)))
 
 
+def sends_of(trace: Trace) -> NDArray[np.uint32]:
+    """Return the rows of all SND_MESSAGE, uint32, ascending; none in formats without messages."""
+    return rows_of_codes(trace, SEND) if trace.pairs is None else np.empty(0, np.uint32)
+
+
 def answers(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
     """Return SND_MESSAGE and the reply or error that its client gets before it sends again, in any order."""
-    sends, given = rows_of_codes(trace, SEND), rows_of_codes(trace, REPLY, ERROR)
+    sends, given = sends_of(trace), rows_of_codes(trace, REPLY, ERROR)
     if not len(sends) or not len(given):
         return no_pairs()[:2]
     payloads = trace.payloads
@@ -67,7 +72,7 @@ def answers(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
 
 
 def _messages(trace: Trace) -> Pairs:
-    if not trace.code_counts[SEND] or not trace.code_counts[RECEIPT]:
+    if not len(sends_of(trace)) or not trace.code_counts[RECEIPT]:
         return no_pairs()
     rows = rows_of_codes(trace, SEND, RECEIPT)
     is_receipt = trace.events.code[rows] == RECEIPT
@@ -114,7 +119,7 @@ def _replies(trace: Trace) -> Pairs:
 
 
 def _round_trips(trace: Trace) -> Pairs:
-    sends = rows_of_codes(trace, SEND)
+    sends = sends_of(trace)
     calls = rows_of_class(trace, wire.WireClass.KER_CALL)
     entry = last_before(trace, calls, sends)
     events, at = trace.events, np.flatnonzero(entry != NO_EVENT)

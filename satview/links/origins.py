@@ -42,7 +42,7 @@ def creations(trace: Trace) -> LinkTable:
 
 def _deliveries(trace: Trace) -> Pairs:
     rows = rows_of_codes(trace, *(code for code in pulses.SENDS if code != _DEATH), _SIGNAL)
-    if not len(rows):
+    if not len(rows) or trace.pairs is not None:
         return no_pairs()
     cause, certainty = actors.open_calls(trace, rows), np.full(len(rows), Certainty.EXACT, np.uint8)
     free = np.flatnonzero(cause == NO_EVENT)

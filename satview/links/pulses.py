@@ -38,7 +38,7 @@ def pulses(trace: Trace) -> LinkTable:
 
 def _pulses(trace: Trace) -> Pairs:
     sends, receipts = rows_of_codes(trace, *SENDS), rows_of_codes(trace, RECEIPT)
-    if not len(sends) or not len(receipts):
+    if not len(sends) or not len(receipts) or trace.pairs is not None:
         return no_pairs()
     rows = np.concatenate((sends, receipts))
     is_receipt = np.arange(len(rows)) >= len(sends)

@@ -252,7 +252,7 @@ def last_sends(trace: Trace, thread: NDArray[np.int64], rows: NDArray[np.uint32]
         thread: int64 (n,), rows of the thread table.
         rows: uint32 (n,), rows of the event table.
     """
-    sends = rows_of_codes(trace, messages.SEND)
+    sends = messages.sends_of(trace)
     out = np.full(len(rows), NO_EVENT, np.uint32)
     key = np.sort(trace.events.thread[sends].astype(np.int64) << 32 | sends)
     place = np.searchsorted(key, thread << 32 | rows) - 1

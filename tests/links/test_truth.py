@@ -11,6 +11,7 @@ from functools import cached_property
 import numpy as np
 import pytest
 
+import satview
 from satview.capture.kernel import Kernel
 from satview.capture.sim.truth import ThreadId
 from satview.capture.workloads import registry
@@ -230,3 +231,47 @@ def test_whom_threads_wait_for(case: Case) -> None:
             assert int(found.pid[i]) in {pid for pid, _ in wait.owners}
     if case.is_whole:
         assert named >= 0.8 * asked
+
+
+def test_transactions(case: Case) -> None:
+    trace, made = case.made.trace, satview.transactions(case.made.trace)
+    threads, times = trace.threads, trace.events.time_cycles
+    truth = {message.sent: message for message in case.made.truth.messages}
+    runs = defaultdict(list)
+    for change in case.made.truth.states:
+        if change.state == "RUNNING":
+            runs[change.thread].append(change.time)
+
+    def time_of(row: int) -> int:
+        return int(times[row]) if row >= 0 else -1
+
+    sent = [time_of(row) for row in made.send_row.tolist()]
+    complete = 0
+    for i, start in enumerate(sent):
+        if start <= case.made.since:
+            continue
+        message = truth[start]
+        told = time_of(made.receive_row[i]), time_of(made.reply_row[i]), time_of(made.done_row[i])
+        mine = runs[message.client]
+        place = bisect_left(mine, max(message.replied, message.sent))
+        real = message.received, message.replied, mine[place] if place < len(mine) else -1
+        for one, other in zip(told, real, strict=True):
+            assert one in (-1, other)
+            assert one == other or not case.is_whole or other > times[-1] or other < 0
+        if made.client[i] >= 0 or case.is_whole:
+            client = made.client[i]
+            assert (int(threads.pid[client]), int(threads.tid[client])) == message.client
+        if made.server[i] >= 0:
+            server = made.server[i]
+            assert (int(threads.pid[server]), int(threads.tid[server])) == message.server
+        if min(told) >= 0:
+            complete += 1
+            parts = made.queued_cycles[i], made.service_cycles[i], made.reply_cycles[i]
+            assert parts == (told[0] - start, told[1] - told[0], told[2] - told[1])
+            assert sum(parts) == made.round_trip_cycles[i] == told[2] - start
+        parent = sent[made.parent[i]] if made.parent[i] >= 0 else -1
+        if message.parent > case.made.since or parent > case.made.since:
+            assert parent == message.parent or (parent == -1 and not case.is_whole), (message, parent)
+    if case.is_whole:
+        answered = [message for message in truth.values() if message.replied >= 0]
+        assert complete >= 0.9 * len(answered) - 2
