@@ -37,6 +37,7 @@ class Transactions:
         send_row: int64, SND_MESSAGE.
         receive_row: int64, REC_MESSAGE.
         reply_row: int64, REPLY_MESSAGE or MSG_ERROR.
+        blocked_row: int64, the event SEND or REPLY by which the send blocks the client.
         done_row: int64, the event by which the client runs again after its wait, answered or not.
         queued_cycles: int64, from the send to the receipt.
         service_cycles: int64, from the receipt to the reply.
@@ -54,6 +55,7 @@ class Transactions:
     send_row: _Ints
     receive_row: _Ints
     reply_row: _Ints
+    blocked_row: _Ints
     done_row: _Ints
     queued_cycles: _Ints
     service_cycles: _Ints
@@ -82,7 +84,7 @@ def _transactions(trace: Trace) -> Transactions:
     replied = np.full(len(sends), -1, np.int64)
     asked, answer = answers(trace)
     replied[np.searchsorted(sends, asked)] = answer
-    free, done = _back(trace, sends)
+    blocked, free, done = _client_states(trace, sends)
     server = np.full(len(sends), -1, np.int64)
     known = received >= 0
     server[known] = events.thread[received[known]]
@@ -100,7 +102,7 @@ def _transactions(trace: Trace) -> Transactions:
     over = np.where(ends >= 0, ends, np.iinfo(np.int64).max)
     to = trace.payloads.column(sends, 1).view(np.int32)
     return Transactions(
-        np.where(client > 0, client, -1), server, to.astype(np.int64), sent, received, replied, done,
+        np.where(client > 0, client, -1), server, to.astype(np.int64), sent, received, replied, blocked, done,
         length(sent, received), length(received, replied), length(replied, done), length(sent, done),
         _types(trace, sends, client), _parents(trace, sent, client, server, received, over),
         np.full(len(sends), Certainty.EXACT, np.uint8),
@@ -111,8 +113,8 @@ def _or_none(rows: NDArray[np.uint32]) -> _Ints:
     return np.where(rows == NO_EVENT, -1, rows.astype(np.int64))
 
 
-def _back(trace: Trace, sends: NDArray[np.uint32]) -> tuple[_Ints, _Ints]:
-    """Return the events by which clients stopped waiting, and by which they ran again; -1 for none.
+def _client_states(trace: Trace, sends: NDArray[np.uint32]) -> tuple[_Ints, _Ints, _Ints]:
+    """Return the events by which clients were blocked, stopped waiting, and ran again; -1 for none.
 
     Clients that the send did not block are not told of: they never stopped.
     """
@@ -135,7 +137,7 @@ def _back(trace: Trace, sends: NDArray[np.uint32]) -> tuple[_Ints, _Ints]:
     blocks = first >= 0
     blocks[blocks] = np.isin(trace.catalogue.state_value_of_code[trace.events.code[first[blocks]]],
                              (SEND_STATE, REPLY_STATE))  # fmt: skip
-    return np.where(blocks, free, -1), np.where(blocks, runs, -1)
+    return np.where(blocks, first, -1), np.where(blocks, free, -1), np.where(blocks, runs, -1)
 
 
 def _types(trace: Trace, sends: NDArray[np.uint32], client: _Ints) -> _Ints:
