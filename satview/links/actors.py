@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.events import wire
-from satview.links.rows import last_before, rows_of_class, rows_of_codes, rows_where
+from satview.links.rows import by_cpu, last_before, rows_of_codes, rows_where
 from satview.links.table import NO_EVENT
 from satview.store.trace import Trace
 
@@ -25,16 +25,31 @@ def open_calls(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
     Returns:
         uint32 (n,), rows of entries; `NO_EVENT` for none, as within the work of an interrupt.
     """
-    events = trace.events
-    entry = last_before(trace, rows_of_class(trace, wire.WireClass.KER_CALL), rows)
-    runs = last_before(trace, rows_of_codes(trace, wire.THREAD_RUNNING), rows)
-    at = np.flatnonzero(entry != NO_EVENT)
-    mine, ran = entry[at], runs[at]
-    is_open = events.code[mine] & _FORM == 0
-    later = np.flatnonzero((ran != NO_EVENT) & (ran > mine))
-    is_open[later] &= events.thread[ran[later]] == events.thread[mine[later]]
-    entry[at[~is_open]] = NO_EVENT
-    return entry
+    out = np.full(len(rows), NO_EVENT, np.uint32)
+    cpu = trace.events.cpu[rows]
+    for number, (works_of_cpu, entry) in trace.kept("links.open_calls", _open_after).items():
+        at = np.flatnonzero(cpu == number)
+        place = np.searchsorted(works_of_cpu, rows[at])
+        out[at[place > 0]] = entry[place[place > 0] - 1]
+    return out
+
+
+def _open_after(trace: Trace) -> dict[int, tuple[NDArray[np.uint32], NDArray[np.uint32]]]:
+    """Return for every CPU its `works`, and the entry of the kernel call that it is in after each, uint32."""
+    events, found = trace.events, {}
+    for cpu, rows in by_cpu(trace, works(trace)):
+        code = events.code[rows]
+        place = np.arange(len(rows), dtype=np.int32)
+        is_call = code >> wire.CLASS_SHIFT == wire.WireClass.KER_CALL
+        call = np.maximum.accumulate(np.where(is_call, place, np.int32(-1)))
+        run = np.maximum.accumulate(np.where(is_call, np.int32(-1), place))
+        is_entry = is_call & (code & _FORM == 0)
+        is_open = (call >= 0) & is_entry[call]
+        thread = events.thread[rows]
+        later = np.flatnonzero(is_open & (run > call))
+        is_open[later] = thread[run[later]] == thread[call[later]]
+        found[cpu] = rows, np.where(is_open, rows[call], np.uint32(NO_EVENT))
+    return found
 
 
 def interrupt_rows(trace: Trace) -> NDArray[np.uint32]:
@@ -103,6 +118,8 @@ def quiet_between(trace: Trace, first: NDArray[np.uint32], last: NDArray[np.uint
         first: uint32 (n,), rows.
         last: uint32 (n,), rows behind them, on the same CPUs.
     """
+    if not len(last):
+        return np.ones(0, np.bool_)
     table = np.ones(wire.CODE_COUNT, np.bool_)
     table[np.arange(wire.CODE_COUNT) >> wire.CLASS_SHIFT == wire.WireClass.INT] = False
     table[np.arange(wire.CODE_COUNT) >> wire.CLASS_SHIFT == wire.WireClass.CONTROL] = False

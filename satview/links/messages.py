@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.events import wire
+from satview.links.actors import open_calls
 from satview.links.columns import partners
-from satview.links.rows import last_before, rows_of_class, rows_of_codes, thread_rows
+from satview.links.rows import rows_of_codes, thread_rows
 from satview.links.table import NO_EVENT, LinkKind, LinkTable, Pairs, no_pairs, pairs_of
 from satview.links.whole import is_whole
 from satview.store.tables import UNKNOWN_THREAD
@@ -20,7 +21,6 @@ RECEIPT: Final = wire.code(wire.WireClass.COMM, 2)  # rcvid, pid of the receiver
 REPLY: Final = wire.code(wire.WireClass.COMM, 10)  # tid, pid of the client
 ERROR: Final = wire.code(wire.WireClass.COMM, 11)  # the same
 FAILED: Final = 0xFFFFFFFF  # in both words of a receipt: nothing was received
-_FORM: Final = 0x180  # of the code of an event of a kernel call; 0 = entry
 
 
 def messages(trace: Trace) -> LinkTable:
@@ -120,12 +120,10 @@ def _replies(trace: Trace) -> Pairs:
 
 def _round_trips(trace: Trace) -> Pairs:
     sends = sends_of(trace)
-    calls = rows_of_class(trace, wire.WireClass.KER_CALL)
-    entry = last_before(trace, calls, sends)
-    events, at = trace.events, np.flatnonzero(entry != NO_EVENT)
-    enters, mine = entry[at], sends[at]
-    at = np.flatnonzero((events.code[enters] & _FORM == 0) & (events.thread[enters] == events.thread[mine])
-                        & (events.thread[mine] != UNKNOWN_THREAD))  # fmt: skip
+    entry = open_calls(trace, sends)
+    at = np.flatnonzero(entry != NO_EVENT)
+    enters, mine, thread = entry[at], sends[at], trace.events.thread
+    at = np.flatnonzero((thread[enters] == thread[mine]) & (thread[mine] != UNKNOWN_THREAD))
     enters, mine = enters[at], mine[at]
     ends = partners(trace)[enters]
     found = (ends != NO_EVENT) & (ends > mine)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import pairwise
 from typing import Final
 
@@ -14,13 +15,13 @@ from satview.links.table import NO_EVENT
 from satview.store.trace import Trace
 
 _BLOCK: Final = 1 << 16
+_FEW_CPUS: Final = 8  # so many passes are faster than sorting
 
 
 def rows_of_class(trace: Trace, wire_class: WireClass) -> NDArray[np.uint32]:
-    """Return the rows of the events of an internal class, uint32, ascending."""
-    code = trace.events.code
-    found = [np.flatnonzero(code[i : i + _BLOCK] >> CLASS_SHIFT == wire_class) + i for i in range(0, len(code), _BLOCK)]
-    return np.concatenate(found).astype(np.uint32) if found else np.empty(0, np.uint32)
+    """Return the rows of the events of an internal class, uint32, ascending; kept with the trace."""
+    table = np.arange(CODE_COUNT) >> CLASS_SHIFT == wire_class
+    return trace.kept(f"links.rows.{wire_class:d}", partial(rows_where, table=table))
 
 
 def rows_of_codes(trace: Trace, *codes: int) -> NDArray[np.uint32]:
@@ -29,7 +30,11 @@ def rows_of_codes(trace: Trace, *codes: int) -> NDArray[np.uint32]:
         return np.empty(0, np.uint32)
     table = np.zeros(CODE_COUNT, np.bool_)
     table[list(codes)] = True
-    return rows_where(trace, table)
+    classes = {code >> CLASS_SHIFT for code in codes}
+    if len(classes) > 1:
+        return rows_where(trace, table)
+    rows = rows_of_class(trace, WireClass(classes.pop()))
+    return rows[table[trace.events.code[rows]]]
 
 
 def rows_where(trace: Trace, table: NDArray[np.bool_]) -> NDArray[np.uint32]:
@@ -47,9 +52,14 @@ def rows_where(trace: Trace, table: NDArray[np.bool_]) -> NDArray[np.uint32]:
 def by_cpu(trace: Trace, rows: NDArray[np.uint32]) -> Iterator[tuple[int, NDArray[np.uint32]]]:
     """Yield every CPU that has some of the ascending rows, and its rows, ascending."""
     cpu = trace.events.cpu[rows]
+    counts = np.bincount(cpu)
+    if np.count_nonzero(counts) <= _FEW_CPUS:
+        for number in np.flatnonzero(counts).tolist():
+            yield number, rows[cpu == number]
+        return
     order = np.argsort(cpu, kind="stable")
     rows = rows[order]
-    ends = np.cumsum(np.bincount(cpu))
+    ends = np.cumsum(counts)
     for number, (start, end) in enumerate(pairwise([0, *ends.tolist()])):
         if end > start:
             yield number, rows[start:end]

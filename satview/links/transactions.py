@@ -118,25 +118,28 @@ def _client_states(trace: Trace, sends: NDArray[np.uint32]) -> tuple[_Ints, _Int
 
     Clients that the send did not block are not told of: they never stopped.
     """
-    index, count = trace.states.event, len(sends)
+    index, start = trace.states.event, trace.states.start
     value = trace.catalogue.state_value_of_code[trace.events.code[index]]
+    is_wait = (value == SEND_STATE) | (value == REPLY_STATE)
+    client = trace.events.thread[sends].astype(np.int64)
     key = trace.events.thread[index].astype(np.int64) << 32 | index  # by thread, then in time order
-    sent = trace.events.thread[sends].astype(np.int64) << 32 | sends
-    is_wait = np.isin(value, (SEND_STATE, REPLY_STATE))
+    sent = client << 32 | sends
+    order = np.argsort(sent)
+    place = np.empty(len(sends), np.int64)
+    place[order] = np.searchsorted(key, sent[order])
+    places, last = np.arange(len(index)), start[client + 1]
     found = []
-    for fits in (np.ones(len(key), np.bool_), ~is_wait, value == RUNNING):
-        mine = key[fits]
-        place = np.searchsorted(mine, sent)
-        row = np.full(count, -1, np.int64)
-        known = np.flatnonzero(place < len(mine))
-        known = known[mine[place[known]] >> 32 == sent[known] >> 32]
-        row[known] = mine[place[known]] & 0xFFFFFFFF
+    for fits in (np.ones(len(index), np.bool_), ~is_wait, value == RUNNING):
+        # Of every state event of any thread the next one that fits, itself included.
+        after = np.append(np.minimum.accumulate(np.where(fits, places, len(index))[::-1])[::-1], len(index))[place]
+        row = np.full(len(sends), -1, np.int64)
+        known = np.flatnonzero(after < last)
+        row[known] = index[after[known]]
         row[known[~is_whole(trace, sends[known], row[known])]] = -1
         found.append(row)
     first, free, runs = found
-    blocks = first >= 0
-    blocks[blocks] = np.isin(trace.catalogue.state_value_of_code[trace.events.code[first[blocks]]],
-                             (SEND_STATE, REPLY_STATE))  # fmt: skip
+    blocks = (first >= 0) & (place < last)
+    blocks[blocks] = is_wait[place[blocks]]
     return np.where(blocks, first, -1), np.where(blocks, free, -1), np.where(blocks, runs, -1)
 
 

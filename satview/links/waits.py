@@ -8,19 +8,18 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.events import wire
 from satview.events.kernel_calls import call_numbers
 from satview.events.states import DEAD, NOT_A_STATE, READY, RUNNING, STATE_BY_NAME
+from satview.links.actors import open_calls
 from satview.links.columns import state_ends
-from satview.links.rows import last_before, rows_of_class
 from satview.links.table import NO_EVENT, Rows
 from satview.links.whole import is_whole
 from satview.store.arguments import argument
 from satview.store.tables import UNKNOWN_THREAD
 from satview.store.trace import Trace
 
-_NOT_WAITING: Final = (RUNNING, READY, DEAD, NOT_A_STATE)
-_FORM: Final = 0x180  # of the code of an event of a kernel call; 0 = entry
+_IS_WAIT: Final = np.ones(256, np.bool_)  # lane values
+_IS_WAIT[[RUNNING, READY, DEAD, NOT_A_STATE]] = False
 _CALL_NUMBER: Final = 0x7F
 _MUTEX: Final = STATE_BY_NAME["MUTEX"].value
 # The argument of a call that is the object a thread waits for in it; in state MUTEX within a wait for a condition
@@ -74,7 +73,7 @@ def _waits(trace: Trace) -> Waits:
     events, index = trace.events, trace.states.event
     value = trace.catalogue.state_value_of_code[events.code[index]]
     ends = state_ends(trace)[index]
-    is_wait = ~np.isin(value, _NOT_WAITING) & (ends != NO_EVENT)
+    is_wait = _IS_WAIT[value] & (ends != NO_EVENT)
     if trace.pairs is not None:  # the format tells itself what threads wait for
         is_wait[:] = False
     at = np.flatnonzero(is_wait)
@@ -98,10 +97,10 @@ def calls_of(trace: Trace, rows: NDArray[np.uint32], thread: NDArray[np.int64]) 
     Returns:
         uint32 (n,), `NO_EVENT` where the thread's call is not the last one of its CPU, or events are missing.
     """
-    entry = last_before(trace, rows_of_class(trace, wire.WireClass.KER_CALL), rows)
+    entry = open_calls(trace, rows)
     at = np.flatnonzero(entry != NO_EVENT)
-    events, mine = trace.events, entry[at]
-    fits = (events.code[mine] & _FORM == 0) & (events.thread[mine] == thread[at]) & (thread[at] != UNKNOWN_THREAD)
+    mine = entry[at]
+    fits = (trace.events.thread[mine] == thread[at]) & (thread[at] != UNKNOWN_THREAD)
     fits &= is_whole(trace, mine, rows[at])
     entry[at[~fits]] = NO_EVENT
     return entry

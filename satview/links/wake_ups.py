@@ -212,7 +212,10 @@ class _WakeUps:
 
     def _signals(self) -> None:
         trace, at = self.trace, np.flatnonzero(self.cause == NO_EVENT)
-        last = last_before(trace, rows_of_codes(trace, _SIGNAL), self.row[at])
+        sent = rows_of_codes(trace, _SIGNAL)
+        if not len(sent):
+            return
+        last = last_before(trace, sent, self.row[at])
         keep = np.flatnonzero((last != NO_EVENT) & (last > self.begin[at]))
         at, last = at[keep], last[keep]
         # A signal that ends a process wakes one thread after the other; no call and no other thread comes between.
