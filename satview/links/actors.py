@@ -30,7 +30,8 @@ def open_calls(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
     for number, (works_of_cpu, entry) in trace.kept("links.open_calls", _open_after).items():
         at = np.flatnonzero(cpu == number)
         place = np.searchsorted(works_of_cpu, rows[at])
-        out[at[place > 0]] = entry[place[place > 0] - 1]
+        place -= 1
+        out[at] = np.where(place >= 0, entry[place], np.uint32(NO_EVENT))
     return out
 
 
@@ -39,16 +40,16 @@ def _open_after(trace: Trace) -> dict[int, tuple[NDArray[np.uint32], NDArray[np.
     events, found = trace.events, {}
     for cpu, rows in by_cpu(trace, works(trace)):
         code = events.code[rows]
-        place = np.arange(len(rows), dtype=np.int32)
         is_call = code >> wire.CLASS_SHIFT == wire.WireClass.KER_CALL
-        call = np.maximum.accumulate(np.where(is_call, place, np.int32(-1)))
-        run = np.maximum.accumulate(np.where(is_call, np.int32(-1), place))
-        is_entry = is_call & (code & _FORM == 0)
-        is_open = (call >= 0) & is_entry[call]
-        thread = events.thread[rows]
-        later = np.flatnonzero(is_open & (run > call))
-        is_open[later] = thread[run[later]] == thread[call[later]]
-        found[cpu] = rows, np.where(is_open, rows[call], np.uint32(NO_EVENT))
+        entry = np.where(is_call & (code & _FORM == 0), rows, np.uint32(NO_EVENT))
+        # A thread that begins to run leaves the call open if it is the one that made it.
+        calls, runs = np.flatnonzero(is_call), np.flatnonzero(~is_call)
+        last = runs - np.arange(len(runs))  # how many calls and exits come before
+        runs, last = runs[last > 0], last[last > 0]
+        last = calls[last - 1]
+        is_same = events.thread[rows[runs]] == events.thread[rows[last]]
+        entry[runs] = np.where(is_same, entry[last], np.uint32(NO_EVENT))
+        found[cpu] = rows, entry
     return found
 
 

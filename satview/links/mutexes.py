@@ -85,15 +85,17 @@ def _mutexes(trace: Trace) -> Mutexes:
     unlocks = _succeeded(trace, entries_of(trace, "SYNC_MUTEX_UNLOCK"), is_open_fine=True)
     found = waits(trace)
     pauses = entries_of(trace, "SYNC_CONDVAR_WAIT")
-    pauses = pauses[np.isin(pauses, found.call_row)]  # one that is refused does not touch the mutex
+    does_wait = np.zeros(len(trace.events), np.bool_)
+    does_wait[found.call_row[found.call_row != NO_EVENT]] = True
+    pauses = pauses[does_wait[pauses]]  # one that is refused does not touch the mutex
     parts = [argument(trace, locks, "sync_p"), argument(trace, unlocks, "sync_p"), argument(trace, pauses, "mutex_p")]
     waiting = np.flatnonzero((found.value == MUTEX) & found.has_object)
     address = np.concatenate([*(part[0] for part in parts), found.object[waiting]])
     known = np.concatenate([*(part[1] for part in parts), np.ones(len(waiting), np.bool_)])
     thread = np.concatenate((*(trace.events.thread[rows] for rows in (locks, unlocks, pauses)), found.thread[waiting]))
     process = trace.threads.process[thread].astype(np.int64)
-    addresses = np.unique(address, return_inverse=True)[1].astype(np.int64)
-    number = np.unique(process << 32 | addresses, return_inverse=True)[1].astype(np.int64)
+    addresses, which = np.unique(address, return_inverse=True)
+    number = process * len(addresses) + which
     number[~known | (address == 0) | (thread == UNKNOWN_THREAD)] = -1
     ends = np.cumsum([len(locks), len(unlocks), len(pauses)])
     of_lock, of_unlock, of_pause, of_waiting = np.split(number, ends)

@@ -127,11 +127,12 @@ def _client_states(trace: Trace, sends: NDArray[np.uint32]) -> tuple[_Ints, _Int
     order = np.argsort(sent)
     place = np.empty(len(sends), np.int64)
     place[order] = np.searchsorted(key, sent[order])
-    places, last = np.arange(len(index)), start[client + 1]
+    places, last = np.arange(len(index), dtype=np.uint32), start[client + 1]
+    end = np.uint32(len(index))
     found = []
     for fits in (np.ones(len(index), np.bool_), ~is_wait, value == RUNNING):
         # Of every state event of any thread the next one that fits, itself included.
-        after = np.append(np.minimum.accumulate(np.where(fits, places, len(index))[::-1])[::-1], len(index))[place]
+        after = np.append(np.minimum.accumulate(np.where(fits, places, end)[::-1])[::-1], end)[place]
         row = np.full(len(sends), -1, np.int64)
         known = np.flatnonzero(after < last)
         row[known] = index[after[known]]

@@ -71,19 +71,31 @@ def waits(trace: Trace) -> Waits:
 
 def _waits(trace: Trace) -> Waits:
     events, index = trace.events, trace.states.event
+    owner = np.repeat(np.arange(len(trace.threads)), np.diff(trace.states.start))
     value = trace.catalogue.state_value_of_code[events.code[index]]
     ends = state_ends(trace)[index]
     is_wait = _IS_WAIT[value] & (ends != NO_EVENT)
     if trace.pairs is not None:  # the format tells itself what threads wait for
         is_wait[:] = False
     at = np.flatnonzero(is_wait)
-    row, end, thread = index[at], ends[at], events.thread[index[at]].astype(np.int64)
+    row, end, thread = index[at], ends[at], owner[at]
     goes_on = np.append(False, (end[:-1] == row[1:]) & (thread[1:] == thread[:-1]))[: len(row)]
     first = row[np.maximum.accumulate(np.where(goes_on, 0, np.arange(len(row))))]
-    call_row = calls_of(trace, first, thread)
+    call_row = _in_time_order(trace, first, thread)
     call = number_of(trace, call_row)
     found, known = _objects(trace, value[at], call_row, call)
     return Waits(thread, value[at], row, end, first, call_row, call, found, known)
+
+
+def _in_time_order(trace: Trace, first: NDArray[np.uint32], thread: NDArray[np.int64]) -> NDArray[np.uint32]:
+    """Return `calls_of` for events in any order; looked for in order of time, as caches like it."""
+    is_there = np.zeros(len(trace.events), np.bool_)
+    is_there[first] = True
+    rows = np.flatnonzero(is_there).astype(np.uint32)
+    number = np.cumsum(is_there, dtype=np.uint32)[first] - 1
+    owners = np.zeros(len(rows), np.int64)
+    owners[number] = thread
+    return calls_of(trace, rows, owners)[number]
 
 
 def calls_of(trace: Trace, rows: NDArray[np.uint32], thread: NDArray[np.int64]) -> NDArray[np.uint32]:
