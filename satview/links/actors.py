@@ -85,14 +85,20 @@ def last_of_usual(
     is_only[at] = (before == NO_EVENT) | (before < since[at])
     if not len(at):
         return found, is_only
-    vectors, vector = np.unique(trace.payloads.column(entries, 0), return_inverse=True)
+    vector, count = trace.kept("links.vectors", _vectors)
     own = vector[np.searchsorted(entries, found[at])]
-    usual = _most_frequent(group[at], own, len(vectors))
+    usual = _most_frequent(group[at], own, count)
     for number in np.unique(usual).tolist():
         mine = at[usual == number]
         found[mine] = last_before(trace, entries[vector == number], rows[mine])
     found[(found != NO_EVENT) & (found < since)] = NO_EVENT
     return found, is_only
+
+
+def _vectors(trace: Trace) -> tuple[NDArray[np.intp], int]:
+    """Return which interrupt each of `interrupt_rows` is, and how many different ones there are."""
+    vectors, which = np.unique(trace.payloads.column(interrupt_rows(trace), 0), return_inverse=True)
+    return which, len(vectors)
 
 
 def _most_frequent(group: NDArray[np.int64], number: NDArray[np.intp], count: int) -> NDArray[np.intp]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from satview.events.states import STATE_BY_NAME
 from satview.links.messages import messages
 from satview.links.mutexes import MUTEX, mutexes
-from satview.links.rows import thread_rows
+from satview.links.rows import comm_words, thread_rows
 from satview.links.table import NO_EVENT, OPEN, Certainty
 from satview.links.waits import Waits, waits
 from satview.links.wake_ups import last_sends
@@ -92,7 +92,7 @@ def _of_messages(trace: Trace, found: Waits) -> tuple[NDArray[np.intp], _Ints, _
     at, sent = at[fits], sent[fits]
     whole = is_whole(trace, sent, found.row[at])
     at, sent = at[whole], sent[whole]
-    to = trace.payloads.column(sent, 1).view(np.int32).astype(np.int64)
+    to = comm_words(trace, sent)[1].view(np.int32).astype(np.int64)
     received = messages(trace).ends_of(sent)
     server = np.full(len(at), -1, np.int64)
     known = (received != NO_EVENT) & (found.value[at] == REPLY)

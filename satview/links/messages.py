@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from satview.events import wire
 from satview.links.actors import open_calls
 from satview.links.columns import partners
-from satview.links.rows import rows_of_codes, thread_rows
+from satview.links.rows import comm_words, rows_of_codes, thread_rows
 from satview.links.table import NO_EVENT, LinkKind, LinkTable, Pairs, no_pairs, pairs_of
 from satview.links.whole import is_whole
 from satview.store.tables import UNKNOWN_THREAD
@@ -55,11 +55,8 @@ def answers(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
     sends, given = sends_of(trace), rows_of_codes(trace, REPLY, ERROR)
     if not len(sends) or not len(given):
         return no_pairs()[:2]
-    payloads = trace.payloads
-    client = np.concatenate((
-        trace.events.thread[sends].astype(np.int64),
-        thread_rows(trace, payloads.column(given, 1), payloads.column(given, 0)),
-    ))  # fmt: skip
+    tid, pid = comm_words(trace, given)
+    client = np.concatenate((trace.events.thread[sends].astype(np.int64), thread_rows(trace, pid, tid)))
     rows = np.concatenate((sends, given))
     order = np.argsort(client << 32 | rows)
     is_send = order < len(sends)
@@ -76,7 +73,7 @@ def _messages(trace: Trace) -> Pairs:
         return no_pairs()
     rows = rows_of_codes(trace, SEND, RECEIPT)
     is_receipt = trace.events.code[rows] == RECEIPT
-    rcvid, pid = (trace.payloads.column(rows, word) for word in (0, 1))
+    rcvid, pid = comm_words(trace, rows)
     key = receiver_keys(trace, rows, is_receipt, rcvid, pid)
     order = np.argsort(key, kind="stable")
     first, second = order[:-1], order[1:]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from satview.events import wire
 from satview.events.kernel_calls import call_numbers
 from satview.links import actors, pulses
-from satview.links.rows import last_before, rows_of_codes
+from satview.links.rows import comm_words, last_before, rows_of_codes
 from satview.links.table import NO_EVENT, Certainty, LinkKind, LinkTable, Pairs, no_pairs, pairs_of
 from satview.links.waits import number_of
 from satview.links.whole import is_whole
@@ -51,7 +51,8 @@ def _deliveries(trace: Trace) -> Pairs:
     known = known[actors.quiet_between(trace, timer[known], rows[free[known]])]
     cause[free[known]] = timer[known]
     free = np.flatnonzero((cause == NO_EVENT) & (trace.events.code[rows] != _SIGNAL))
-    to = trace.payloads.column(rows[free], 1).astype(np.int64) << 32 | trace.payloads.column(rows[free], 0)
+    scoid, pid = comm_words(trace, rows[free])
+    to = pid.astype(np.int64) << 32 | scoid
     found, _ = actors.last_of_usual(trace, rows[free], to, np.zeros(len(free), np.uint32))
     cause[free], certainty[free] = found, Certainty.INFERRED
     return _known(trace, cause, rows, certainty)

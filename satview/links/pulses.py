@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from satview.events import wire
 from satview.events.states import STATE_BY_NAME
 from satview.links.messages import receiver_keys
-from satview.links.rows import depth_within, last_before, narrow, rows_of_codes
+from satview.links.rows import comm_words, depth_within, last_before, narrow, rows_of_codes
 from satview.links.states import following
 from satview.links.table import NO_EVENT, OPEN, Certainty, LinkKind, LinkTable, Pairs, no_pairs, pairs_of
 from satview.links.whole import is_whole
@@ -42,7 +42,7 @@ def _pulses(trace: Trace) -> Pairs:
         return no_pairs()
     rows = np.concatenate((sends, receipts))
     is_receipt = np.arange(len(rows)) >= len(sends)
-    number, pid = (trace.payloads.column(rows, word) for word in (0, 1))
+    number, pid = comm_words(trace, rows)
     key = receiver_keys(trace, rows, is_receipt, number, pid)
     waiting = _waiting(trace)
     send, receipt = _handed_over(trace, sends, key[: len(sends)], receipts, key[len(sends) :], waiting)

@@ -49,6 +49,23 @@ def rows_where(trace: Trace, table: NDArray[np.bool_]) -> NDArray[np.uint32]:
     return np.concatenate(found).astype(np.uint32) if found else np.empty(0, np.uint32)
 
 
+def comm_words(trace: Trace, rows: NDArray[np.integer]) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+    """Return the first two payload words of events of class COMM, uint32 (n,) each; read once and kept with the trace.
+
+    Args:
+        trace: The events.
+        rows: (n,), rows of the event table, all of that class.
+    """
+    first, second = trace.kept("links.comm_words", _comm_words)
+    place = np.searchsorted(rows_of_class(trace, WireClass.COMM), rows.astype(np.uint32))
+    return first[place], second[place]
+
+
+def _comm_words(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+    rows = rows_of_class(trace, WireClass.COMM)
+    return trace.payloads.column(rows, 0), trace.payloads.column(rows, 1)
+
+
 def by_cpu(trace: Trace, rows: NDArray[np.uint32]) -> Iterator[tuple[int, NDArray[np.uint32]]]:
     """Yield every CPU that has some of the ascending rows, and its rows, ascending."""
     cpu = trace.events.cpu[rows]

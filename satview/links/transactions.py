@@ -12,6 +12,7 @@ from satview.events.states import RUNNING
 from satview.links.blockers import REPLY as REPLY_STATE
 from satview.links.blockers import SEND as SEND_STATE
 from satview.links.messages import answers, messages, sends_of
+from satview.links.rows import comm_words
 from satview.links.table import NO_EVENT, Certainty
 from satview.links.waits import calls_of
 from satview.links.whole import is_whole
@@ -100,7 +101,7 @@ def _transactions(trace: Trace) -> Transactions:
     sent = sends.astype(np.int64)
     ends = np.where(replied >= 0, replied, free)
     over = np.where(ends >= 0, ends, np.iinfo(np.int64).max)
-    to = trace.payloads.column(sends, 1).view(np.int32)
+    to = comm_words(trace, sends)[1].view(np.int32)
     return Transactions(
         np.where(client > 0, client, -1), server, to.astype(np.int64), sent, received, replied, blocked, done,
         length(sent, received), length(received, replied), length(replied, done), length(sent, done),

@@ -11,7 +11,7 @@ from satview.events import wire
 from satview.events.kernel_calls import call_numbers
 from satview.events.states import READY, RUNNING, STATE_BY_NAME
 from satview.links import actors, messages, pulses
-from satview.links.rows import last_before, rows_of_codes, thread_rows
+from satview.links.rows import comm_words, last_before, rows_of_codes, thread_rows
 from satview.links.table import NO_EVENT, OPEN, Certainty, LinkKind, LinkTable, Pairs, pairs_of
 from satview.links.waits import Waits, number_of, objects_of, waits
 from satview.links.whole import is_whole
@@ -129,8 +129,8 @@ class _WakeUps:
         trace, at = self.trace, self._in("SEND", "REPLY")
         given = rows_of_codes(trace, messages.REPLY, messages.ERROR)
         if len(at) and len(given):
-            client = thread_rows(trace, trace.payloads.column(given, 1), trace.payloads.column(given, 0))
-            self._offer(at, self._last_naming(given, client, at), Certainty.EXACT)
+            tid, pid = comm_words(trace, given)
+            self._offer(at, self._last_naming(given, thread_rows(trace, pid, tid), at), Certainty.EXACT)
 
     def _receipts(self) -> None:
         """The message or pulse that the thread receives next is what woke it, if it was the last one sent there."""
@@ -203,7 +203,7 @@ class _WakeUps:
         sent = last_sends(trace, self.thread[at], self.row[at])
         known = np.flatnonzero((sent != NO_EVENT) & (self.value[at] != STATE_BY_NAME["JOIN"].value))
         received = messages.messages(trace).ends_of(sent[known])
-        to = trace.payloads.column(sent[known], 1).view(np.int32)
+        to = comm_words(trace, sent[known])[1].view(np.int32)
         is_server = received != NO_EVENT
         is_server[is_server] = trace.events.thread[received[is_server]] == dead[known[is_server]]
         is_process = (received == NO_EVENT) & (to == threads.pid[dead[known]])
