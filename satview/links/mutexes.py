@@ -15,7 +15,7 @@ from satview.events.variants import FAILURES
 from satview.links.columns import partners
 from satview.links.rows import rows_of_codes
 from satview.links.table import NO_EVENT, OPEN, Certainty, LinkKind, LinkTable, Pairs, no_pairs, pairs_of
-from satview.links.waits import waits
+from satview.links.waits import sync_argument, waits
 from satview.links.whole import is_whole
 from satview.store.arguments import argument, variants_of
 from satview.store.tables import UNKNOWN_THREAD
@@ -88,7 +88,8 @@ def _mutexes(trace: Trace) -> Mutexes:
     does_wait = np.zeros(len(trace.events), np.bool_)
     does_wait[found.call_row[found.call_row != NO_EVENT]] = True
     pauses = pauses[does_wait[pauses]]  # one that is refused does not touch the mutex
-    parts = [argument(trace, locks, "sync_p"), argument(trace, unlocks, "sync_p"), argument(trace, pauses, "mutex_p")]
+    parts = [sync_argument(trace, locks, "sync_p"), sync_argument(trace, unlocks, "sync_p"),
+             argument(trace, pauses, "mutex_p")]  # fmt: skip
     waiting = np.flatnonzero((found.value == MUTEX) & found.has_object)
     address = np.concatenate([*(part[0] for part in parts), found.object[waiting]])
     known = np.concatenate([*(part[1] for part in parts), np.ones(len(waiting), np.bool_)])

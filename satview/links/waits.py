@@ -8,10 +8,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.events import wire
 from satview.events.kernel_calls import call_numbers
 from satview.events.states import DEAD, NOT_A_STATE, READY, RUNNING, STATE_BY_NAME
 from satview.links.actors import open_calls
 from satview.links.columns import state_ends
+from satview.links.rows import rows_of_codes
 from satview.links.table import NO_EVENT, Rows
 from satview.links.whole import is_whole
 from satview.store.arguments import argument
@@ -81,21 +83,10 @@ def _waits(trace: Trace) -> Waits:
     row, end, thread = index[at], ends[at], owner[at]
     goes_on = np.append(False, (end[:-1] == row[1:]) & (thread[1:] == thread[:-1]))[: len(row)]
     first = row[np.maximum.accumulate(np.where(goes_on, 0, np.arange(len(row))))]
-    call_row = _in_time_order(trace, first, thread)
+    call_row = calls_of(trace, first, thread)
     call = number_of(trace, call_row)
     found, known = _objects(trace, value[at], call_row, call)
     return Waits(thread, value[at], row, end, first, call_row, call, found, known)
-
-
-def _in_time_order(trace: Trace, first: NDArray[np.uint32], thread: NDArray[np.int64]) -> NDArray[np.uint32]:
-    """Return `calls_of` for events in any order; looked for in order of time, as caches like it."""
-    is_there = np.zeros(len(trace.events), np.bool_)
-    is_there[first] = True
-    rows = np.flatnonzero(is_there).astype(np.uint32)
-    number = np.cumsum(is_there, dtype=np.uint32)[first] - 1
-    owners = np.zeros(len(rows), np.int64)
-    owners[number] = thread
-    return calls_of(trace, rows, owners)[number]
 
 
 def calls_of(trace: Trace, rows: NDArray[np.uint32], thread: NDArray[np.int64]) -> NDArray[np.uint32]:
@@ -143,11 +134,28 @@ def objects_of(trace: Trace, entries: Rows, call: NDArray[np.int64], names: dict
     values, known = np.zeros(len(entries), np.int64), np.zeros(len(entries), np.bool_)
     numbers = call_numbers(trace.release)
     for name in sorted(set(names.values())):
-        wanted = [numbers[spelt] for spelt, argued in names.items() if argued == name and spelt in numbers]
-        at = np.flatnonzero(np.isin(call, wanted))
+        wanted = np.zeros(wire.KER_EXIT_OFFSET, np.bool_)
+        wanted[[numbers[spelt] for spelt, argued in names.items() if argued == name and spelt in numbers]] = True
+        at = np.flatnonzero(wanted[call] & (call >= 0))
         if len(at):
-            values[at], known[at] = argument(trace, entries[at], name)
+            values[at], known[at] = sync_argument(trace, entries[at], name)
     return values, known
+
+
+def sync_argument(trace: Trace, entries: Rows, name: str) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return an argument of kernel calls; addresses of synchronisation objects are read once for all calls."""
+    if name != "sync_p":
+        return argument(trace, entries, name)
+    rows, values, known = trace.kept("links.sync_objects", _sync_objects)
+    place = np.searchsorted(rows, entries.astype(np.uint32))
+    return values[place], known[place]
+
+
+def _sync_objects(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.int64], NDArray[np.bool_]]:
+    numbers = [number for name, number in call_numbers(trace.release).items() if name.startswith("SYNC_")]
+    rows = rows_of_codes(trace, *(wire.code(wire.WireClass.KER_CALL, number | width)
+                                  for number in numbers for width in (0, wire.KER_64BIT)))  # fmt: skip
+    return rows, *argument(trace, rows, "sync_p")
 
 
 def _objects(
