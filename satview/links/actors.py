@@ -100,9 +100,14 @@ def last_of_usual(
     vector, count = trace.kept("links.vectors", _vectors)
     own = vector[np.searchsorted(entries, found[at])]
     usual = _most_frequent(group[at], own, count)
-    for number in np.unique(usual).tolist():
-        mine = at[usual == number]
-        found[mine] = last_before(trace, entries[vector == number], rows[mine])
+    other = np.flatnonzero(usual != own)
+    cpu = trace.events.cpu
+    key = (cpu[entries] * np.int64(count) + vector) << 32 | entries
+    key.sort()
+    at, source = at[other], cpu[rows[at[other]]] * np.int64(count) + usual[other]
+    place = np.searchsorted(key, source << 32 | rows[at]) - 1
+    last = key[np.maximum(place, 0)]
+    found[at] = np.where((place >= 0) & (last >> 32 == source), last & 0xFFFFFFFF, NO_EVENT)
     found[(found != NO_EVENT) & (found < since)] = NO_EVENT
     return found, is_only
 
