@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.events import wire
-from satview.links.rows import by_cpu, last_before, rows_of_codes, rows_where
+from satview.links.rows import by_cpu, last_before, rows_of_class, rows_of_codes, rows_where
 from satview.links.table import NO_EVENT
 from satview.store.trace import Trace
 
@@ -38,30 +38,28 @@ def open_calls(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
 
 def _open_calls(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
     out = np.full(len(rows), NO_EVENT, np.uint32)
-    cpu = trace.events.cpu[rows]
-    for number, (works_of_cpu, entry) in trace.kept("links.open_calls", _open_after).items():
+    events, cpu = trace.events, trace.events.cpu[rows]
+    for number, (calls, is_entry) in trace.kept("links.calls_by_cpu", _calls_by_cpu).items():
         at = np.flatnonzero(cpu == number)
-        place = np.searchsorted(works_of_cpu, rows[at])
+        place = np.searchsorted(calls, rows[at])
         place -= 1
-        out[at] = np.where(place >= 0, entry[place], np.uint32(NO_EVENT))
+        at, place = at[place >= 0], place[place >= 0]
+        at, place = at[is_entry[place]], place[is_entry[place]]
+        out[at] = calls[place]
+    # A thread that begins to run since leaves the call open if it is the one that made it.
+    at = np.flatnonzero(out != NO_EVENT)
+    runs = last_before(trace, rows_of_codes(trace, wire.THREAD_RUNNING), rows[at])
+    later = np.flatnonzero((runs != NO_EVENT) & (runs > out[at]))
+    is_other = events.thread[runs[later]] != events.thread[out[at[later]]]
+    out[at[later[is_other]]] = NO_EVENT
     return out
 
 
-def _open_after(trace: Trace) -> dict[int, tuple[NDArray[np.uint32], NDArray[np.uint32]]]:
-    """Return for every CPU its `works`, and the entry of the kernel call that it is in after each, uint32."""
-    events, found = trace.events, {}
-    for cpu, rows in by_cpu(trace, works(trace)):
-        code = events.code[rows]
-        is_call = code >> wire.CLASS_SHIFT == wire.WireClass.KER_CALL
-        entry = np.where(is_call & (code & _FORM == 0), rows, np.uint32(NO_EVENT))
-        # A thread that begins to run leaves the call open if it is the one that made it.
-        calls, runs = np.flatnonzero(is_call), np.flatnonzero(~is_call)
-        last = runs - np.arange(len(runs))  # how many calls and exits come before
-        runs, last = runs[last > 0], last[last > 0]
-        last = calls[last - 1]
-        is_same = events.thread[rows[runs]] == events.thread[rows[last]]
-        entry[runs] = np.where(is_same, entry[last], np.uint32(NO_EVENT))
-        found[cpu] = rows, entry
+def _calls_by_cpu(trace: Trace) -> dict[int, tuple[NDArray[np.uint32], NDArray[np.bool_]]]:
+    """Return for every CPU the rows of its kernel call events, and which of them are entries."""
+    found = {}
+    for cpu, rows in by_cpu(trace, rows_of_class(trace, wire.WireClass.KER_CALL)):
+        found[cpu] = rows, trace.events.code[rows] & _FORM == 0
     return found
 
 
