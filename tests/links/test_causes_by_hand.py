@@ -6,10 +6,12 @@ import pytest
 
 import satview
 from satview.events import wire
+from satview.events.states import STATE_BY_NAME
 from satview.links.table import Certainty
 from tests.helpers.kev import START, TraceBuilder
 
 SENDV, RECEIVEV, LOCK, UNLOCK, COND_WAIT, SIGNAL = 11, 14, 80, 81, 82, 83
+KILL, WAITINFO, DESTROY, JOIN = 26, 32, 47, 50
 SEND, SPULSE, RECEIPT, RPULSE, SPULSE_EXE, REPLY = (wire.code(7, n) for n in (0, 1, 2, 3, 4, 10))
 TIMER, INTERRUPT = wire.code(5, 18), wire.code(3, 1)
 MUTEX, OTHER_MUTEX, CONDITION = 0x1000, 0x2000, 0x3000
@@ -54,7 +56,7 @@ def test_a_call_that_is_over_wakes_nobody(tmp_path):
 def test_the_owner_in_a_mutex_is_the_holder(owner, holder, tmp_path):
     """In either order of its halves; a thread that the trace does not know, or another process, is none."""
     trace, found = opened(blocked_on_mutex(owner), tmp_path)
-    at = found.blockers.waits.value.tolist().index(13)
+    at = found.blockers.waits.value.tolist().index(STATE_BY_NAME["MUTEX"].value)
     assert found.blockers.waits.object[at] == MUTEX
     thread = int(found.blockers.thread[at])
     assert (int(trace.threads.tid[thread]) if thread >= 0 else -1) == holder
@@ -64,7 +66,7 @@ def test_the_owner_in_a_mutex_is_the_holder(owner, holder, tmp_path):
 def test_without_a_word_the_next_one_to_unlock_is_the_holder(tmp_path):
     builder = blocked_on_mutex().call(UNLOCK, 50, (MUTEX, 0)).state("READY", 60, 5, 1).exit(UNLOCK, 70)
     trace, found = opened(builder, tmp_path)
-    at = found.blockers.waits.value.tolist().index(13)
+    at = found.blockers.waits.value.tolist().index(STATE_BY_NAME["MUTEX"].value)
     assert trace.threads.tid[found.blockers.thread[at]] == 2
     assert found.blockers.certainty[at] == Certainty.INFERRED
 
@@ -152,3 +154,23 @@ def test_nothing_is_linked_across_lost_events(tmp_path):
         assert times(trace, table) == []
     assert len(found.blockers) == 0
     assert satview.transactions(trace).receive_row.tolist() == [-1]
+
+
+@pytest.mark.parametrize(("joined", "expected"), [(2, [(51, 53, Certainty.EXACT)]), (3, [])])
+def test_a_thread_that_joins_another_waits_for_it_and_goes_on_with_its_end(joined, expected, tmp_path):
+    builder = TraceBuilder().time_event(0).state("READY", 1, 5, 3).state("READY", 2, 5, 2).state("RUNNING", 10, 5, 1)
+    builder.call(JOIN, 20, (joined, 0)).state("JOIN", 30, 5, 1).state("RUNNING", 40, 5, 2).call(DESTROY, 50, (0, 0))
+    builder.event(wire.THREAD_DESTROY, 51, (5, 2)).state("DEAD", 52, 5, 2).state("READY", 53, 5, 1)
+    trace, found = opened(builder, tmp_path)
+    assert times(trace, found.wake_ups) == expected
+    at = found.blockers.waits.value.tolist().index(STATE_BY_NAME["JOIN"].value)
+    assert trace.threads.tid[found.blockers.thread[at]] == joined
+    assert found.blockers.certainty[at] == Certainty.EXACT
+
+
+def test_a_signal_wakes_whom_it_is_sent_to(tmp_path):
+    builder = TraceBuilder().time_event(0).state("RUNNING", 10, 5, 1).call(WAITINFO, 20).state("SIGWAITINFO", 30, 5, 1)
+    builder.state("RUNNING", 40, 6, 1).call(KILL, 50, (5, 16)).event(wire.code(7, 9), 51, (16, 0))
+    trace, found = opened(builder.state("READY", 52, 5, 1).exit(KILL, 60), tmp_path)
+    assert times(trace, found.wake_ups) == [(51, 52, Certainty.INFERRED)]
+    assert times(trace, found.deliveries) == [(50, 51, Certainty.EXACT)]
