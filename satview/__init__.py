@@ -8,6 +8,8 @@ The public API, each name imported when first used:
     rows = satview.select(trace, "duration > 2ms")     # event rows that an expression passes
     lanes = satview.Timeline(trace)                    # states per thread and CPU
     found = satview.Statistics(trace)                  # who used the CPUs, waited, called, sent
+    woken = satview.Links(trace).wake_ups              # what belongs together: causes and effects as event rows
+    sent = satview.transactions(trace)                 # every message: queued, in service, replied, client runs again
 """
 
 from __future__ import annotations
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from satview.filters.expression import select
     from satview.filters.rules import RuleSet
     from satview.formats.registry import open_trace
+    from satview.links.accessor import Links
+    from satview.links.transactions import transactions
     from satview.store.records import Event
     from satview.store.tables import EventTable
     from satview.store.trace import Trace
@@ -31,6 +35,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Event",
     "EventTable",
+    "Links",
     "RuleSet",
     "SatviewError",
     "Statistics",
@@ -40,10 +45,12 @@ __all__ = [
     "TraceFormatError",
     "open_trace",
     "select",
+    "transactions",
 ]
 _HOMES = {
     "Event": "satview.store.records",
     "EventTable": "satview.store.tables",
+    "Links": "satview.links.accessor",
     "RuleSet": "satview.filters.rules",
     "SatviewError": "satview.base.errors",
     "Statistics": "satview.analysis.statistics",
@@ -53,6 +60,7 @@ _HOMES = {
     "TraceFormatError": "satview.base.errors",
     "open_trace": "satview.formats.registry",
     "select": "satview.filters.expression",
+    "transactions": "satview.links.transactions",
 }
 
 

@@ -8,6 +8,7 @@ import pytest
 import satview
 from satview.base.errors import UsageError
 from satview.events import wire
+from satview.links.table import LinkKind
 from tests.helpers.kev import TraceBuilder
 
 
@@ -33,6 +34,18 @@ def test_restrictions(path):
     assert [e.class_name for e in trace.events("KER_EXIT/MSG_SENDV")] == ["KER_EXIT"]
     assert [e.time_ns for e in trace.events("KER_CALL", rows=satview.select(trace, "arg.coid == 4"))] == [6000]
     assert [e.time_ns for e in trace.events("KER_CALL", rows=satview.select(trace, "duration > 1us"))] == [1000]
+
+
+def test_links_and_transactions(path):
+    trace = satview.open_trace(path)
+    found = satview.Links(trace)
+    assert [(link.from_row, link.to_row) for link in found.calls] == [(4, 5)]
+    assert found.calls is satview.Links(trace).calls, "made once"
+    sent = satview.transactions(trace)
+    assert (sent.server_pid.tolist(), sent.receive_row.tolist(), sent.parent.tolist()) == ([7], [-1], [-1])
+    for kind in LinkKind:
+        assert found.of(kind).kind is kind
+    assert len(found.blockers) == len(found.wake_ups) == 0
 
 
 def test_an_event_leads_back_to_its_trace(path):

@@ -13,8 +13,10 @@ from satview.analysis.call_times import Durations
 from satview.analysis.event_counts import IS_SEND
 from satview.analysis.scope import Rows, Scope
 from satview.events.states import STATE_BY_NAME
-from satview.filters.columns import RowColumns, codes_with
+from satview.filters.columns import RowColumns
 from satview.links.table import NO_EVENT, LinkKind
+from satview.links.transactions import transactions
+from satview.store.arguments import codes_with
 from satview.store.stretches import Cycles
 
 _SEND: Final = STATE_BY_NAME["SEND"].value
@@ -74,18 +76,9 @@ def message_times(scope: Scope) -> MessageTable:
 
 def _blocked(scope: Scope, sends: Rows) -> tuple[Cycles, Cycles]:
     """Return how long the clients were in SEND and in REPLY for some messages; -1 = not at all, or not known."""
-    trace = scope.trace
-    client = trace.events.thread[sends].astype(np.int64)
-    clients = np.unique(client[client > 0])
-    parts = [_near(scope, trace.states.of(thread)) for thread in clients.tolist()]
-    rows = np.concatenate([np.empty(0, np.uint32), *parts])
-    owner = np.repeat(clients, [len(part) for part in parts])
-    # Both are in order of thread, then of row, so one search finds the client's next change of state.
-    at = np.searchsorted(owner << 32 | rows, client << 32 | sends, side="right")
-    is_own = at < len(rows)
-    is_own[is_own] = owner[at[is_own]] == client[is_own]
-    first = np.full(len(sends), NO_EVENT, np.int64)
-    first[is_own] = rows[at[is_own]]
+    made = transactions(scope.trace)
+    first = made.blocked_row[np.searchsorted(made.send_row, sends)]
+    first[(first < 0) | (first >= scope.rows.stop)] = NO_EVENT
     send, after = _in_state(scope, first, _SEND)
     reply, _ = _in_state(scope, np.where(_is_into(scope, first, _SEND), after, first), _REPLY)
     return send, reply
@@ -108,12 +101,6 @@ def _in_state(scope: Scope, changes: Rows, state: int) -> tuple[Cycles, Rows]:
     cycles[at], ends = scope.lengths(changes[at], LinkKind.STATE)
     after[at] = np.where(ends < 0, NO_EVENT, ends)
     return cycles, after
-
-
-def _near(scope: Scope, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Return a thread's changes of state in the range, and the first one behind it."""
-    first, last = np.searchsorted(rows, (scope.rows.start, scope.rows.stop))
-    return rows[first : last + 1]
 
 
 def _sizes(scope: Scope, sends: Rows) -> NDArray[np.int64]:

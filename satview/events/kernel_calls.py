@@ -7,7 +7,8 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.events import rows
+from satview.events import rows, wire
+from satview.events.catalogue import catalogue
 from satview.events.spec import Release
 
 
@@ -26,3 +27,12 @@ def never_block(release: Release) -> NDArray[np.bool_]:
                 table[int(numbers[column])] = True
     table.setflags(write=False)
     return table
+
+
+@cache
+def call_numbers(release: Release) -> dict[str, int]:
+    """Return name to number of the kernel calls of a release, 64-bit forms left out; empty for other formats."""
+    if release not in rows.RELEASE_ORDER:
+        return {}
+    book = catalogue(release)
+    return {book.name(wire.code(wire.WireClass.KER_CALL, number)): number for number in range(wire.KER_EXIT_OFFSET)}

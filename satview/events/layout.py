@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Final
 
 from satview.events import arguments, variants
 from satview.events.catalogue import catalogue
 from satview.events.spec import EventSpec, Field, Release, Show
 from satview.events.variants import BY_COUNT
-from satview.events.wire import KER_64BIT, THREAD_CREATE, THREAD_DESTROY, WireClass, class_of
+from satview.events.wire import CODE_COUNT, KER_64BIT, THREAD_CREATE, THREAD_DESTROY, WireClass, class_of
 from satview.events.words import Plan
 
 SIGEVENT_WORDS: Final = 4  # of 6.x; later layouts are not known
@@ -248,6 +248,24 @@ def arguments_of(release: Release, code: int) -> tuple[Part, ...]:
         layouts.append(_failed(variants.FAILED))
     found = {part.name: part for layout in reversed(layouts) for part in reversed(layout.parts)}
     return tuple(part for part in reversed(found.values()) if part.show is not Show.STRUCT)
+
+
+@cache
+def argument_names(release: Release) -> dict[str, tuple[int, ...]]:
+    """Return every argument name of a release and the codes that have it."""
+    book = catalogue(release)
+    found: dict[str, list[int]] = {}
+    # Any kernel call can fail, those without a name too.
+    exits = (code for code in range(CODE_COUNT) if variants.is_exit(code))
+    for code in sorted({*book.codes(), *exits}):
+        for part in arguments_of(release, code):
+            found.setdefault(part.name, []).append(code)
+    for name in [name for name in found if name.endswith("[0]") or f"{name}[1]" in found]:
+        found.setdefault(name.removesuffix("[0]") if name.endswith("[0]") else f"{name}[0]", [])
+    alike: dict[str, list[int]] = {}
+    for name, codes in found.items():  # lists spell an argument differently; each spelling is understood everywhere
+        alike.setdefault(one_spelling(name), []).extend(codes)
+    return {name: tuple(sorted(set(alike[one_spelling(name)]))) for name in found}
 
 
 # ---- payloads to be written --------------------------------------------------------------------------------------

@@ -34,9 +34,9 @@ from satview.export.subset_opening import Opening, opening_state
 from satview.export.subset_slots import write_slots
 from satview.filters.evaluate import chunks
 from satview.filters.facts import state_rows
-from satview.filters.presets import rows_of_codes
 from satview.formats.kev.header import holds_key, is_key
 from satview.formats.kev.writer import write_start
+from satview.links.rows import rows_of_codes
 from satview.store.trace import Trace
 
 MARK: Final = ("SATVIEW", "subset")  # header attribute of files written here; short, for the vendor's old library

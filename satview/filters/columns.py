@@ -4,30 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import lru_cache
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.events.catalogue import catalogue
-from satview.events.layout import Part, arguments_of, place_of, text_at, text_place
-from satview.events.spec import Release
-from satview.events.variants import ERRNO_WORD, FAILURES, USER_CLASSES, is_exit, user_text, variants
+from satview.events.layout import Part, text_at
+from satview.events.variants import ERRNO_WORD, FAILURES, USER_CLASSES, is_exit, user_text
 from satview.events.wire import CLASS_SHIFT, CODE_COUNT
-from satview.events.words import join64
 from satview.filters.facts import Facts
 from satview.filters.mask import Bools, Rows
 from satview.filters.scalar import number_of
-from satview.filters.vocabulary import argument_names
+from satview.store.arguments import argument, argument_places, variants_of
 from satview.store.trace import Trace
 
 Known = NDArray[np.bool_] | bool
 Values = tuple[NDArray[np.integer] | int, Known]  # numbers, and which of them are known
 _TEXT_WORDS: Final = 1024  # of a text, at most
 _TEXT_BLOCK: Final = 1 << 20  # words gathered at a time
-_MOST_WORDS: Final = (1 << 15) - 1
-_TABLE_LIMIT: Final = 1 << 17  # kinds of payloads that are counted in a table; more are sorted
 
 EXITS: Final = np.array([is_exit(code) for code in range(CODE_COUNT)])
 NUMBERS: Final = np.array([number_of(code) for code in range(CODE_COUNT)], np.uint16)
@@ -52,39 +46,6 @@ def thread_texts(name: str, trace: Trace, test: Callable[[str], bool]) -> Bools:
         [bool(text) and (test(text) or test(text.rsplit("/", 1)[-1])) for text in trace.processes.names], np.bool_
     )
     return passes[trace.threads.process]
-
-
-def codes_with(name: str, release: Release) -> Bools:
-    """Return which codes have an argument of a name in one of their forms, bool (32768,)."""
-    table = np.zeros(CODE_COUNT, np.bool_)
-    table[list(argument_names(release).get(name, ()))] = True
-    return table
-
-
-def codes_with_text(release: Release) -> Bools:
-    """Return which codes may have a text in their payload, bool (32768,)."""
-    codes = catalogue(release).codes()
-    table = np.isin(np.arange(CODE_COUNT) >> CLASS_SHIFT, USER_CLASSES)
-    table[[code for code in codes if any(part.is_text for part in arguments_of(release, code))]] = True
-    return table
-
-
-@lru_cache(maxsize=128)
-def _ranks(name: str | None, release: Release) -> tuple[NDArray[np.intp], NDArray[np.uint16]]:
-    """Return the codes that have an argument (None: a text), and their numbers from 1 on, (32768,), 0 for others."""
-    table = codes_with_text(release) if name is None else codes_with(name, release)
-    return np.flatnonzero(table), np.where(table, np.cumsum(table), 0).astype(np.uint16)
-
-
-def _distinct(keys: NDArray[np.intp], shape: tuple[int, ...]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the different keys, ascending, and of every key which one it is."""
-    size = int(np.prod(shape))
-    if size > _TABLE_LIMIT:
-        return np.unique(keys, return_inverse=True)
-    kinds = np.flatnonzero(np.bincount(keys, minlength=size))
-    numbers = np.empty(size, np.intp)
-    numbers[kinds] = np.arange(len(kinds))
-    return kinds, numbers.take(keys)
 
 
 class RowColumns:
@@ -143,7 +104,7 @@ class RowColumns:
         """Return the errors of failed kernel calls."""
         values, known = np.zeros(len(self.code), np.int64), np.zeros(len(self.code), np.bool_)
         at = np.flatnonzero(EXITS.take(self.code))
-        found = self._variants(at)
+        found = variants_of(self.trace, self.index[at])
         for variant, word in ERRNO_WORD.items():
             chosen = at[found == variant]
             values[chosen], known[chosen] = self.trace.payloads.column(self.index[chosen], word).view(np.int32), True
@@ -153,56 +114,12 @@ class RowColumns:
         """Return which events are exits of failed kernel calls."""
         answer = np.zeros(len(self.code), np.bool_)
         at = np.flatnonzero(EXITS.take(self.code))
-        answer[at] = np.isin(self._variants(at), FAILURES)
+        answer[at] = np.isin(variants_of(self.trace, self.index[at]), FAILURES)
         return answer
-
-    def _variants(self, at: NDArray[np.intp], counts: NDArray[np.int64] | None = None) -> NDArray[np.uint8]:
-        """Return the variants of the layouts of the events at some positions, whose word counts may be known."""
-        payloads, rows = self.trace.payloads, self.index[at]
-        counts = payloads.word_counts(rows) if counts is None else counts
-        return variants(self.trace.release, self.code[at], counts,
-                        lambda chosen, word: payloads.column(rows[chosen], word))
 
     def argument(self, name: str) -> Values:
         """Return a numeric argument; known where the event has it."""
-        values, known = np.zeros(len(self.code), np.int64), np.zeros(len(self.code), np.bool_)
-        for at, part in self._places(name):
-            if part is not None and part.words:
-                values[at], known[at] = self._gathered(self.index[at], part), True
-        return values, known
-
-    def _gathered(self, rows: NDArray[np.integer], part: Part) -> NDArray[np.int64]:
-        payloads = self.trace.payloads
-        first = payloads.column(rows, part.word)
-        if part.words == 1:
-            return first.view(np.int32).astype(np.int64) if part.is_signed else first.astype(np.int64)
-        second = payloads.column(rows, part.word + 1)
-        return join64(first.astype(np.int64), second.astype(np.int64), self.trace.byte_order)
-
-    def _places(self, name: str | None) -> list[tuple[NDArray[np.intp], Part | None]]:
-        """Return positions, ascending, grouped by where an argument (None: the event's text) is in the payload."""
-        release = self.trace.release
-        codes, rank_of_code = _ranks(name, release)
-        rank = rank_of_code.take(self.code)
-        at = np.flatnonzero(rank)
-        if not len(at):
-            return []
-        counts = np.minimum(self.trace.payloads.word_counts(self.index[at]), _MOST_WORDS)
-        found = np.zeros(len(at), np.uint8) if name is None else self._variants(at, counts)
-        # There are few different layouts: a number for each, no sorting.
-        shape = (len(codes), int(counts.max()) + 1, int(found.max()) + 1)
-        kinds, kind = _distinct(np.ravel_multi_index((rank[at] - 1, counts, found), shape), shape)
-        places: dict[Part | None, int] = {}
-        number_of_kind = np.empty(len(kinds), np.intp)
-        for number, (i, count, variant) in enumerate(zip(*(part.tolist() for part in np.unravel_index(kinds, shape)),
-                                                         strict=True)):
-            code = int(codes[i])
-            place = text_place(release, code, count) if name is None else place_of(release, code, count, name, variant)
-            number_of_kind[number] = places.setdefault(place, len(places))
-        if len(places) == 1:
-            return [(at, next(iter(places)))]
-        numbers = number_of_kind.take(kind)
-        return [(at[numbers == number], place) for place, number in places.items()]
+        return argument(self.trace, self.index, name)
 
     def texts(self, name: str | None, test: Callable[[str], bool]) -> Bools:
         """Return for which events a text argument (None: the event's text) passes a test.
@@ -210,7 +127,7 @@ class RowColumns:
         Only different texts are tested: a trace repeats few of them many times.
         """
         passes = np.zeros(len(self.code), np.bool_)
-        for at, place in self._places(name):
+        for at, place in argument_places(self.trace, self.index, name):
             if place is None or place.words:
                 continue
             is_user = np.isin(self.code[at] >> CLASS_SHIFT, USER_CLASSES)

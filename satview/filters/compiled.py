@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.events.wire import CODE_COUNT
-from satview.filters.columns import Known, RowColumns, Values, codes_column, codes_with, thread_texts, threads_column
+from satview.filters.columns import Known, RowColumns, Values, codes_column, thread_texts, threads_column
 from satview.filters.facts import Facts
 from satview.filters.mask import Bools, Rows, TableTest
 from satview.filters.scalar import calculated, called, wrapped
@@ -40,6 +40,7 @@ from satview.filters.syntax import (
     patterns_in,
 )
 from satview.filters.vocabulary import FIELDS, Domain, FieldKind
+from satview.store.arguments import codes_with
 from satview.store.trace import Trace
 
 _CHEAP: Final = 2  # cost up to which testing a whole chunk beats picking the rows that are left

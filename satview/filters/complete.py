@@ -9,6 +9,7 @@ from typing import Final
 
 from satview.events import states
 from satview.events.catalogue import catalogue
+from satview.events.layout import argument_names
 from satview.events.spec import Release
 from satview.filters.reach import is_wide_only
 from satview.filters.text import process_names
@@ -17,7 +18,6 @@ from satview.filters.vocabulary import (
     FUNCTIONS,
     FieldKind,
     Known,
-    argument_names,
     class_names,
     error_names,
     event_names,

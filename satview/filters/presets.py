@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from satview.events.wire import THREAD_RUNNING, WireClass, code
 from satview.filters.facts import state_rows
-from satview.filters.mask import CHUNK_ROWS, Bools
+from satview.filters.mask import Bools
+from satview.links.rows import rows_of_codes, thread_rows
 from satview.links.table import LinkKind
 from satview.links.trace_links import links
 from satview.store.idle import idle_threads
@@ -15,17 +16,6 @@ from satview.store.trace import Trace
 
 _SEND, _RECEIVE, _REPLY, _ERROR = (code(WireClass.COMM, event) for event in (0, 2, 10, 11))
 _PAIR_LIMIT = 1 << 20
-
-
-def rows_of_codes(trace: Trace, *codes: int) -> NDArray[np.uint32]:
-    """Return the rows of all events of some codes, ascending."""
-    table = np.zeros(1 << 15, np.bool_)
-    table[list(codes)] = True
-    if not trace.code_counts[list(codes)].any():
-        return np.empty(0, np.uint32)
-    column = trace.events.code
-    found = [np.flatnonzero(table[column[i : i + CHUNK_ROWS]]) + i for i in range(0, len(column), CHUNK_ROWS)]
-    return np.concatenate(found).astype(np.uint32)
 
 
 def used_cpu(trace: Trace) -> Bools:
@@ -48,7 +38,7 @@ def did_ipc(trace: Trace) -> Bools:
     chosen = np.zeros(len(trace.threads), np.bool_)
     chosen[trace.events.thread[rows]] = True
     answers = rows_of_codes(trace, _REPLY, _ERROR)
-    chosen[_thread_rows(trace, trace.payloads.column(answers, 1), trace.payloads.column(answers, 0))] = True
+    chosen[thread_rows(trace, trace.payloads.column(answers, 1), trace.payloads.column(answers, 0))] = True
     return _real(chosen)
 
 
@@ -75,7 +65,7 @@ def message_graph(trace: Trace) -> NDArray[np.int64]:
     """
     replies = rows_of_codes(trace, _REPLY, _ERROR)
     payloads, events = trace.payloads, trace.events
-    clients = _thread_rows(trace, payloads.column(replies, 1), payloads.column(replies, 0))
+    clients = thread_rows(trace, payloads.column(replies, 1), payloads.column(replies, 0))
     answered = _unique_pairs(clients, events.thread[replies])
     sends = rows_of_codes(trace, _SEND)
     to_process = _unique_pairs(events.thread[sends], payloads.column(sends, 1).view(np.int32))
@@ -113,12 +103,3 @@ def _real(chosen: Bools) -> Bools:
 def _unique_pairs(first: NDArray[np.integer], second: NDArray[np.integer]) -> NDArray[np.int64]:
     pairs = np.unique(first.astype(np.int64) << 32 | second.astype(np.int64) & 0xFFFFFFFF)[:_PAIR_LIMIT]
     return np.column_stack((pairs >> 32, (pairs & 0xFFFFFFFF).astype(np.uint32).view(np.int32)))
-
-
-def _thread_rows(trace: Trace, pids: NDArray[np.uint32], tids: NDArray[np.uint32]) -> NDArray[np.int64]:
-    """Return the thread rows of many (pid, tid), 0 where the trace does not know one."""
-    keys = trace.threads.pid.astype(np.int64) << 32 | trace.threads.tid.astype(np.int64) & 0xFFFFFFFF
-    order = np.argsort(keys)
-    wanted = pids.view(np.int32).astype(np.int64) << 32 | tids.astype(np.int64)
-    at = np.minimum(np.searchsorted(keys[order], wanted), len(keys) - 1)
-    return np.where(keys[order][at] == wanted, order[at], 0)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.events.catalogue import catalogue
-from satview.events.layout import is_same_name, logged_list
+from satview.events.layout import argument_names, is_same_name, logged_list
 from satview.events.spec import Field as Item
 from satview.events.spec import Release, Show
 from satview.events.variants import FAILED_ARGUMENTS
@@ -25,7 +25,7 @@ from satview.filters.columns import EXITS
 from satview.filters.compiled import domains, table_of
 from satview.filters.semantics import CodeTest
 from satview.filters.syntax import And, Argument, Field, In, Node, Not, Or, Word, children
-from satview.filters.vocabulary import FIELDS, Domain, Known, argument_names
+from satview.filters.vocabulary import FIELDS, Domain, Known
 
 Bools = NDArray[np.bool_]
 _TEXT: Final = "text"

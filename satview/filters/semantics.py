@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from satview.events import states
 from satview.events.catalogue import catalogue
-from satview.events.layout import arguments_of, is_same_name
+from satview.events.layout import argument_names, arguments_of, is_same_name
 from satview.events.spec import Release, Show
 from satview.events.wire import CODE_COUNT
 from satview.filters.diagnostics import ExpressionError, did_you_mean, nearest
@@ -38,7 +38,6 @@ from satview.filters.syntax import (
 from satview.filters.vocabulary import (
     FIELDS,
     FieldKind,
-    argument_names,
     class_codes,
     class_names,
     error_names,

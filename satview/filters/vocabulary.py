@@ -11,10 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.events import states
-from satview.events.catalogue import Catalogue, catalogue
-from satview.events.layout import arguments_of, one_spelling
+from satview.events.catalogue import catalogue
 from satview.events.spec import Release
-from satview.events.variants import is_exit
 from satview.events.wire import CODE_COUNT
 from satview.filters.external import ExternalClass, external_of
 
@@ -171,21 +169,3 @@ def event_names(release: Release) -> tuple[str, ...]:
     """Return the names of all events of a release, each once; user events, which are numbers, are left out."""
     book = catalogue(release)
     return tuple(dict.fromkeys(book.name(code) for code in book.codes() if book.class_name(code) != "USREVENT"))
-
-
-@cache
-def argument_names(release: Release) -> dict[str, tuple[int, ...]]:
-    """Return every argument name of a release and the codes that have it."""
-    book: Catalogue = catalogue(release)
-    found: dict[str, list[int]] = {}
-    # Any kernel call can fail, those without a name too.
-    exits = (code for code in range(CODE_COUNT) if is_exit(code))
-    for code in sorted({*book.codes(), *exits}):
-        for part in arguments_of(release, code):
-            found.setdefault(part.name, []).append(code)
-    for name in [name for name in found if name.endswith("[0]") or f"{name}[1]" in found]:
-        found.setdefault(name.removesuffix("[0]") if name.endswith("[0]") else f"{name}[0]", [])
-    alike: dict[str, list[int]] = {}
-    for name, codes in found.items():  # lists spell an argument differently; each spelling is understood everywhere
-        alike.setdefault(one_spelling(name), []).extend(codes)
-    return {name: tuple(sorted(set(alike[one_spelling(name)]))) for name in found}

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.events import wire
-from satview.links.rows import by_cpu, narrow, rows_of_class
+from satview.links.rows import by_cpu, depth_within, narrow, rows_of_class
 from satview.links.whole import is_whole_on, part_of
 from satview.store.trace import Trace
 
@@ -48,7 +48,7 @@ def nesting(trace: Trace, cpu: int) -> Nesting:
     code = trace.events.code
     is_mine = (code >> wire.CLASS_SHIFT == wire.WireClass.INT) & (trace.events.cpu == cpu)
     rows, part, step = _entries_and_exits(trace, cpu, np.flatnonzero(is_mine).astype(np.uint32))
-    depth = _depth(step, part)
+    depth = depth_within(step, part)
     # Exits at depth 0 before which there are as many exits as events in the part: no entry of the part is theirs.
     number = np.arange(len(rows)) - np.searchsorted(part, part)
     return Nesting(rows, part, step, depth, (step < 0) & (_exits_so_far(step, part) == number + 1))
@@ -110,7 +110,7 @@ def _handlers(trace: Trace, cpu: int, rows: _Rows) -> tuple[_Rows, _Rows]:
     if not of_handler.any():
         return rows[:0], rows[:0]
     part = part_of(trace, cpu, rows)
-    depth = _depth(of_interrupt, part)
+    depth = depth_within(of_interrupt, part)
     # At one depth an interrupt's handlers lie between its entry and the next entry there. An exit without entry ends
     # an interrupt too: what was handled before belongs to that.
     is_border = (of_interrupt > 0) | ((of_interrupt < 0) & (np.append(0, depth[:-1]) == 0))
@@ -139,7 +139,7 @@ def _paired(step: NDArray[np.int8], part: _Places) -> tuple[_Places, _Places]:
         step: 1 or -1, (n,).
         part: (n,), ascending.
     """
-    level = _depth(step, part) + (step < 0)
+    level = depth_within(step, part) + (step < 0)
     key = part * (int(level.max(initial=0)) + 1) + level
     order = np.argsort(narrow(key, int(key.max(initial=0)) + 1), kind="stable")
     key, is_entry = key[order], step[order] > 0
@@ -151,16 +151,3 @@ def _exits_so_far(step: NDArray[np.int8], part: _Places) -> NDArray[np.int64]:
     """Return how many exits there are up to and with each entry or exit of a part."""
     count = np.concatenate(([0], np.cumsum(step < 0)))
     return np.asarray(count[1:] - count[np.searchsorted(part, part)], np.int64)
-
-
-def _depth(step: NDArray[np.int8], part: _Places) -> NDArray[np.int64]:
-    """Return the nesting depth after every step, int64; exits without an entry are ignored, parts begin at 0."""
-    if not len(step):
-        return np.empty(0, np.int64)
-    raw = np.cumsum(step, dtype=np.int64)
-    first = np.flatnonzero(np.concatenate(([True], part[1:] != part[:-1])))
-    sizes = np.diff(first, append=len(step))
-    raw -= np.repeat(np.concatenate(([0], raw))[first], sizes)
-    lift = np.repeat(np.arange(len(first)), sizes) * (4 * len(step) + 4)
-    lowest = np.minimum.accumulate(np.minimum(raw, 0) - lift) + lift
-    return np.asarray(raw - np.minimum(lowest, 0), np.int64)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Rows = NDArray[np.integer]
+Pairs = tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint8]]  # from_row, to_row, certainty; in any order
 NO_EVENT: Final = 2**32 - 1  # in place of a row: there is no link
 OPEN: Final = 2**32 - 2  # in place of the row that ends a link: the trace ends before it does
 
@@ -29,17 +30,37 @@ class LinkKind(StrEnum):
     """The entry of an interrupt and the entry of its first handler."""
     MESSAGE = "message"
     """A message that is sent and its receipt."""
+    REPLY = "reply"
+    """The receipt of a message and the reply or error that answers it."""
+    ROUND_TRIP = "round trip"
+    """A message that is sent and the end of its client's call."""
+    PULSE = "pulse"
+    """A pulse that is sent and its receipt."""
+    DELIVERY = "delivery"
+    """An interrupt, timer expiry or kernel call and the pulse or signal that it delivers."""
+    WAKE_UP = "wake-up"
+    """What ended a thread's wait and the event that makes the thread ready, or running at once."""
+    HOLD = "hold"
+    """The call by which a thread gets a mutex that it had to wait for and its call that gives the mutex up."""
+    CREATION = "creation"
+    """The kernel call of the creator and the creation of a thread or process."""
     STATE = "state"
     """The state that a thread enters and the thread's next change of state, or its creation or end."""
 
 
 class Certainty(IntEnum):
-    """How sure a link is."""
+    """How certain a link is; the higher the better."""
 
-    LIKELY = 1
-    """The thread is not known; the events follow each other on their CPU, and the call never blocks."""
-    SURE = 2
-    """The trace tells it, or leaves no other possibility."""
+    GUESS = 1
+    """One of several possibilities that the trace does not tell apart."""
+    INFERRED = 2
+    """It follows from the order of events and from what the kernel does; no event names both ends."""
+    EXACT = 3
+    """The events name each other, or leave no other possibility."""
+
+
+BRANCHING: Final = frozenset((LinkKind.WAKE_UP, LinkKind.DELIVERY, LinkKind.CREATION))
+"""Kinds of which one event may begin several links: a broadcast wakes many threads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +77,8 @@ class Link:
 class LinkTable:
     """All links of one kind in a trace; every column has shape (n,) and is read-only.
 
-    No event begins two links of a kind, and none ends two.
+    No event ends two links of a kind. No event begins two, but of the kinds in `BRANCHING`: links that one event
+    begins are neighbours there, in the order of the events that end them.
 
     Attributes:
         kind: What the events are to each other.
@@ -75,8 +97,18 @@ class LinkTable:
             if column.shape != self.from_row.shape:
                 raise ValueError("columns of a link table differ in length")
             column.setflags(write=False)
-        if np.any(self.from_row[1:] <= self.from_row[:-1]):
+        rises = self.from_row[1:] > self.from_row[:-1]
+        if self.kind in BRANCHING:
+            rises |= (self.from_row[1:] == self.from_row[:-1]) & (self.to_row[1:] > self.to_row[:-1])
+        if not rises.all():
             raise ValueError("the rows that begin links do not ascend")
+
+    @classmethod
+    def of(cls, kind: LinkKind, pairs: Pairs) -> LinkTable:
+        """Return the table of links given in any order."""
+        from_row, to_row, certainty = pairs
+        order = np.lexsort((to_row, from_row)) if kind in BRANCHING else np.argsort(from_row, kind="stable")
+        return cls(kind, from_row[order], to_row[order], certainty[order])
 
     def __len__(self) -> int:
         return len(self.from_row)
@@ -90,15 +122,26 @@ class LinkTable:
         return Link(self.kind, int(self.from_row[index]), int(self.to_row[index]), certainty)
 
     def begun_by(self, rows: Rows) -> NDArray[np.intp]:
-        """Return which link each event begins: a place in the columns, -1 for none, same shape. O(log n) for each."""
+        """Return which link each event begins: a place in the columns, -1 for none, same shape. O(log n) for each.
+
+        Of the kinds in `BRANCHING` the first one; `all_begun_by` has the others.
+        """
         return _find(self.from_row, None, rows)
+
+    def all_begun_by(self, row: int) -> slice:
+        """Return the places of all links that one event begins; an empty slice for none. O(log n)."""
+        first, last = np.searchsorted(self.from_row, np.array([row, row + 1], np.int64))
+        return slice(int(first), int(last))
 
     def ended_by(self, rows: Rows) -> NDArray[np.intp]:
         """Return which link each event ends: a place in the columns, -1 for none, same shape. O(log n) for each."""
         return _find(self.to_row, self._by_end, rows)
 
     def ends_of(self, rows: Rows) -> NDArray[np.uint32]:
-        """Return the event that ends what each event begins, `NO_EVENT` for none, `OPEN` as in `to_row`, same shape."""
+        """Return the event that ends what each event begins, `NO_EVENT` for none, `OPEN` as in `to_row`, same shape.
+
+        Of the kinds in `BRANCHING` the first one.
+        """
         at = self.begun_by(rows)
         out = np.full(len(rows), NO_EVENT, np.uint32)
         out[at >= 0] = self.to_row[at[at >= 0]]
@@ -128,3 +171,15 @@ def _find(keys: NDArray[np.uint32], order: NDArray[np.intp] | None, rows: Rows) 
     at = np.minimum(np.searchsorted(keys, rows.astype(np.uint32), sorter=order), len(keys) - 1)
     places = at if order is None else order[at]
     return np.asarray(np.where(keys[places] == rows, places, -1))
+
+
+def pairs_of(from_row: Rows, to_row: Rows, certainty: NDArray[np.integer] | Certainty = Certainty.EXACT) -> Pairs:
+    """Return links as `LinkTable.of` takes them; one certainty stands for all."""
+    column = np.full(len(from_row), certainty, np.uint8) if isinstance(certainty, Certainty) else certainty
+    return from_row.astype(np.uint32), to_row.astype(np.uint32), column.astype(np.uint8)
+
+
+def no_pairs() -> Pairs:
+    """Return no links at all."""
+    none = np.empty(0, np.uint32)
+    return none, none, np.empty(0, np.uint8)

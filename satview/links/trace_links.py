@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Final
 
@@ -10,46 +11,31 @@ from numpy.typing import NDArray
 
 from satview.events import wire
 from satview.events.states import NOT_A_STATE
-from satview.links import calls, interrupts, messages, states
-from satview.links.table import NO_EVENT, Certainty, Link, LinkKind, LinkTable, Rows
+from satview.links import interrupts, messages, mutexes, origins, pulses, wake_ups
+from satview.links.columns import partner, partners, state_ends
+from satview.links.table import NO_EVENT, Certainty, Link, LinkKind, LinkTable, Rows, pairs_of
 from satview.store.tables import UNKNOWN_THREAD
 from satview.store.trace import Trace
 
 _HANDLER_EVENTS: Final = (3, 4, 6)
-_FEW: Final = {LinkKind.DISPATCH: interrupts.dispatches, LinkKind.MESSAGE: messages.messages}  # no column of all events
-
-
-def partners(trace: Trace) -> NDArray[np.uint32]:
-    """Return for every event the one that ends or begins the same kernel call, interrupt or handler.
-
-    Made at the first call and kept with the trace; 4 bytes per event.
-
-    Returns:
-        uint32 (events,), rows of the event table, `NO_EVENT` for none.
-    """
-    return trace.kept("links.partners", _partners)
-
-
-def are_made(trace: Trace) -> bool:
-    """Tell whether `partners` answers at once: it takes 30 ns an event the first time."""
-    return trace.is_kept("links.partners")
-
-
-def state_ends(trace: Trace) -> NDArray[np.uint32]:
-    """Return for every event that puts a thread into a state the one that ends it: the thread's next.
-
-    Made at the first call and kept with the trace; 4 bytes per event.
-
-    Returns:
-        uint32 (events,), rows of the event table, `OPEN` where the trace ends before the state does, `NO_EVENT` for
-        other events and where events are missing.
-    """
-    return trace.kept("links.state_ends", _state_ends)
+_TABLES: Final[dict[LinkKind, Callable[[Trace], LinkTable]]] = {  # no column of all events
+    LinkKind.DISPATCH: lambda trace: trace.kept("links.dispatch", _dispatches),
+    LinkKind.MESSAGE: messages.messages,
+    LinkKind.REPLY: messages.replies,
+    LinkKind.ROUND_TRIP: messages.round_trips,
+    LinkKind.PULSE: pulses.pulses,
+    LinkKind.WAKE_UP: wake_ups.wake_ups,
+    LinkKind.HOLD: mutexes.holds,
+    LinkKind.DELIVERY: origins.deliveries,
+    LinkKind.CREATION: origins.creations,
+}
 
 
 def links(trace: Trace, kind: LinkKind) -> LinkTable:
     """Return all links of one kind, made at the first call and kept with the trace."""
-    return trace.kept(f"links.{kind}", partial(_table, kind=kind))
+    if kind in _TABLES:
+        return _TABLES[kind](trace)
+    return trace.kept(f"links.{kind}", partial(_of_columns, kind=kind))
 
 
 def ends_of(trace: Trace, kind: LinkKind, rows: Rows) -> NDArray[np.uint32]:
@@ -63,7 +49,7 @@ def ends_of(trace: Trace, kind: LinkKind, rows: Rows) -> NDArray[np.uint32]:
     Returns:
         uint32 (n,), `NO_EVENT` where an event begins no such link, `OPEN` where the trace ends before it does.
     """
-    if kind in _FEW:
+    if kind in _TABLES:
         return links(trace, kind).ends_of(rows)
     if kind is LinkKind.STATE:
         return state_ends(trace)[rows]
@@ -82,13 +68,7 @@ def link_of(trace: Trace, event: int) -> Link | None:
         if pair is not None or trace.pairs is None:
             return pair
     end = int(state_ends(trace)[event])
-    return Link(LinkKind.STATE, event, end, Certainty.SURE) if end != NO_EVENT else None
-
-
-def partner(trace: Trace, event: int) -> int | None:
-    """Return the event that ends or begins what an event begins or ends, None if there is none or it is not known."""
-    other = int(partners(trace)[event])
-    return None if other == NO_EVENT else other
+    return Link(LinkKind.STATE, event, end, Certainty.EXACT) if end != NO_EVENT else None
 
 
 def _pair_of(trace: Trace, event: int) -> Link | None:
@@ -100,29 +80,12 @@ def _pair_of(trace: Trace, event: int) -> Link | None:
     return Link(kind, int(rows[0]), max(event, other), Certainty(int(_certainty(trace, kind, rows)[0])))
 
 
-def _partners(trace: Trace) -> NDArray[np.uint32]:
-    if trace.pairs is not None:  # the format tells them itself
-        return trace.pairs
-    column = np.full(len(trace.events), NO_EVENT, np.uint32)
-    for pairs in (calls.calls, interrupts.interrupts):
-        enters, exits = pairs(trace)
-        column[enters], column[exits] = exits, enters
-    return column
+def _dispatches(trace: Trace) -> LinkTable:
+    return LinkTable.of(LinkKind.DISPATCH, pairs_of(*interrupts.dispatches(trace)))
 
 
-def _state_ends(trace: Trace) -> NDArray[np.uint32]:
-    column = np.full(len(trace.events), NO_EVENT, np.uint32)
-    rows, ends = states.states(trace)
-    column[rows] = ends
-    return column
-
-
-def _table(trace: Trace, kind: LinkKind) -> LinkTable:
-    if kind in _FEW:
-        rows, ends = _FEW[kind](trace)
-        order = np.argsort(rows)
-        rows, ends = rows[order], ends[order]
-    elif kind is LinkKind.STATE:
+def _of_columns(trace: Trace, kind: LinkKind) -> LinkTable:
+    if kind is LinkKind.STATE:
         rows = np.flatnonzero(state_ends(trace) != NO_EVENT).astype(np.uint32)
         ends = state_ends(trace)[rows]
     else:
@@ -146,4 +109,4 @@ def _is_of(trace: Trace, kind: LinkKind, rows: Rows) -> NDArray[np.bool_]:
 def _certainty(trace: Trace, kind: LinkKind, rows: Rows) -> NDArray[np.uint8]:
     """Return how sure the links are that events begin, uint8."""
     is_guess = (trace.events.thread[rows] == UNKNOWN_THREAD) & (kind is LinkKind.CALL) & (trace.pairs is None)
-    return np.where(is_guess, np.uint8(Certainty.LIKELY), np.uint8(Certainty.SURE))
+    return np.where(is_guess, np.uint8(Certainty.INFERRED), np.uint8(Certainty.EXACT))

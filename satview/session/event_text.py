@@ -248,7 +248,7 @@ def _link_lines(trace: Trace, event: int, link: Link | None) -> list[Line]:
         return [until, Line("Length", length, f"{cycles:,} cycles")]
     is_begin = link.from_row == event
     other = link.to_row if is_begin else link.from_row
-    note = "" if link.certainty is Certainty.SURE else "next on this CPU; the calling thread is not known"
+    note = "" if link.certainty is Certainty.EXACT else "next on this CPU; the calling thread is not known"
     return [
         Line("Ends with" if is_begin else "Began with", _event_name(trace, other), note, event=other),
         Line("Duration", length, f"{cycles:,} cycles"),

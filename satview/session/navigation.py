@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject
 
 from satview.base.errors import UsageError
 from satview.base.time import TimeWindow
-from satview.links.trace_links import are_made, partner
+from satview.links.columns import are_made, partner
 from satview.session.open_trace import OpenTrace
 from satview.session.step import ON
 from satview.session.time_text import parse_place

@@ -78,7 +78,7 @@ def _call_spans(trace: Trace, cpu: int) -> LaneSpans:
     Only calls of unknown threads are sure to have had the CPU all the time: those that are linked never block.
     """
     events, window, calls = trace.events, trace.window, links(trace, LinkKind.CALL)
-    mine = np.flatnonzero((calls.certainty == Certainty.LIKELY) & (events.cpu[calls.from_row] == cpu))
+    mine = np.flatnonzero((calls.certainty == Certainty.INFERRED) & (events.cpu[calls.from_row] == cpu))
     if not len(mine):
         return constant_lane(window, UNKNOWN)
     at = np.empty(2 * len(mine) + 1, np.int64)

@@ -11,7 +11,7 @@ from satview.filters.fastwide import logged_form
 from satview.filters.rules import RuleSet
 from satview.filters.switches import C
 from satview.filters.would_capture import would_capture
-from satview.links.trace_links import partner
+from satview.links.columns import partner
 from tests.filters.made import (
     MSG_RECEIVEV,
     MSG_SENDV,

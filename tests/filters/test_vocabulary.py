@@ -3,9 +3,8 @@
 import pytest
 
 from satview.events.catalogue import catalogue
-from satview.events.layout import arguments_of, is_same_name
+from satview.events.layout import argument_names, arguments_of, is_same_name
 from satview.events.spec import Release
-from satview.filters.vocabulary import argument_names
 
 
 @pytest.mark.parametrize("release", [Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8])

@@ -14,17 +14,17 @@ from hypothesis import strategies as st
 
 from satview.events import variants, wire
 from satview.events.catalogue import catalogue
-from satview.events.layout import Layout, is_same_name, layout_of, place_of, printed_layout
+from satview.events.layout import Layout, argument_names, is_same_name, layout_of, place_of, printed_layout
 from satview.events.spec import Release, Show
 from satview.events.words import encode, text_words
 from satview.export import listing_columns
-from satview.filters.columns import RowColumns, codes_with
+from satview.filters.columns import RowColumns
 from satview.filters.facts import TraceFacts, event_facts
 from satview.filters.scalar import _Event
-from satview.filters.vocabulary import argument_names
 from satview.formats.kev.details import decode_payload
 from satview.formats.kev.structs import REST, build, member_names, prepared, struct_of
 from satview.formats.kev.writer import SlotWriter, slots_as_bytes
+from satview.store.arguments import codes_with
 from tests.filters.made import Maker, make_trace
 
 QNX = (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8)

@@ -10,8 +10,9 @@ import pytest
 from satview.events import wire
 from satview.events.spec import Release
 from satview.formats.kev.writer import SlotWriter
+from satview.links.columns import partner, partners, state_ends
 from satview.links.table import NO_EVENT, OPEN, LinkKind
-from satview.links.trace_links import ends_of, link_of, links, partner, partners, state_ends
+from satview.links.trace_links import ends_of, link_of, links
 from satview.store.trace import Trace
 from tests.capture import mishaps
 from tests.capture.made import FAST, damaged, traced

@@ -18,8 +18,9 @@ from satview.events.states import KERNEL_CALL
 from satview.filters.expression import select
 from satview.filters.switches import C
 from satview.formats.registry import open_trace
+from satview.links.columns import partner
 from satview.links.table import Certainty, LinkKind
-from satview.links.trace_links import link_of, links, partner
+from satview.links.trace_links import link_of, links
 from satview.session.event_text import event_details
 from satview.store.losses import losses
 from satview.store.trace import Trace
@@ -102,7 +103,7 @@ def test_calls_alone(name: str, release: Release, wide: bool, loss: bool, tmp_pa
     found = agreed_calls(trace)
     check_truth(made)
     calls = links(trace, LinkKind.CALL)
-    assert (calls.certainty == Certainty.LIKELY).all()
+    assert (calls.certainty == Certainty.INFERRED).all()
     stays = never_block(release)
     assert stays[trace.events.code[calls.from_row] & 0x7F].all()
     if not loss:

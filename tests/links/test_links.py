@@ -12,8 +12,9 @@ from satview.events import wire
 from satview.events.spec import Release
 from satview.formats.kev.growing import GrowingFile
 from satview.formats.kev.reader import open_kev
+from satview.links.columns import partner, partners, state_ends
 from satview.links.table import OPEN, Certainty, Link, LinkKind, LinkTable
-from satview.links.trace_links import link_of, links, partner, partners, state_ends
+from satview.links.trace_links import link_of, links
 from satview.session.event_text import event_details
 from satview.store.losses import losses
 from tests.capture.made import damaged
@@ -45,7 +46,7 @@ class TestCalls:
         assert [other(time) for time in (10, 20)] == [20, 10]
         assert [other(time) for time in (30, 40)] == [None, None], "the one that came back may have sent before"
         assert [other(time) for time in (50, 60, 70)] == [None, None, None]
-        assert list(links(trace, LinkKind.CALL)) == [Link(LinkKind.CALL, 1, 2, Certainty.LIKELY)]
+        assert list(links(trace, LinkKind.CALL)) == [Link(LinkKind.CALL, 1, 2, Certainty.INFERRED)]
 
     def test_the_details_say_so(self, tmp_path):
         trace, _ = opened(TraceBuilder().time_event(0).call(INFO, 10).exit(INFO, 25), tmp_path)
@@ -122,14 +123,14 @@ class TestStates:
 
 class TestTable:
     TABLE = LinkTable(LinkKind.DISPATCH, *(np.array(column, dtype) for column, dtype in (
-        ([2, 5, 9, 40], np.uint32), ([8, 7, OPEN, 41], np.uint32), ([2, 1, 2, 2], np.uint8))))  # fmt: skip
+        ([2, 5, 9, 40], np.uint32), ([8, 7, OPEN, 41], np.uint32), ([3, 2, 3, 3], np.uint8))))  # fmt: skip
 
     def test_links_are_found_from_both_ends(self):
         rows = np.array([5, 2, 3, 40, 41, 8, 7, 100])
         assert self.TABLE.begun_by(rows).tolist() == [1, 0, -1, 3, -1, -1, -1, -1]
         assert self.TABLE.ended_by(rows).tolist() == [-1, -1, -1, -1, 3, 0, 1, -1]
         assert self.TABLE.ends_of(np.array([9, 40, 41])).tolist() == [OPEN, 41, 2**32 - 1]
-        assert self.TABLE[1] == Link(LinkKind.DISPATCH, 5, 7, Certainty.LIKELY)
+        assert self.TABLE[1] == Link(LinkKind.DISPATCH, 5, 7, Certainty.INFERRED)
 
     def test_an_empty_table_finds_nothing(self):
         none = np.empty(0, np.uint32)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from satview.capture.sim.truth import CallSpan, Run, StateChange, Truth, Wait
+from satview.capture.sim.truth import CallSpan, Hold, Run, StateChange, Truth, Wait
 
 if TYPE_CHECKING:
     from satview.capture.sim.cpu import Cpu
@@ -17,11 +17,14 @@ class History:
     Attributes:
         truth: What has been written.
         caller: pid and tid behind the current TraceEvent().
+        cause: When the event was logged that what happens now follows from; -1 = none.
     """
 
     def __init__(self, start_cycles: int) -> None:
         self.truth = Truth(start=start_cycles)
         self.caller = (0, 0)
+        self.cause = -1
+        self._holds: dict[tuple[int, Thread], Hold] = {}
         self._waits: dict[Thread, Wait] = {}
         self._calls: dict[Thread, CallSpan] = {}
 
@@ -35,6 +38,7 @@ class History:
 
     def call_begins(self, time: int, thread: Thread, name: str, is_logged: bool) -> None:
         """Note the entry of a kernel call."""
+        self.cause = time
         span = self._calls[thread] = CallSpan((thread.process.pid, thread.tid), name, time, is_logged)
         self.truth.calls.append(span)
 
@@ -47,7 +51,8 @@ class History:
     def wait_begins(self, time: int, thread: Thread, state: str, on: Any, owners: tuple[Thread, ...]) -> None:
         """Note that a thread is blocked."""
         whose = tuple((owner.process.pid, owner.tid) for owner in owners)
-        wait = Wait((thread.process.pid, thread.tid), state, describe(on), whose, time)
+        address = getattr(on, "address", 0)
+        wait = Wait((thread.process.pid, thread.tid), state, describe(on), whose, time, address=address)
         self._waits[thread] = wait
         self.truth.waits.append(wait)
 
@@ -56,8 +61,20 @@ class History:
         wait = self._waits.pop(thread, None)
         if wait is not None:
             wait.end = time
+            wait.cause = self.cause
             wait.outcome = outcome
             wait.waker = (waker.process.pid, waker.tid) if waker is not None else None
+
+    def got_mutex(self, time: int, thread: Thread, address: int) -> None:
+        """Note that a thread has a mutex now."""
+        hold = self._holds[address, thread] = Hold((thread.process.pid, thread.tid), address, time)
+        self.truth.holds.append(hold)
+
+    def gave_mutex_up(self, time: int, thread: Thread, address: int) -> None:
+        """Note that it has not any more."""
+        hold = self._holds.pop((address, thread), None)
+        if hold is not None:
+            hold.end = time
 
     def ran(self, cpu: Cpu, thread: Thread, start: int, end: int) -> None:
         """Note that a thread had a CPU."""

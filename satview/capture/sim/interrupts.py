@@ -70,6 +70,9 @@ class InterruptSource:
         self.attachments: list[Attachment] = []
 
 
+_Due = tuple[Attachment, Sigevent, int]     # the event an interrupt is to deliver, and when the interrupt was logged
+
+
 class Interrupts:
     """The interrupt controller of a machine."""
 
@@ -136,7 +139,7 @@ class Interrupts:
         self._follow_up(cpu, source, self._take(cpu, source))
         machine.leave(cpu)
 
-    def _take(self, cpu: Cpu, source: InterruptSource) -> list[tuple[Attachment, Sigevent]]:
+    def _take(self, cpu: Cpu, source: InterruptSource) -> list[_Due]:
         """Run the interrupt itself: entry, handlers, exit. Returns the events that the kernel is to deliver."""
         machine = self.machine
         if source.is_silent:
@@ -147,11 +150,13 @@ class Interrupts:
         finally:
             machine.nesting -= 1
 
-    def _run(self, cpu: Cpu, source: InterruptSource) -> list[tuple[Attachment, Sigevent]]:
+    def _run(self, cpu: Cpu, source: InterruptSource) -> list[_Due]:
         machine, record = self.machine, self.machine.record
         running = cpu.thread
         address = code_address(None, running) + 0x150 * (running.tid if running is not None else 1)
         begin = machine.stamp()
+        if source.is_clock:
+            machine.timers.clock_interrupt = begin
         record.interrupt_enter(cpu.index, begin, source.vector, address)
         machine.spend(_ENTRY_NS)
         events = []
@@ -159,7 +164,7 @@ class Interrupts:
         for attachment in source.attachments:
             event = self._handle(cpu, attachment, handlers)
             if event is not None:
-                events.append((attachment, event))
+                events.append((attachment, event, begin))
         end = machine.stamp()
         now_bit = (_NOW_SMP if len(machine.cpus) > 1 else _NOW_UNI) if machine.is_polling else 0
         record.interrupt_exit(cpu.index, end, source.vector, 1 | now_bit)
@@ -193,7 +198,7 @@ class Interrupts:
         attachment.is_masked = True
         return attachment.event
 
-    def _deliver_all(self, cpu: Cpu, source: InterruptSource) -> list[tuple[Attachment, Sigevent]]:
+    def _deliver_all(self, cpu: Cpu, source: InterruptSource) -> list[_Due]:
         """8.0: no handlers; each attached event goes to its service thread."""
         machine, events = self.machine, []
         for attachment in source.attachments:
@@ -202,14 +207,15 @@ class Interrupts:
                 time = machine.stamp()
                 machine.record.deliver_interrupt(cpu.index, time, attachment.ident)
                 machine.truth.deliveries.append(Delivery(cpu.index, attachment.ident, time))
-                events.append((attachment, event))
+                events.append((attachment, event, time))
         return events
 
-    def _follow_up(self, cpu: Cpu, source: InterruptSource, events: list[tuple[Attachment, Sigevent]]) -> None:
+    def _follow_up(self, cpu: Cpu, source: InterruptSource, events: list[_Due]) -> None:
         if source.is_clock:
             self.machine.timers.expire(cpu)
             self.machine.scheduler.tick(cpu)
-        for attachment, event in events:
+        for attachment, event, cause in events:
+            self.machine.history.cause = cause
             pulses.deliver(self.machine, cpu, attachment.process, attachment.thread, event, "SPULSE_EXE")
 
     def attach(self, thread: Thread, vector: int, event: Sigevent | None,

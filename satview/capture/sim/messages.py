@@ -113,7 +113,9 @@ def msg_send(machine: Machine, cpu: Cpu, thread: Thread, call: MsgSend) -> None:
     rcvid = (thread.tid - 1) << 16 | connection.scoid
     truth = Message((thread.pid, thread.tid), channel.process.pid, rcvid, len(call.message), 0)
     envelope = Envelope(thread, connection, call, rcvid, truth)
-    truth.sent = machine.stamp()
+    truth.sent = machine.history.cause = machine.stamp()
+    truth.parent = max((served.truth.received, served.truth.sent) for served in thread.serving.values())[1] \
+        if thread.serving else -1
     machine.truth.messages.append(truth)
     machine.record.comm(cpu.index, truth.sent, "SMSG", (rcvid, channel.process.pid), thread.pid, thread.tid)
     if channel.receivers:
@@ -243,7 +245,7 @@ def msg_reply(machine: Machine, cpu: Cpu, thread: Thread, call: MsgReply) -> Non
         return
     machine.spend(len(call.message) * _COPY_NS_PER_KIB >> 10)
     client = envelope.client
-    envelope.truth.replied = machine.stamp()
+    envelope.truth.replied = machine.history.cause = machine.stamp()
     envelope.truth.status = call.status
     machine.record.comm(cpu.index, envelope.truth.replied, "REPLY", (client.tid, client.pid), client.pid, client.tid)
     message = call.message + envelope.written[len(call.message):]
@@ -263,7 +265,7 @@ def msg_error(machine: Machine, cpu: Cpu, thread: Thread, call: MsgError) -> Non
         machine.fail(thread, Errno.ESRCH, f"nobody waits under rcvid {call.rcvid:#x}")
         return
     client = envelope.client
-    envelope.truth.replied = machine.stamp()
+    envelope.truth.replied = machine.history.cause = machine.stamp()
     envelope.truth.status = -call.error
     machine.record.comm(cpu.index, envelope.truth.replied, "ERROR", (client.tid, client.pid), client.pid, client.tid)
     machine.fail(client, Errno(call.error))

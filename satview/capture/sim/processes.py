@@ -79,6 +79,8 @@ def _report(machine: Machine, cpu: Cpu, thread: Thread, event: str) -> None:
     time = machine.stamp()
     machine.history.life(time, thread, event, cpu.index)
     machine.record.thread_life(cpu.index, time, thread, event)
+    if event == "DESTROY":
+        machine.history.cause = time
 
 
 def start(machine: Machine, cpu: Cpu, thread: Thread, is_boot: bool = False) -> None:
@@ -143,9 +145,11 @@ def kill(machine: Machine, cpu: Cpu, process: Process, signo: int) -> None:
     """End a process with all its threads by a signal without a handler."""
     if process.pid == 1 or process.is_dead:
         return
+    cause = machine.history.cause
     for thread in process.threads.values():
         if thread.state != "DEAD":
             thread.exit_value = -signo
+            machine.history.cause = cause
             machine.stop_waiting(cpu, thread)
             bury(machine, cpu, thread)
     _end_process(machine, cpu, process)

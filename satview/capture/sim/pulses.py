@@ -40,7 +40,9 @@ def send_pulse(machine: Machine, cpu: Cpu, connection: Connection, event: str, p
     channel = connection.channel
     scoid = SIDE_CHANNEL | connection.scoid
     time = machine.stamp()
-    pulse = PulseInFlight(scoid, priority, code, value, Pulse(scoid, channel.process.pid, time))
+    truth = Pulse(scoid, channel.process.pid, time, origin=machine.history.cause)
+    machine.history.cause = time
+    pulse = PulseInFlight(scoid, priority, code, value, truth)
     machine.truth.pulses.append(pulse.truth)
     tid = sender.tid if sender is not None else 0
     pid = sender.pid if sender is not None else channel.process.pid

@@ -35,7 +35,7 @@ def post(machine: Machine, cpu: Cpu, process: Process, target: Thread | None, si
     thread = target or _choose(process, signo)
     if thread is None:
         return
-    time = machine.stamp()
+    time = machine.history.cause = machine.stamp()
     machine.record.comm(cpu.index, time, "SIGNAL", (signo, code, 0, 0, 0, 0, 0, 0, 0), thread.pid, thread.tid)
     route(machine, cpu, thread, signo, code)
 

@@ -68,8 +68,7 @@ def mutex_lock(machine: Machine, cpu: Cpu, thread: Thread, call: MutexLock) -> N
     if _is_gone(machine, cpu, thread, call, mutex):
         return
     if mutex.owner is None and not mutex.waiters:
-        mutex.owner = thread
-        thread.held.append(mutex)
+        _acquire(machine, thread, mutex)
         machine.complete(thread)
         thread.remaining = 40
         return
@@ -79,6 +78,18 @@ def mutex_lock(machine: Machine, cpu: Cpu, thread: Thread, call: MutexLock) -> N
         return
     machine.complete(thread)
     _wait_for(machine, cpu, thread, mutex)
+
+
+def _acquire(machine: Machine, thread: Thread, mutex: Mutex) -> None:
+    mutex.owner = thread
+    thread.held.append(mutex)
+    machine.history.got_mutex(machine.now, thread, mutex.address)
+
+
+def _release(machine: Machine, thread: Thread, mutex: Mutex) -> None:
+    mutex.owner = None
+    thread.held.remove(mutex)
+    machine.history.gave_mutex_up(machine.now, thread, mutex.address)
 
 
 def _wait_for(machine: Machine, cpu: Cpu, thread: Thread, mutex: Mutex) -> None:
@@ -97,8 +108,7 @@ def mutex_unlock(machine: Machine, cpu: Cpu, thread: Thread, call: MutexUnlock) 
         machine.fail(thread, Errno.EPERM, f"{mutex.label} belongs to another thread")
         return
     if not mutex.waiters:
-        mutex.owner = None
-        thread.held.remove(mutex)
+        _release(machine, thread, mutex)
         machine.complete(thread)
         thread.remaining = 40
         return
@@ -111,12 +121,10 @@ def hand_on(machine: Machine, cpu: Cpu, mutex: Mutex) -> None:
     """Give a mutex to its most urgent waiter, or to nobody; the old owner falls back to its own priority."""
     old = mutex.owner
     if old is not None:
-        old.held.remove(mutex)
-    mutex.owner = None
+        _release(machine, old, mutex)
     if mutex.waiters:
         new = mutex.take_best()
-        mutex.owner = new
-        new.held.append(mutex)
+        _acquire(machine, new, mutex)
         machine.wake(cpu, new, waker=old)
     if old is not None and old.state != "DEAD":
         pass_on_priority(machine, cpu, old)
@@ -167,8 +175,7 @@ def retake(machine: Machine, cpu: Cpu, condvar: Condvar, waiter: Thread, waker: 
     """Let a thread that waited on a condition variable take its mutex, or wait for that."""
     mutex = condvar.mutex_of.pop(waiter)
     if mutex.owner is None:
-        mutex.owner = waiter
-        waiter.held.append(mutex)
+        _acquire(machine, waiter, mutex)
         machine.wake(cpu, waiter, waker, outcome)
         return
     mutex.waiters.append(waiter)

@@ -69,6 +69,11 @@ class Target:
         """True before 6.4: no BUFFER and handler events, INTENTER tells the kernel state, insertions show as calls."""
         return self.release == Release.QNX_6 and self.sys_release < "6.4"
 
+    @property
+    def logs_timers(self) -> bool:
+        """True from 6.6 on: the expiry of a timer is an event."""
+        return self.release is not Release.QNX_6
+
     def has_call(self, name: str) -> bool:
         """Tell whether the kernel of the release has a kernel call."""
         return _has_call(self.release, name)

@@ -54,6 +54,7 @@ class Timers:
         self._due: list[tuple[int, int, Fire]] = []
         self._sequence = 0
         self.pending = 0      # started and not yet fired
+        self.clock_interrupt = -1      # when the last one came
 
     def set_off(self, timer: Timer, ns: int) -> None:
         """Let a timer expire after a time, and then at its interval."""
@@ -90,10 +91,17 @@ class Timers:
 
         def fire(cpu: Cpu) -> None:
             if thread.timeout_token == token and thread.state in thread.timeout_states:
-                machine.record.timer(cpu.index, machine.stamp(), thread, _NO_TIMER, _FLAGS_THREAD)
+                _expired(machine, cpu, thread, _NO_TIMER, _FLAGS_THREAD)
                 unblock(machine, cpu, thread, Errno.ETIMEDOUT, "timeout")
 
         self.start(deadline, fire)
+
+
+def _expired(machine: Machine, cpu: Cpu, thread: Thread, ident: int, flags: int) -> None:
+    """Log an expiry; where the kernel has no event for it the clock interrupt is what is seen."""
+    time = machine.stamp()
+    machine.record.timer(cpu.index, time, thread, ident, flags)
+    machine.history.cause = time if machine.target.logs_timers else machine.timers.clock_interrupt
 
 
 def unblock(machine: Machine, cpu: Cpu, thread: Thread, error: Errno, outcome: str) -> None:
@@ -126,7 +134,7 @@ def sleep(machine: Machine, cpu: Cpu, thread: Thread, call: Sleep) -> None:
 
     def fire(where: Cpu) -> None:
         if thread.timeout_token == token and thread.state == "NANOSLEEP":
-            machine.record.timer(where.index, machine.stamp(), thread, _NO_TIMER, _FLAGS_THREAD)
+            _expired(machine, where, thread, _NO_TIMER, _FLAGS_THREAD)
             machine.wake(where, thread)
 
     machine.timers.start(deadline, fire)
@@ -172,7 +180,7 @@ def _start(machine: Machine, timer: Timer, deadline: int) -> None:
     def fire(cpu: Cpu) -> None:
         if timer.generation != generation or timer.process.is_dead:
             return
-        machine.record.timer(cpu.index, machine.stamp(), timer.thread, timer.ident, _FLAGS_PROCESS)
+        _expired(machine, cpu, timer.thread, timer.ident, _FLAGS_PROCESS)
         if timer.interval_ns > 0:
             _start(machine, timer, deadline + machine.target.cycles(timer.interval_ns))
         pulses.deliver(machine, cpu, timer.process, timer.thread, timer.event, "SPULSE_EXE")

@@ -32,7 +32,8 @@ class StateChange:
 class Message:
     """One message of `size` bytes and its three times in cycles; -1 = never.
 
-    `status` is the reply's, or minus the error number.
+    `status` is the reply's, or minus the error number. `parent` is when the message was sent that the client itself was
+    serving then, the one received last; -1 = none.
     """
 
     client: ThreadId
@@ -44,6 +45,7 @@ class Message:
     replied: int = -1
     server: ThreadId | None = None
     status: int = 0
+    parent: int = -1
 
 
 @dataclass(slots=True)
@@ -55,6 +57,9 @@ class Wait:
         end: -1 = still waiting at the end.
         outcome: `ok`, `timeout`, `signal`, `dead`.
         waker: Thread whose call ended it; None for timers and interrupts.
+        cause: When the event was logged that ended it: the message, pulse, reply or signal, else the kernel call, timer
+            expiry or interrupt; -1 = none.
+        address: Of the synchronisation object; 0 for other waits.
     """
 
     thread: ThreadId
@@ -65,6 +70,18 @@ class Wait:
     end: int = -1
     outcome: str = "ok"
     waker: ThreadId | None = None
+    cause: int = -1
+    address: int = 0
+
+
+@dataclass(slots=True)
+class Hold:
+    """A thread had a mutex from `start` to `end` (cycles; -1 = to the end)."""
+
+    thread: ThreadId
+    address: int
+    start: int
+    end: int = -1
 
 
 @dataclass(slots=True)
@@ -110,12 +127,16 @@ class Delivery:
 
 @dataclass(slots=True)
 class Pulse:
-    """A pulse: when sent, when received (-1 = never)."""
+    """A pulse: when sent, when received (-1 = never).
+
+    `origin` is when the event was logged that had it sent: a kernel call, a timer expiry or an interrupt.
+    """
 
     scoid: int
     server_pid: int
     sent: int
     received: int = -1
+    origin: int = -1
 
 
 @dataclass(slots=True)
@@ -134,6 +155,7 @@ class Truth:
     messages: list[Message] = field(default_factory=list)
     pulses: list[Pulse] = field(default_factory=list)
     waits: list[Wait] = field(default_factory=list)
+    holds: list[Hold] = field(default_factory=list)
     calls: list[CallSpan] = field(default_factory=list)
     interrupts: list[InterruptSpan] = field(default_factory=list)
     deliveries: list[Delivery] = field(default_factory=list)

@@ -1,0 +1,146 @@
+"""Whom a thread waits for: the holder of a mutex, the server, the process it sends to, the thread it joins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.events.states import STATE_BY_NAME
+from satview.links.messages import messages
+from satview.links.mutexes import MUTEX, mutexes
+from satview.links.rows import comm_words, thread_rows
+from satview.links.table import NO_EVENT, OPEN, Certainty
+from satview.links.waits import Waits, waits
+from satview.links.wake_ups import last_sends
+from satview.links.whole import is_whole
+from satview.store.arguments import argument
+from satview.store.tables import UNKNOWN_THREAD
+from satview.store.trace import Trace
+
+SEND: Final = STATE_BY_NAME["SEND"].value
+REPLY: Final = STATE_BY_NAME["REPLY"].value
+JOIN: Final = STATE_BY_NAME["JOIN"].value
+_Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Blockers:
+    """Whom threads wait for, one row for each row of `waits`; every column has shape (n,).
+
+    Attributes:
+        waits: The waits: who, in which state, from when to when, for which object.
+        thread: int64, row of the thread table of who can end the wait, as it begins: who holds the mutex, has received
+            the message, or is joined. -1 where nobody does (condition variables, semaphores, barriers, time) or the
+            trace does not tell.
+        pid: int64, process of that thread; of a wait in SEND the process whose threads may receive the message, any of
+            them. -1 as above.
+        certainty: uint8, `Certainty`; 0 where `pid` is -1.
+    """
+
+    waits: Waits
+    thread: _Ints
+    pid: _Ints
+    certainty: NDArray[np.uint8]
+
+    def __len__(self) -> int:
+        return len(self.thread)
+
+
+def blockers(trace: Trace) -> Blockers:
+    """Return whom every wait of a trace is for; made at the first call and kept with it.
+
+    The holder of a mutex is exact where the call tells the owner's word of the mutex (fast with 32 bits, and wide).
+    Else it is inferred: while a thread waits, only its holder can give the mutex up, and needs the kernel for that.
+    Source: formula 5 of the reference.
+    """
+    return trace.kept("links.blockers", _blockers)
+
+
+def _blockers(trace: Trace) -> Blockers:
+    found = waits(trace)
+    thread, pid = np.full(len(found), -1, np.int64), np.full(len(found), -1, np.int64)
+    certainty = np.zeros(len(found), np.uint8)
+
+    def tell(at: NDArray[np.intp], who: _Ints, how: Certainty) -> None:
+        """Take threads for waits that have none yet; -1 for none."""
+        fits = (who > UNKNOWN_THREAD) & (thread[at] < 0)
+        at, who = at[fits], who[fits]
+        thread[at], pid[at], certainty[at] = who, trace.threads.pid[who], how
+
+    at, server, to = _of_messages(trace, found)
+    known = to > 0
+    pid[at[known]], certainty[at[known]] = to[known], Certainty.EXACT
+    tell(at, server, Certainty.EXACT)
+    at = np.flatnonzero((found.value == JOIN) & found.has_object)
+    mine = trace.threads.pid[found.thread[at]].view(np.uint32)
+    tell(at, thread_rows(trace, mine, found.object[at].astype(np.uint32)), Certainty.EXACT)
+    at = np.flatnonzero((found.value == MUTEX) & found.has_object)
+    tell(at, _owners(trace, found, at), Certainty.EXACT)
+    tell(at, _next_to_give(trace, at), Certainty.INFERRED)
+    return Blockers(found, thread, pid, certainty)
+
+
+def _of_messages(trace: Trace, found: Waits) -> tuple[NDArray[np.intp], _Ints, _Ints]:
+    """Return waits for messages, thread that has received each (in SEND nobody, -1), process it was sent to (or -1)."""
+    at = np.flatnonzero((found.value == SEND) | (found.value == REPLY))
+    sent = last_sends(trace, found.thread[at], found.row[at])
+    # The send is part of the call that the thread waits in.
+    fits = (sent != NO_EVENT) & (found.call_row[at] != NO_EVENT) & (sent > found.call_row[at])
+    at, sent = at[fits], sent[fits]
+    whole = is_whole(trace, sent, found.row[at])
+    at, sent = at[whole], sent[whole]
+    to = comm_words(trace, sent)[1].view(np.int32).astype(np.int64)
+    received = messages(trace).ends_of(sent)
+    server = np.full(len(at), -1, np.int64)
+    known = (received != NO_EVENT) & (found.value[at] == REPLY)
+    server[known] = trace.events.thread[received[known]]
+    return at, server, to
+
+
+def _owners(trace: Trace, found: Waits, at: NDArray[np.intp]) -> _Ints:
+    """Return the threads that the words of mutexes name as owners, -1 for none.
+
+    The word has the thread and the low part of its process in its two halves, in one order up to 6.x and in the other
+    from 7.x on (7.1 listing: THREAD_CREATE tells tid 1 and 0x0001000a); bit 31 tells that threads wait. Only an owner
+    in the process of the waiting thread counts, and only if one of the two orders makes sense.
+    """
+    word, known = argument(trace, found.call_row[at], "owner")
+    known &= found.first_row[at] == found.row[at]  # within SYNC_CONDVAR_WAIT it is the word of another object
+    word &= 0x7FFFFFFF
+    pid = trace.threads.pid[found.thread[at]].astype(np.int64)
+    high, low = word >> 16, word & 0xFFFF
+    told = []
+    for tid, part, mask in ((high, low, 0xFFFF), (low, high, 0x7FFF)):
+        who = thread_rows(trace, pid.astype(np.uint32), tid.astype(np.uint32))
+        told.append(np.where(known & (part == pid & mask) & (tid > 0), who, 0))
+    first, second = told
+    return np.where((first > 0) & (second > 0) & (first != second), -1, np.where(first > 0, first, second))
+
+
+def _next_to_give(trace: Trace, at: NDArray[np.intp]) -> _Ints:
+    """Return for waits for a mutex the thread that gives it up next while they last, -1 for none."""
+    found, known = waits(trace), mutexes(trace)
+    gives = known.gives
+    order = np.lexsort((gives.row, gives.mutex))
+    key = (gives.mutex[order] << 32 | gives.row[order])[np.searchsorted(gives.mutex[order], 0) :]
+    order = order[len(order) - len(key) :]
+    out = np.full(len(at), -1, np.int64)
+    mutex = known.of_wait[at]
+    place = np.searchsorted(key, mutex << 32 | found.row[at])
+    fits = np.flatnonzero((place < len(key)) & (mutex >= 0))
+    give = order[place[fits]]
+    is_mine = gives.mutex[give] == mutex[fits]
+    is_mine &= (found.end_row[at[fits]] == OPEN) | (gives.row[give] < found.end_row[at[fits]])
+    is_mine &= gives.thread[give] != found.thread[at[fits]]
+    # A wait for a condition of which the mutex is not known may have given it up before.
+    unclear = gives.row[gives.mutex < 0]
+    process = trace.threads.process
+    owner, unclear_owner = process[found.thread[at[fits]]].astype(np.int64), process[gives.thread[gives.mutex < 0]]
+    rows = np.sort(unclear_owner.astype(np.int64) << 32 | unclear)
+    is_mine &= (np.searchsorted(rows, owner << 32 | found.row[at[fits]])
+                == np.searchsorted(rows, owner << 32 | gives.row[give]))  # fmt: skip
+    out[fits[is_mine]] = gives.thread[give[is_mine]]
+    return out

@@ -1,0 +1,52 @@
+"""All links, waits, holders and transactions of 10 million slots, against loading the file.
+
+Args: [millions].
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from pathlib import Path
+from time import perf_counter_ns
+
+from satview.formats.kev.reader import open_kev
+from satview.links.accessor import Links
+from satview.links.columns import partners, state_ends
+from satview.links.table import LinkKind
+from tests.benchmarks.load import median_ns
+from tests.benchmarks.made_traces import make_file
+
+RUNS = 4  # the first one also fills tables of the catalogue
+MOST_LOADS = 3  # all links together take at most so many times as long as loading
+
+
+def run(args: list[str]) -> None:
+    """Print one line per kind of links, in the order in which they are made, and their sum against loading."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("millions", nargs="?", type=float, default=10)
+    millions = parser.parse_args(args).millions
+    path = make_file(Path(tempfile.gettempdir()) / f"satview-mixed-200-4-{millions:g}m.kev", int(millions * 1e6))
+    load_ns = median_ns(lambda: open_kev(path))
+    links_ns, steps = min((all_links(path) for _ in range(RUNS)), key=lambda run: run[0])
+    trace = open_kev(path)
+    print(f"{len(trace.events):,} events; loading {load_ns / 1e6:.0f} ms")
+    for name, (took_ns, rows) in steps.items():
+        print(f"{name:<14} {took_ns / 1e6:8.1f} ms  {rows:>10,} rows")
+    print(f"all together   {links_ns / 1e6:8.1f} ms  {links_ns / load_ns:.2f} x loading (at most {MOST_LOADS})")
+
+
+def all_links(path: Path) -> tuple[int, dict[str, tuple[int, int]]]:
+    """Return how long all of it takes of a file just opened, and nanoseconds and rows of every step."""
+    trace = open_kev(path)
+    found, took = Links(trace), {}
+    steps = {
+        "partners": lambda: partners(trace), "state ends": lambda: state_ends(trace),
+        **{str(kind): lambda kind=kind: found.of(kind) for kind in LinkKind},
+        "blockers": lambda: found.blockers, "transactions": lambda: found.transactions,
+    }  # fmt: skip
+    for name, make in steps.items():
+        start_ns = perf_counter_ns()
+        rows = len(make())
+        took[name] = perf_counter_ns() - start_ns, rows
+    return sum(took_ns for took_ns, _ in took.values()), took
