@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from PySide6.QtCore import QPoint, Qt, QUrl, Signal, Slot
@@ -11,6 +12,8 @@ from PySide6.QtWidgets import QTextBrowser, QVBoxLayout, QWidget
 from satview.base.safe_text import html_text
 from satview.gui.colours import class_colour
 from satview.gui.theme import Theme, css
+from satview.links.chain import Connections, are_linked, connections
+from satview.links.columns import are_made
 from satview.links.table import Link
 from satview.links.trace_links import link_of
 from satview.session.event_text import FIRST_WORDS, MOST_WORDS, Details, Line, Section, event_details, span_details
@@ -18,7 +21,8 @@ from satview.session.jobs import IsCancelled, LatestJob, Report
 from satview.session.open_trace import OpenTrace
 from satview.store.trace import Trace
 
-_AT_ONCE: Final = 500_000  # events that can be looked through within a frame
+_PAIRS_AT_ONCE: Final = 500_000  # events whose pairs are found within a frame
+_LINKS_AT_ONCE: Final = 20_000  # events whose links of all kinds are
 
 
 class DetailsPanel(QWidget):
@@ -46,6 +50,7 @@ class DetailsPanel(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self.browser)
         self._link: Link | None = None
+        self._connected: Connections | None = None
         self._most = FIRST_WORDS
         self._job = LatestJob(self)
         self._job.done.connect(self._on_link_found)
@@ -61,6 +66,11 @@ class DetailsPanel(QWidget):
         self._theme = theme
         self.refresh()
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether the links of the selected event are still being looked for."""
+        return self._job.is_busy
+
     def details(self) -> tuple[Details, ...]:
         """Return what is shown."""
         selection = self._opened.selection
@@ -68,7 +78,8 @@ class DetailsPanel(QWidget):
         if selection.event is not None:
             code = int(self._opened.trace.events.code[selection.event])
             is_wide = self._opened.filters.is_wide.get(code)
-            found.append(event_details(self._opened.trace, selection.event, self._link, is_wide, self._most))
+            found.append(event_details(self._opened.trace, selection.event, self._link, is_wide, self._most,
+                                       self._connected))
         if selection.span is not None and selection.lane is not None and selection.span.value:
             found.append(span_details(self._opened.timeline, selection.lane, selection.span))
         return tuple(found)
@@ -90,18 +101,21 @@ class DetailsPanel(QWidget):
     def _on_selection(self) -> None:
         event, trace = self._opened.selection.event, self._opened.trace
         self._job.cancel()
-        self._link = None
+        self._link = self._connected = None
         self._most = FIRST_WORDS
-        if event is not None and len(trace.events) <= _AT_ONCE:
-            self._link = link_of(trace, event)
-        elif event is not None:
-            self._job.start(_LinkWork(trace, event))  # the first click makes the links of the whole trace
+        if event is not None:
+            if len(trace.events) <= _PAIRS_AT_ONCE or are_made(trace):
+                self._link = link_of(trace, event)
+            if len(trace.events) <= _LINKS_AT_ONCE or are_linked(trace):
+                self._connected = connections(trace, event)
+            else:
+                self._job.start(partial(_found_links, trace, event))  # the first click makes all links of the trace
         self.refresh()
 
     @Slot(object)
-    def _on_link_found(self, link: object) -> None:
-        if isinstance(link, Link):
-            self._link = link
+    def _on_link_found(self, found: object) -> None:
+        if isinstance(found, tuple):
+            self._link, self._connected = found
             self.refresh()
 
     @Slot()
@@ -184,11 +198,8 @@ class DetailsPanel(QWidget):
             self.refresh()
 
 
-class _LinkWork:
-    """Looks for the link of one event. Holds the trace, no widget."""
-
-    def __init__(self, trace: Trace, event: int) -> None:
-        self._arguments = (trace, event)
-
-    def __call__(self, _is_cancelled: IsCancelled, _report: Report) -> object:
-        return link_of(*self._arguments)
+def _found_links(
+    trace: Trace, event: int, _is_cancelled: IsCancelled, _report: Report
+) -> tuple[Link | None, Connections]:
+    """Look in the background for what one event is linked to. Holds the trace, no widget."""
+    return link_of(trace, event), connections(trace, event)

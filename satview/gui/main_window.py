@@ -38,6 +38,8 @@ _CONTEXT = (
     "view.focus",
     "marks.range",
     "go.partner",
+    "go.cause",
+    "go.effect",
     None,
     "filter.show_all",
     None,

@@ -117,4 +117,6 @@ def _is_settled(window: object) -> bool:
 
     assert isinstance(window, MainWindow)
     work = window.workspace
-    return work is None or not work.opened.lanes.rows or work.area.view.source.is_refined
+    if work is None or work.details.is_busy:
+        return work is None
+    return not work.opened.lanes.rows or work.area.view.source.is_refined

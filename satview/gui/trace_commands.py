@@ -111,6 +111,8 @@ class TraceCommands:
             ("go.previous_event", lambda work: work.navigation.step_event(BACK)),
             ("go.next_event", lambda work: work.navigation.step_event(ON)),
             ("go.partner", lambda work: work.navigation.show_partner()),
+            ("go.cause", lambda work: work.navigation.show_cause()),
+            ("go.effect", lambda work: work.navigation.show_effect()),
             ("go.lane_up", lambda work: work.navigation.step_lane(lambda place, _: place - 1)),
             ("go.lane_down", lambda work: work.navigation.step_lane(lambda place, _: place + 1)),
             ("go.page_up", lambda work: work.navigation.step_lane(lambda place, _: place - self._page())),

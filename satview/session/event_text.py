@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
+import numpy as np
+
 from satview.base.time import NS_PER_S, format_duration, format_time, hex_cycles
 from satview.events.spec import Argument
 from satview.events.states import STATE_BY_VALUE
+from satview.links.chain import Connections, Step, WaitsFor
 from satview.links.table import Certainty, Link, LinkKind
 from satview.session.event_forms import arguments_as, form_of
 from satview.store.trace import Trace
@@ -15,6 +18,10 @@ from satview.timeline.lane_tree import LaneInfo, LaneKind, Timeline
 from satview.timeline.spans import Span
 
 COLUMNS: Final = ("Number", "Time", "Delta", "CPU", "Process", "Thread", "Class", "Event", "Arguments")
+_OBJECTS: Final = {  # what threads wait for in a state
+    "MUTEX": "mutex", "CONDVAR": "condition variable", "SEM": "semaphore", "BARRIER": "barrier", "RECEIVE": "channel",
+    "JOIN": "thread", "RWLOCK_READ": "read/write lock", "RWLOCK_WRITE": "read/write lock",
+}  # fmt: skip
 NO_EVENT: Final = 2**32 - 1
 FIRST_WORDS: Final = 128  # of a giant event, which may have a million: a page of them shows at once
 MOST_WORDS: Final = 2048  # laying out a table of twice as many rows takes a second
@@ -122,7 +129,12 @@ def arguments_text(arguments: tuple[Argument, ...], limit: int = 300) -> str:
 
 
 def event_details(
-    trace: Trace, event: int, link: Link | None, is_wide: bool | None = None, most: int = FIRST_WORDS
+    trace: Trace,
+    event: int,
+    link: Link | None,
+    is_wide: bool | None = None,
+    most: int = FIRST_WORDS,
+    connected: Connections | None = None,
 ) -> Details:
     """Return all that is known of an event.
 
@@ -133,6 +145,7 @@ def event_details(
             there is none or it is not yet known.
         is_wide: Show the arguments as the wide or fast mode logs them; None = as they were logged.
         most: Words of a giant event that are spelled out, and bytes of its text.
+        connected: What it is connected with (`links.chain.connections`); None = not yet known.
     """
     spec = trace.spec(event)
     if is_wide is not None:
@@ -153,6 +166,7 @@ def event_details(
         kind=spec.class_name,
         sections=(
             Section("Event", tuple(what)),
+            *_connection_sections(trace, event, connected),
             Section("Where", _place_lines(trace, event)),
             *_argument_sections(trace, event, is_wide, most),
         ),
@@ -253,6 +267,46 @@ def _link_lines(trace: Trace, event: int, link: Link | None) -> list[Line]:
         Line("Ends with" if is_begin else "Began with", _event_name(trace, other), note, event=other),
         Line("Duration", length, f"{cycles:,} cycles"),
     ]
+
+
+def _connection_sections(trace: Trace, event: int, connected: Connections | None) -> tuple[Section, ...]:
+    if connected is None:
+        return ()
+    lines = [_step_line(trace, event, step) for step in (*connected.causes, *connected.effects)]
+    if connected.waits_for is not None:
+        lines += _wait_lines(trace, connected.waits_for)
+    return (Section("Cause and effect", tuple(lines)),) if lines else ()
+
+
+def _step_line(trace: Trace, event: int, step: Step) -> Line:
+    thread = int(trace.events.thread[step.row])
+    cycles = int(trace.events.time_cycles[step.row]) - int(trace.events.time_cycles[event])
+    notes = [trace.thread_name(thread)] if thread else []
+    notes.append(f"{format_duration(trace.clock.duration_ns(abs(cycles)))} {'earlier' if cycles < 0 else 'later'}")
+    if step.certainty is not Certainty.EXACT:
+        notes.append("inferred" if step.certainty is Certainty.INFERRED else "a guess")
+    return Line(str(step.relation), _event_name(trace, step.row), ", ".join(notes), event=step.row)
+
+
+def _wait_lines(trace: Trace, found: WaitsFor) -> list[Line]:
+    """Return whom and what a thread waits for, and that the wait never ends where it does not."""
+    kind = _OBJECTS.get(STATE_BY_VALUE[found.value].name, "object")
+    where = "" if found.object is None else f"{kind} {found.object:#x}"
+    notes = [where] if where else []
+    if found.certainty is Certainty.INFERRED:
+        notes.append("inferred from who gives it up next")
+    lines = []
+    if found.thread >= 0:
+        lines.append(Line("Waits for", trace.thread_name(found.thread), ", ".join(notes)))
+    elif found.pid >= 0:
+        rows = np.flatnonzero(trace.processes.pid == found.pid)
+        name = trace.process_name(int(rows[0])) if len(rows) else f"pid {found.pid}"
+        lines.append(Line("Waits for", f"any thread of {name}", ", ".join(notes)))
+    elif where:
+        lines.append(Line("Waits for", where))
+    if found.is_open:
+        lines.append(Line("", "The wait lasts to the end of the trace."))
+    return lines
 
 
 def _event_name(trace: Trace, event: int) -> str:

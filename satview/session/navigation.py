@@ -10,12 +10,15 @@ from PySide6.QtCore import QObject
 
 from satview.base.errors import UsageError
 from satview.base.time import TimeWindow
+from satview.links.chain import Step, are_linked, causes, effects
 from satview.links.columns import are_made, partner
 from satview.session.open_trace import OpenTrace
 from satview.session.step import ON
 from satview.session.time_text import parse_place
+from satview.store.trace import Trace
 
 _AT_ONCE: Final = 500_000  # events that can be searched for pairs within a frame
+_LINKED_AT_ONCE: Final = 20_000  # and for links of all kinds
 
 
 class Navigation(QObject):
@@ -140,6 +143,33 @@ class Navigation(QObject):
         if other is None:
             raise UsageError("the selected event has no matching enter or exit")
         self.show_event(other)
+
+    def show_cause(self) -> None:
+        """Go to the event that the selected one follows from: what woke a thread, the send of a received message, ...
+
+        Raises:
+            UsageError: It is not known, or the links of a long trace are still being made.
+        """
+        self._follow(causes, "nothing in the trace tells what the selected event follows from")
+
+    def show_effect(self) -> None:
+        """Go to the event that follows from the selected one: the thread it wakes, the receipt of its message, ...
+
+        Raises:
+            UsageError: There is none, or the links of a long trace are still being made.
+        """
+        self._follow(effects, "nothing in the trace tells what follows from the selected event")
+
+    def _follow(self, steps: Callable[[Trace, int], tuple[Step, ...]], otherwise: str) -> None:
+        event, trace = self._opened.selection.event, self._opened.trace
+        if event is None:
+            raise UsageError("select an event first")
+        if len(trace.events) > _LINKED_AT_ONCE and not are_linked(trace):
+            raise UsageError("the links between events are still being looked for; try again in a moment")
+        found = steps(trace, event)
+        if not found:
+            raise UsageError(otherwise)
+        self.show_event(found[0].row)
 
     def show_lane(self, index: int) -> None:
         """Select a lane, unfolding what it lies under."""

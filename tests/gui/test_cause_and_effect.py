@@ -1,0 +1,53 @@
+"""Following links with `[` and `]`, and what the details say of them."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, QUrl
+from PySide6.QtTest import QTest
+
+from satview.events.kernel_calls import call_numbers
+from satview.events.spec import Release
+from satview.links import messages
+from tests.helpers.kev import TraceBuilder
+
+CALLS = call_numbers(Release.QNX_7)
+
+
+def exchange(folder):
+    builder = TraceBuilder().time_event(0).process_name(1, 10, "client").process_name(2, 20, "server")
+    builder.state("RUNNING", 50, 20, 1).call(CALLS["MSG_RECEIVEV"], 60, (3, 0)).state("RECEIVE", 70, 20, 1)
+    builder.state("RUNNING", 100, 10, 1).call(CALLS["MSG_SENDV"], 110, (0x40000001, 0))
+    builder.event(messages.SEND, 120, (0x40000001, 20))
+    builder.state("REPLY", 130, 10, 1).state("RUNNING", 131, 20, 1)
+    builder.exit(CALLS["MSG_RECEIVEV"], 140, (0x40000001, 0)).event(messages.RECEIPT, 150, (0x40000001, 20))
+    return builder.write(folder / "exchange.kev")
+
+
+def test_brackets_follow_a_message_and_back(empty_window, load, tmp_path, qtbot):
+    window = load(empty_window, exchange(tmp_path))
+    opened, view = window.session.opened, window.workspace.area.view
+    times = opened.trace.events.time_cycles - opened.trace.clock.start_cycles
+    opened.select_event(int(times.searchsorted(110)))
+    way = []
+    for key in (Qt.Key.Key_BracketRight, Qt.Key.Key_BracketRight, Qt.Key.Key_BracketRight, Qt.Key.Key_BracketLeft,
+                Qt.Key.Key_BracketLeft):  # fmt: skip
+        QTest.keyClick(view, key)
+        way.append(int(times[opened.selection.event]))
+    assert way == [120, 150, 150, 120, 110]
+    QTest.keyClick(view, Qt.Key.Key_BracketLeft)
+    assert int(times[opened.selection.event]) == 110
+    assert "Nothing in the trace tells" in window.statusBar().currentMessage()
+
+
+def test_details_of_a_send_lead_to_its_receipt(empty_window, load, tmp_path):
+    window = load(empty_window, exchange(tmp_path))
+    opened, panel = window.session.opened, window.workspace.details
+    times = opened.trace.events.time_cycles - opened.trace.clock.start_cycles
+    opened.select_event(int(times.searchsorted(110)))
+    text = panel.as_text()
+    assert "Cause and effect" in text
+    for part in ("Waits for", "server 1", "The wait lasts to the end of the trace."):
+        assert part in text
+    panel.browser.anchorClicked.emit(QUrl(f"event:{int(times.searchsorted(120))}"))
+    assert int(times[opened.selection.event]) == 120
+    assert "REC_MESSAGE" in panel.as_text() or "RMESSAGE" in panel.as_text()
