@@ -82,7 +82,7 @@ COMMANDS: Final = (
     Command("go.next_event", "Next e&vent", Menu.GO, (".",), "Next event of the selected lane.", Needs.TRACE),
     Command("go.partner", "&Matching enter or exit", Menu.GO, ("J",),
             "The event that ends what this one began, or the other way round.", Needs.EVENT),
-    Command("go.cause", "Ca&use", Menu.GO, ("[",),
+    Command("go.cause", "&Cause", Menu.GO, ("[",),
             "Go to what the selected event follows from: what woke the thread, the send of a received message.",
             Needs.EVENT),
     Command("go.effect", "E&ffect", Menu.GO, ("]",),
