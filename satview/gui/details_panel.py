@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Final
-
 from PySide6.QtCore import QPoint, Qt, QUrl, Signal, Slot
 from PySide6.QtGui import QFontDatabase, QTextTable
 from PySide6.QtWidgets import QTextBrowser, QVBoxLayout, QWidget
@@ -12,17 +9,8 @@ from PySide6.QtWidgets import QTextBrowser, QVBoxLayout, QWidget
 from satview.base.safe_text import html_text
 from satview.gui.colours import class_colour
 from satview.gui.theme import Theme, css
-from satview.links.chain import Connections, are_linked, connections
-from satview.links.columns import are_made
-from satview.links.table import Link
-from satview.links.trace_links import link_of
 from satview.session.event_text import FIRST_WORDS, MOST_WORDS, Details, Line, Section, event_details, span_details
-from satview.session.jobs import IsCancelled, LatestJob, Report
 from satview.session.open_trace import OpenTrace
-from satview.store.trace import Trace
-
-_PAIRS_AT_ONCE: Final = 500_000  # events whose pairs are found within a frame
-_LINKS_AT_ONCE: Final = 20_000  # events whose links of all kinds are
 
 
 class DetailsPanel(QWidget):
@@ -49,12 +37,9 @@ class DetailsPanel(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self.browser)
-        self._link: Link | None = None
-        self._connected: Connections | None = None
         self._most = FIRST_WORDS
-        self._job = LatestJob(self)
-        self._job.done.connect(self._on_link_found)
         opened.selection.changed.connect(self._on_selection)
+        opened.event_links.changed.connect(self.refresh)
         self._forms = opened.filters.is_wide
         opened.filters.view_changed.connect(self._on_filter)
         self.browser.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
@@ -66,11 +51,6 @@ class DetailsPanel(QWidget):
         self._theme = theme
         self.refresh()
 
-    @property
-    def is_busy(self) -> bool:
-        """Whether the links of the selected event are still being looked for."""
-        return self._job.is_busy
-
     def details(self) -> tuple[Details, ...]:
         """Return what is shown."""
         selection = self._opened.selection
@@ -78,8 +58,9 @@ class DetailsPanel(QWidget):
         if selection.event is not None:
             code = int(self._opened.trace.events.code[selection.event])
             is_wide = self._opened.filters.is_wide.get(code)
-            found.append(event_details(self._opened.trace, selection.event, self._link, is_wide, self._most,
-                                       self._connected))
+            links = self._opened.event_links.found
+            found.append(event_details(self._opened.trace, selection.event, links.link, is_wide, self._most,
+                                       links.connected))
         if selection.span is not None and selection.lane is not None and selection.span.value:
             found.append(span_details(self._opened.timeline, selection.lane, selection.span))
         return tuple(found)
@@ -93,30 +74,10 @@ class DetailsPanel(QWidget):
         marked = self.browser.textCursor().selectedText().replace("\u2029", "\n").replace("\u2028", "\n")
         return marked or self.as_text()
 
-    def close_down(self) -> None:
-        """Stop what runs in the background."""
-        self._job.close()
-
     @Slot()
     def _on_selection(self) -> None:
-        event, trace = self._opened.selection.event, self._opened.trace
-        self._job.cancel()
-        self._link = self._connected = None
         self._most = FIRST_WORDS
-        if event is not None:
-            if len(trace.events) <= _PAIRS_AT_ONCE or are_made(trace):
-                self._link = link_of(trace, event)
-            if len(trace.events) <= _LINKS_AT_ONCE or are_linked(trace):
-                self._connected = connections(trace, event)
-            else:
-                self._job.start(partial(_found_links, trace, event))  # the first click makes all links of the trace
         self.refresh()
-
-    @Slot(object)
-    def _on_link_found(self, found: object) -> None:
-        if isinstance(found, tuple):
-            self._link, self._connected = found
-            self.refresh()
 
     @Slot()
     def _on_filter(self) -> None:
@@ -196,10 +157,3 @@ class DetailsPanel(QWidget):
         elif url.scheme() == "more":
             self._most = min(MOST_WORDS, self._most * 8)
             self.refresh()
-
-
-def _found_links(
-    trace: Trace, event: int, _is_cancelled: IsCancelled, _report: Report
-) -> tuple[Link | None, Connections]:
-    """Look in the background for what one event is linked to. Holds the trace, no widget."""
-    return link_of(trace, event), connections(trace, event)

@@ -117,6 +117,6 @@ def _is_settled(window: object) -> bool:
 
     assert isinstance(window, MainWindow)
     work = window.workspace
-    if work is None or work.details.is_busy:
+    if work is None or work.opened.event_links.is_busy:
         return work is None
     return not work.opened.lanes.rows or work.area.view.source.is_refined

@@ -182,7 +182,6 @@ class Workspace(QWidget):
         self.motion.stop()
         self.area.close_down()
         self.statistics.close_down()
-        self.details.close_down()
         self.filter.close_down()
         self.results.close_down()
         self.status.take_out()

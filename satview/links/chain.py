@@ -80,6 +80,15 @@ class WaitsFor:
 
 
 @dataclass(frozen=True, slots=True)
+class Hop:
+    """One step of a way from cause to effect: two rows of the event table."""
+
+    from_row: int
+    to_row: int
+    certainty: Certainty
+
+
+@dataclass(frozen=True, slots=True)
 class Connections:
     """What one event is connected with.
 
@@ -169,6 +178,27 @@ def effects(trace: Trace, event: int) -> tuple[Step, ...]:
     elif value not in (READY, RUNNING) and end_row not in (NO_EVENT, OPEN):
         found.append(Step(Relation.ENDS, end_row, Certainty.EXACT))
     return tuple(found)
+
+
+def way(trace: Trace, event: int, most: int = 12) -> tuple[Hop, ...]:
+    """Return the way that leads to an event and on from it, in time order, always along the first cause or effect.
+
+    Args:
+        trace: The events.
+        event: Row of the event table.
+        most: Steps in each direction.
+    """
+    before, after = list[Hop](), list[Hop]()
+    row = event
+    while len(before) < most and (steps := causes(trace, row)):
+        before.append(Hop(steps[0].row, row, steps[0].certainty))
+        row = steps[0].row
+    row = event
+    while len(after) < most and (steps := effects(trace, row)):
+        # Others that it wakes too belong to the way, which goes on along the first.
+        after += [Hop(row, step.row, step.certainty) for step in steps if step.relation is steps[0].relation]
+        row = steps[0].row
+    return tuple(before[::-1] + after)
 
 
 def waits_for(trace: Trace, event: int) -> WaitsFor | None:

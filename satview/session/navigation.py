@@ -8,17 +8,17 @@ from typing import Final
 import numpy as np
 from PySide6.QtCore import QObject
 
-from satview.base.errors import UsageError
+from satview.base.errors import SourceChangedError, UsageError
 from satview.base.time import TimeWindow
 from satview.links.chain import Step, are_linked, causes, effects
 from satview.links.columns import are_made, partner
+from satview.session.event_links import LINKS_AT_ONCE
 from satview.session.open_trace import OpenTrace
 from satview.session.step import ON
 from satview.session.time_text import parse_place
 from satview.store.trace import Trace
 
 _AT_ONCE: Final = 500_000  # events that can be searched for pairs within a frame
-_LINKED_AT_ONCE: Final = 20_000  # and for links of all kinds
 
 
 class Navigation(QObject):
@@ -164,9 +164,12 @@ class Navigation(QObject):
         event, trace = self._opened.selection.event, self._opened.trace
         if event is None:
             raise UsageError("select an event first")
-        if len(trace.events) > _LINKED_AT_ONCE and not are_linked(trace):
+        if len(trace.events) > LINKS_AT_ONCE and not are_linked(trace):
             raise UsageError("the links between events are still being looked for; try again in a moment")
-        found = steps(trace, event)
+        try:
+            found = steps(trace, event)
+        except SourceChangedError as error:
+            raise UsageError("the file was cut meanwhile, so links between events cannot be found") from error
         if not found:
             raise UsageError(otherwise)
         self.show_event(found[0].row)

@@ -9,6 +9,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 from satview.base.time import TimeWindow
 from satview.session.carry_over import event_of_slot
 from satview.session.edit_history import EditHistory
+from satview.session.event_links import EventLinks
 from satview.session.filter_stack import FilterStack
 from satview.session.lane_list import LaneList
 from satview.session.marks import Marks
@@ -67,6 +68,8 @@ class OpenTrace(QObject):
         if (trusted := trusted_window(trace)) != trace.window:
             self.viewport.begin_at(with_air(trusted))
         self.selection = Selection(self)
+        self.event_links = EventLinks(self.selection, self)
+        self.event_links.take(trace)
         self.filters = FilterStack(trace, self.edits, self)
         self.lanes = LaneList(
             timeline,
@@ -95,6 +98,7 @@ class OpenTrace(QObject):
         self.filters.renew(self.trace, renewal.evaluator, renewal.state, renewal.view)
         self.viewport.grow(with_air(self.trace.window), self.trace.window.end, is_at_end)
         self.marks.set_limits(self.viewport.limits)
+        self.event_links.take(self.trace)
         self._reselect(before, renewal.moved)
         self.search.renew(self.trace, renewal.evaluator, renewal.hits)
         self.renewed.emit(renewal)
@@ -144,6 +148,7 @@ class OpenTrace(QObject):
         """Stop everything in the background and wait for it."""
         self.filters.close()
         self.search.close()
+        self.event_links.close()
 
     def _take(self, trace: Trace, timeline: Timeline, events_of_thread: NDArray[np.int64]) -> None:
         trace.payloads.tolerate_loss()

@@ -8,6 +8,7 @@ from PySide6.QtTest import QTest
 from satview.events.kernel_calls import call_numbers
 from satview.events.spec import Release
 from satview.links import messages
+from satview.session import event_links
 from tests.helpers.kev import TraceBuilder
 
 CALLS = call_numbers(Release.QNX_7)
@@ -51,3 +52,37 @@ def test_details_of_a_send_lead_to_its_receipt(empty_window, load, tmp_path):
     panel.browser.anchorClicked.emit(QUrl(f"event:{int(times.searchsorted(120))}"))
     assert int(times[opened.selection.event]) == 120
     assert "REC_MESSAGE" in panel.as_text() or "RMESSAGE" in panel.as_text()
+
+
+def test_arrow_leads_from_the_client_to_the_server_lane(empty_window, load, tmp_path):
+    window = load(empty_window, exchange(tmp_path))
+    opened, view = window.session.opened, window.workspace.area.view
+    times = opened.trace.events.time_cycles - opened.trace.clock.start_cycles
+    before = view.grab().toImage()
+    opened.select_event(int(times.searchsorted(120)))
+    hop = next(hop for hop in opened.event_links.found.way if times[hop.from_row] == 120)
+    assert int(times[hop.to_row]) == 150
+    rows = {row.index: row for row in view.visible_rows()}
+    ends = [(view.scale.x(int(opened.trace.events.time_cycles[event])), rows[opened.lane_of_event(event)])
+            for event in (hop.from_row, hop.to_row)]  # fmt: skip
+    (x1, first), (x2, second) = ends
+    y1, y2 = (row.y_px - view.scroll_px + row.height_px * 0.555 for row in (first, second))
+    after = view.grab().toImage()
+    x, y = round((x1 + x2) / 2), round((y1 + y2) / 2)
+    darkest = min(after.pixelColor(x + step, y).lightness() for step in (-1, 0, 1))
+    assert darkest < 90 < min(before.pixelColor(x + step, y).lightness() for step in (-1, 0, 1))
+    opened.select_event(int(times.searchsorted(1)))
+    assert opened.event_links.found.way == ()
+
+
+def test_links_of_a_long_trace_come_from_the_background(empty_window, load, tmp_path, qtbot, monkeypatch):
+    monkeypatch.setattr(event_links, "LINKS_AT_ONCE", 0)
+    window = load(empty_window, exchange(tmp_path))
+    opened, panel = window.session.opened, window.workspace.details
+    times = opened.trace.events.time_cycles - opened.trace.clock.start_cycles
+    opened.select_event(int(times.searchsorted(110)))
+    assert opened.event_links.is_busy
+    assert "Cause and effect" not in panel.as_text()
+    with qtbot.waitSignal(opened.event_links.changed, timeout=10_000):
+        pass
+    assert "server 1" in panel.as_text()

@@ -7,7 +7,7 @@ import pytest
 from satview.events.kernel_calls import call_numbers
 from satview.events.spec import Release
 from satview.links import messages
-from satview.links.chain import Relation, causes, connections, effects, waits_for
+from satview.links.chain import Relation, causes, connections, effects, waits_for, way
 from satview.links.table import Certainty
 from satview.session.event_text import event_details
 from tests.helpers.kev import TraceBuilder
@@ -92,3 +92,9 @@ def test_details_name_cause_effect_and_server(trace):
 
 def test_relations_are_told_apart():
     assert len({str(relation) for relation in Relation}) == len(Relation)
+
+
+def test_the_way_leads_from_the_first_cause_to_the_last_effect(trace):
+    times = (trace.events.time_cycles - trace.clock.start_cycles).tolist()
+    hops = [(times[hop.from_row], times[hop.to_row]) for hop in way(trace, at(trace, 150))]
+    assert hops == [(110, 120), (120, 150), (150, 170), (170, 180), (180, 210)]

@@ -94,14 +94,15 @@ class ClockReview:
 
     Attributes:
         verdicts: What is decided so far.
+        breaks: CPU, or -1 for all, to the rows where buffers are missing or out of order, ascending.
     """
 
     verdicts: Verdicts = field(default_factory=Verdicts)
+    breaks: dict[int, list[int]] = field(default_factory=dict)
     _claims: dict[int, Claim] = field(default_factory=dict)
     _crossings: dict[int, tuple[int, int]] = field(default_factory=dict)  # CPU to row and rollovers
     _start: tuple[int, int] | None = None  # CPU and row of the file's first TIME, until another one agrees with it
     _seeded: dict[int, int] = field(default_factory=dict)  # CPU without a TIME so far to its first row
-    _breaks: dict[int, list[int]] = field(default_factory=dict)  # CPU, or -1 for all, to rows
 
     def begin(self, cpu: int, row: int) -> None:
         """Note the first usable TIME of the file."""
@@ -119,13 +120,13 @@ class ClockReview:
     def add_breaks(self, breaks: list[tuple[int, int]]) -> None:
         """Note (row, CPU or -1 for all) where buffers are missing or out of order, ascending."""
         for row, cpu in breaks:
-            self._breaks.setdefault(cpu, []).append(row)
+            self.breaks.setdefault(cpu, []).append(row)
 
     def is_excused(self, cpu: int, after_row: int, row: int) -> bool:
         """Tell whether buffers are missing or out of order between two TIME events of a CPU."""
         return any(
             bisect_left(rows, row) > bisect_left(rows, after_row)
-            for rows in (self._breaks.get(-1, ()), self._breaks.get(cpu, ()))
+            for rows in (self.breaks.get(-1, ()), self.breaks.get(cpu, ()))
         )
 
     def waits(self, cpu: int) -> bool:

@@ -22,7 +22,7 @@ from satview.formats.kev import combine
 from satview.formats.kev.batch import Batch
 from satview.formats.kev.buffer_watch import BufferWatch
 from satview.formats.kev.clock import ClockRebuilder, held_times, time_values
-from satview.formats.kev.clock_review import Verdicts, correct
+from satview.formats.kev.clock_review import ClockReview, Verdicts, correct
 from satview.formats.kev.combine import MAX_SLOTS, last_times
 from satview.formats.kev.open_events import OpenEvent, OpenEvents
 from satview.formats.kev.owners import Jumps, RunningThreads, ThreadNumbers
@@ -272,7 +272,7 @@ class EventStream:
             return 0
         self._awaits_time = False
         held, value = int(rows[0]), int(values[0])
-        self._clock = ClockRebuilder()
+        self._clock = ClockRebuilder(review=ClockReview(breaks=self._clock.review.breaks))
         self._clock.start_from(value)
         time[:held] = held_times(stamps[:held], value)
         for chunk in self._waiting:

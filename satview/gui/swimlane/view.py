@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QWidget
 
 from satview.base.debug import timed
 from satview.events.states import NOT_A_STATE, SEEN_EVENT
+from satview.gui.swimlane.arrows import draw_arrows
 from satview.gui.swimlane.fitted_text import FittedTexts
 from satview.gui.swimlane.lane_image import SEEN_INTERRUPT, LanePalette, compose
 from satview.gui.swimlane.lane_source import LaneSource, Request, Values
@@ -73,6 +74,7 @@ class SwimlaneView(QWidget):
             opened.selection.range_changed,
             opened.selection.cursors_changed,
             opened.marks.changed,
+            opened.event_links.changed,
         ):
             signal.connect(self.update)
         opened.lanes.changed.connect(self._on_lanes)
@@ -183,6 +185,7 @@ class SwimlaneView(QWidget):
         draw_range(painter, self._opened, scale, height, theme)
         draw_lost(painter, lost_stretches(self._opened.timeline.lost_marks, scale), height, theme)
         draw_cursors(painter, self._opened, scale, height, theme)
+        draw_arrows(painter, self._opened, rows, self.scroll_px, scale, theme)
         if self.rubber is not None:
             left, right = sorted(self.rubber)
             painter.fillRect(QRectF(left, 0, right - left, height), colour(theme.accent, 60))
