@@ -21,6 +21,7 @@ from satview.store.stretches import Stretches
 from satview.store.trace import Trace
 
 _Ints = NDArray[np.int64]
+_RUNS_FOR_A_FAULT: Final = 1000  # events of threads may be lost without a trace now and then
 _MOST_EVENTS: Final = 24  # rows of evidence of one verdict
 
 
@@ -81,9 +82,28 @@ class Evidence:
 
     @cached_property
     def states(self) -> StateSpans:
-        """What threads do; nothing in formats whose threads are not those of the kernel."""
+        """What threads do; nothing where the trace does not tell it (`tells_states`)."""
+        return self._states.at(np.arange(len(self._states) if self.tells_states else 0))
+
+    @cached_property
+    def tells_states(self) -> bool:
+        """True if the trace has all events of threads between its losses.
+
+        A capture may leave some out; then what a thread seems to be in may be long over. That shows where a thread
+        begins to run on a CPU of which another one still has not left: a kernel never logs that.
+        """
+        runs = self._states.of_state(RUNNING)
+        runs = runs.at(np.argsort(runs.row, kind="stable"))
+        cpu, wrong = self.trace.events.cpu[runs.row], 0
+        for number in np.unique(cpu).tolist():
+            mine = cpu == number
+            wrong += int(np.count_nonzero(runs.row[mine][1:] < runs.end_row[mine][:-1]))
+        return bool(len(runs)) and wrong * _RUNS_FOR_A_FAULT <= len(runs)
+
+    @cached_property
+    def _states(self) -> StateSpans:
         trace = self.trace
-        if trace.pairs is not None:
+        if trace.pairs is not None:  # threads of a library, not of the kernel
             none = np.empty(0, np.int64)
             return StateSpans(none, none.astype(np.uint8), none, none)
         index = trace.states.event

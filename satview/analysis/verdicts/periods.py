@@ -51,9 +51,8 @@ def missed_periods(evidence: Evidence) -> list[Verdict]:
         verdicts.append(evidence.verdict(
             kind, Severity.WARNING, (int(times[worst]), int(times[worst] + late[worst])), [thread], [],
             [*sent[mine[bad]].tolist(), *received[mine[bad]].tolist()],
-            (f"{evidence.name(thread)} has a period of {evidence.length(period)}, and the pulse of "
-             f"{evidence.moment(int(times[worst]))} finds it still at work: it begins {lateness} late"
-             f"{again} (jitter {jitter}).",
-             "Look what it did in the period before: more work, lower priority than what ran, or a wait."),
+            (f"{evidence.name(thread)} has a period of {evidence.length(period)}, and receives the pulse of "
+             f"{evidence.moment(int(times[worst]))} only {lateness} later{again} (jitter {jitter}).",
+             "Look what it did in the period before, and what ran instead: it had more work, or a lower priority."),
         ))  # fmt: skip
     return verdicts

@@ -139,7 +139,7 @@ def ping_pongs(evidence: Evidence) -> list[Verdict]:
         mine = rows[trace.events.cpu[rows] == cpu]
         end = ends[trace.events.cpu[rows] == cpu]
         start, thread = trace.events.time_cycles[mine], trace.events.thread[mine].astype(np.int64)
-        if len(mine) < 3 or trace.pairs is not None:
+        if len(mine) < 3 or not evidence.tells_states:
             continue
         follows = end[:-1] == start[1:]
         is_short = (end - start <= longest) & ~evidence.is_idle[thread] & (thread != 0)

@@ -22,6 +22,8 @@ from satview.store.arguments import variants_of
 from satview.store.losses import EVERY_CPU, losses
 
 _FORM: Final = wire.KER_EXIT_OFFSET | wire.KER_INT_OFFSET  # of the code of an event of a kernel call; 0 = entry
+_CALLS: Final = 128  # numbers of kernel calls
+_LEAST_CALLS: Final = 6  # kinds of kernel calls in a trace that is taken to have all kinds
 _LEAKS: Final = (("channels", "CHANNEL_CREATE", "CHANNEL_DESTROY"), ("connections", "CONNECT_ATTACH", "CONNECT_DETACH"))
 _Ints = NDArray[np.int64]
 
@@ -74,7 +76,11 @@ def restarted_calls(evidence: Evidence) -> list[Verdict]:
     form, number = trace.events.code[calls] & _FORM, number_of(trace, calls)
     entered, after = calls[:-1], calls[1:]
     follows = (thread[:-1] == thread[1:]) & (thread[1:] != 0) & (form[:-1] == 0) & (number[:-1] == number[1:])
-    again = np.flatnonzero(follows & ((form[1:] == wire.KER_INT_OFFSET) | (form[1:] == 0)))
+    # Without exits in the trace calls only seem to have none.
+    has_exits = np.zeros(_CALLS, np.bool_)
+    has_exits[number[form == wire.KER_EXIT_OFFSET]] = True
+    is_anew = (form[1:] == 0) & has_exits[number[1:]]
+    again = np.flatnonzero(follows & ((form[1:] == wire.KER_INT_OFFSET) | is_anew))
     again = again[is_whole(trace, entered[again], after[again])]
     window, least = evidence.cycles(kind, "window_ms"), evidence.number(kind, "least_count")
     verdicts = []
@@ -98,8 +104,14 @@ def restarted_calls(evidence: Evidence) -> list[Verdict]:
 
 
 def leaks(evidence: Evidence) -> list[Verdict]:
-    """Return processes that create channels or connections one after the other and never give one back."""
+    """Return processes that create channels or connections one after the other and never give one back.
+
+    A capture of some kernel calls may leave out those that give back; so it must have several kinds of calls.
+    """
     trace, kind = evidence.trace, VerdictKind.LEAK
+    calls = rows_of_class(trace, wire.WireClass.KER_CALL)
+    if len(np.unique(number_of(trace, calls))) < _LEAST_CALLS:
+        return []
     least, spread = int(evidence.number(kind, "least_count")), evidence.cycles(kind, "spread_ms")
     verdicts = []
     for what, makes, gives in _LEAKS if trace.pairs is None else ():

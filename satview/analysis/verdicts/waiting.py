@@ -31,6 +31,8 @@ def deadlocks(evidence: Evidence) -> list[Verdict]:
     A thread counts as stuck while the one that it waits for is, and one in SEND while all threads of the process are
     that could receive its message. Source: formula 5 of the reference.
     """
+    if not evidence.tells_states:
+        return []
     found = blockers(evidence.trace)
     waits_of = _waits_to_the_end(evidence, found)
     kind = VerdictKind.DEADLOCK
@@ -175,7 +177,7 @@ def lost_wakeups(evidence: Evidence) -> list[Verdict]:
     in a trace that begins with the opening dump and has no holes.
     """
     trace, kind = evidence.trace, VerdictKind.LOST_WAKEUP
-    if len(losses(trace)) or trace.dump_end_cycles < trace.window.start:
+    if not evidence.tells_states or len(losses(trace)) or trace.dump_end_cycles < trace.window.start:
         return []
     found = waits(trace)
     at = np.flatnonzero((found.value == _CONDVAR) & found.has_object)
@@ -214,6 +216,8 @@ def lost_wakeups(evidence: Evidence) -> list[Verdict]:
 def contentions(evidence: Evidence) -> list[Verdict]:
     """Return mutexes that threads wait for much of the time."""
     trace, kind = evidence.trace, VerdictKind.LOCK_CONTENTION
+    if not evidence.tells_states:
+        return []
     found, mutex = waits(trace), mutexes(trace).of_wait
     window = evidence.cycles(kind, "window_ms")
     least = int(window * evidence.number(kind, "waited_percent") / 100)
