@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from satview.analysis.verdicts.evidence import Evidence, StateSpans, groups, overlaps
 from satview.analysis.verdicts.verdict import Severity, Verdict, VerdictKind
-from satview.analysis.verdicts.waiting import waited_for
+from satview.analysis.verdicts.waiting import of_whom, waited_for
 from satview.events.states import READY, RUNNING
 from satview.links.blockers import Blockers, blockers
 from satview.store.stretches import Stretches
@@ -130,17 +130,19 @@ def _told(evidence: Evidence, found: Blockers, columns: list[_Ints], least: int)
         priorities = evidence.facts.priority(np.array([start, at_run]))
         between, waited = int(middle[busiest]), evidence.length(evidence.times[stop] - evidence.times[start])
         low_priority = _priority_before(evidence, low_row, int(first[mine[0]]))
-        name, object_text = evidence.name, waited_for(evidence, found, int(link[mine[0]]))
-        how = "holds or serves, " if int(steps[mine[0]]) > 1 else ""
-        again = f", and {len(long) - 1} more times" if len(long) > 1 else ""
+        name, object_text = evidence.name, waited_for(evidence, found, begin)
+        more = int(steps[mine[0]]) - 1
+        chain = f" and so, {more} step{'s' if more > 1 else ''} on, for {name(low_row)}" if more else ""
+        again = f", and does so {len(long) - 1} more times" if len(long) > 1 else ""
         verdicts.append(evidence.verdict(
             VerdictKind.PRIORITY_INVERSION, Severity.ERROR,
             (int(evidence.times[start]), int(evidence.times[stop])), [high_row, low_row, between], [object_text],
             [start, *run[mine].tolist(), stop],
             (f"{name(high_row)} (priority {priorities[0]}) waits {waited} from "
-             f"{evidence.moment(int(evidence.times[start]))} for {object_text} that {how}{name(low_row)} "
-             f"(priority {low_priority}) has to end, while {name(between)} (priority {priorities[1]}) keeps that one "
-             f"from running for {evidence.length(total)}{again}.",
+             f"{evidence.moment(int(evidence.times[start]))} for {object_text}{of_whom(evidence, found, begin)}"
+             f"{chain}; "
+             f"{name(between)} (priority {priorities[1]}) keeps {name(low_row)} (priority {low_priority}) from running "
+             f"for {evidence.length(total)} of that{again}.",
              "Use priority inheritance or a priority ceiling, or let servers take the priority of their clients."),
             int(found.certainty[np.array([begin, *link[mine]])].min()),
         ))  # fmt: skip

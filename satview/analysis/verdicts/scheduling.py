@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from satview.analysis.verdicts.evidence import Evidence, StateSpans, counts_within, covered, episodes, groups
 from satview.analysis.verdicts.verdict import Severity, Verdict, VerdictKind
 from satview.events.states import READY, RUNNING
+from satview.links.whole import is_whole_on
 from satview.timeline.per_cpu import run_slices
 
 _Ints = NDArray[np.int64]
@@ -141,7 +142,7 @@ def ping_pongs(evidence: Evidence) -> list[Verdict]:
         start, thread = trace.events.time_cycles[mine], trace.events.thread[mine].astype(np.int64)
         if len(mine) < 3 or not evidence.tells_states:
             continue
-        follows = end[:-1] == start[1:]
+        follows = is_whole_on(trace, cpu, mine[:-1], mine[1:])
         is_short = (end - start <= longest) & ~evidence.is_idle[thread] & (thread != 0)
         back = follows[:-1] & follows[1:] & is_short[:-2] & is_short[1:-1] & is_short[2:] & (thread[:-2] == thread[2:])
         back &= thread[1:-1] != thread[:-2]

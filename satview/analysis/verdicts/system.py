@@ -23,7 +23,7 @@ from satview.store.losses import EVERY_CPU, losses
 
 _FORM: Final = wire.KER_EXIT_OFFSET | wire.KER_INT_OFFSET  # of the code of an event of a kernel call; 0 = entry
 _CALLS: Final = 128  # numbers of kernel calls
-_LEAST_CALLS: Final = 6  # kinds of kernel calls in a trace that is taken to have all kinds
+_LEAST_CALLS: Final = 4  # kinds of kernel calls in a trace that is taken to have all kinds
 _LEAKS: Final = (("channels", "CHANNEL_CREATE", "CHANNEL_DESTROY"), ("connections", "CONNECT_ATTACH", "CONNECT_DETACH"))
 _Ints = NDArray[np.int64]
 

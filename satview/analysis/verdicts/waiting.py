@@ -45,7 +45,7 @@ def deadlocks(evidence: Evidence) -> list[Verdict]:
             continue
         objects = [waited_for(evidence, found, i) for i in places]
         names = [evidence.name(thread) for thread in circle]
-        parts = [f"{name} waits for {what}{_of_whom(evidence, found, i)}"
+        parts = [f"{name} waits for {what}{of_whom(evidence, found, i)}"
                  for name, what, i in zip(names, objects, places, strict=True)]  # fmt: skip
         rows = [int(column[i]) for i in places for column in (found.waits.call_row, found.waits.row)]
         verdicts.append(evidence.verdict(
@@ -58,7 +58,8 @@ def deadlocks(evidence: Evidence) -> list[Verdict]:
     return verdicts
 
 
-def _of_whom(evidence: Evidence, found: Blockers, wait: int) -> str:
+def of_whom(evidence: Evidence, found: Blockers, wait: int) -> str:
+    """Return who holds what a wait is for, or serves it, in words that follow `waited_for`; empty if not known."""
     thread = int(found.thread[wait])
     if thread < 0:
         return ""
