@@ -5,16 +5,20 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from xml.etree import ElementTree as ET
 
 from satview.analysis.verdicts.find import RULES, find_verdicts
 from satview.analysis.verdicts.thresholds import default_thresholds, read_thresholds
+from satview.analysis.verdicts.untold import untold
 from satview.analysis.verdicts.verdict import Severity, Verdict, VerdictKind
 from satview.base.process_end import COST_DATA, FINE
 from satview.base.safe_text import visible_line
 from satview.formats.registry import open_trace
 from satview.store.trace import Trace
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 FOUND: Final = 3
 _EPILOG: Final = """\
@@ -59,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
     elif args.format == "junit":
         print(_junit(trace, found, kinds))
     else:
-        _print_table(trace, found)
+        _print_table(trace, found, {kind: why for kind, why in untold(trace).items() if kind in kinds})
     if found:
         return FOUND
     return COST_DATA if trace.problems.cost_data else FINE
@@ -81,19 +85,21 @@ def as_record(trace: Trace, verdict: Verdict) -> dict[str, Any]:
 
 
 def _junit(trace: Trace, found: tuple[Verdict, ...], kinds: list[VerdictKind]) -> str:
-    """Return one test case for each kind, failed if there are verdicts of it."""
+    """Return one test case for each kind, failed if there are verdicts of it, skipped if the trace cannot tell."""
     failed = {verdict.kind for verdict in found}
-    suite = ET.Element("testsuite", name=f"satview check {_xml_text(trace.path.name)}",
-                                tests=str(len(kinds)), failures=str(len(failed)), errors="0", skipped="0")  # fmt: skip
+    skipped = {kind: why for kind, why in untold(trace).items() if kind in kinds and kind not in failed}
+    suite = ET.Element("testsuite", name=f"satview check {_xml_text(trace.path.name)}", tests=str(len(kinds)),
+                       failures=str(len(failed)), errors="0", skipped=str(len(skipped)))  # fmt: skip
     for kind in kinds:
         case = ET.SubElement(suite, "testcase", classname="satview.check", name=str(kind))
         mine = [verdict for verdict in found if verdict.kind is kind]
         if mine:  # readers of JUnit show one failure of a case
             text = "\n".join(f"{verdict.severity}: {_xml_text(verdict.says)} {_xml_text(verdict.remedy)}"
                              for verdict in mine)  # fmt: skip
-            failure = ET.SubElement(case, "failure", type=str(mine[0].severity),
-                                             message=_xml_text(mine[0].says))  # fmt: skip
+            failure = ET.SubElement(case, "failure", type=str(mine[0].severity), message=_xml_text(mine[0].says))
             failure.text = text
+        elif kind in skipped:
+            ET.SubElement(case, "skipped", message=skipped[kind])
     suites = ET.Element("testsuites", tests=str(len(kinds)), failures=str(len(failed)))
     suites.append(suite)
     ET.indent(suites)
@@ -104,15 +110,31 @@ def _xml_text(text: str) -> str:
     return visible_line(text).translate(_NOT_IN_XML)
 
 
-def _print_table(trace: Trace, found: tuple[Verdict, ...]) -> None:
+def _print_table(trace: Trace, found: tuple[Verdict, ...], unknown: dict[VerdictKind, str]) -> None:
     # Brought in here: JSON, JUnit and error paths need no table.
-    from satview.base.time import format_time
     from satview.cli._console import cell, make_console
 
     console = make_console(400)
     if not found:
         console.print(cell(f"{trace.path.name}: nothing found"))
-        return
+    else:
+        _print_verdicts(console, trace, found)
+    for kinds, why in _by_reason(unknown):
+        console.print()
+        console.print(cell(f"Cannot tell of {', '.join(kinds)}: {why}."))
+
+
+def _by_reason(unknown: dict[VerdictKind, str]) -> list[tuple[list[str], str]]:
+    out: dict[str, list[str]] = {}
+    for kind, why in unknown.items():
+        out.setdefault(why, []).append(str(kind))
+    return [(kinds, why) for why, kinds in out.items()]
+
+
+def _print_verdicts(console: Console, trace: Trace, found: tuple[Verdict, ...]) -> None:
+    from satview.base.time import format_time
+    from satview.cli._console import cell
+
     counts = {severity: sum(verdict.severity is severity for verdict in found) for severity in Severity}
     told = ", ".join(f"{count} {severity}{'s' if count > 1 and severity is not Severity.INFO else ''}"
                      for severity, count in counts.items() if count)  # fmt: skip
