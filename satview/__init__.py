@@ -10,6 +10,8 @@ The public API, each name imported when first used:
     found = satview.Statistics(trace)                  # who used the CPUs, waited, called, sent
     woken = satview.Links(trace).wake_ups              # what belongs together: causes and effects as event rows
     sent = satview.transactions(trace)                 # every message: queued, in service, replied, client runs again
+    for verdict in satview.check(trace):               # what is wrong: deadlocks, inversions, starvation, lost data
+        print(verdict.severity, verdict.says)
 """
 
 from __future__ import annotations
@@ -19,6 +21,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from satview.analysis.statistics import Statistics
+    from satview.analysis.verdicts.find import find_verdicts as check
+    from satview.analysis.verdicts.thresholds import read_thresholds
+    from satview.analysis.verdicts.verdict import Verdict
     from satview.base.errors import SatviewError, TraceFormatError
     from satview.base.time import TimeWindow
     from satview.filters.expression import select
@@ -43,7 +48,10 @@ __all__ = [
     "Timeline",
     "Trace",
     "TraceFormatError",
+    "Verdict",
+    "check",
     "open_trace",
+    "read_thresholds",
     "select",
     "transactions",
 ]
@@ -58,14 +66,18 @@ _HOMES = {
     "Timeline": "satview.timeline.lane_tree",
     "Trace": "satview.store.trace",
     "TraceFormatError": "satview.base.errors",
+    "Verdict": "satview.analysis.verdicts.verdict",
+    "check": "satview.analysis.verdicts.find",
     "open_trace": "satview.formats.registry",
+    "read_thresholds": "satview.analysis.verdicts.thresholds",
     "select": "satview.filters.expression",
     "transactions": "satview.links.transactions",
 }
+_NAMES_THERE = {"check": "find_verdicts"}  # where the name at home says what only the module tells
 
 
 def __getattr__(name: str) -> Any:
     # On first use, so that `satview` itself starts without numpy.
     if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
+        return getattr(import_module(_HOMES[name]), _NAMES_THERE.get(name, name))
     raise AttributeError(f"module 'satview' has no attribute {name!r}")

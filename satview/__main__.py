@@ -34,8 +34,8 @@ def main(argv: list[str] | None = None) -> int:
         argv: Arguments without the program's name; None = those of the process.
 
     Returns:
-        0 = fine, 1 = opened with problems that cost data, 2 = not a trace or bad use, 70 = an error inside satview,
-        128 and more = ended by that signal.
+        0 = fine, 1 = opened with problems that cost data, 2 = not a trace or bad use, 3 = `check` found something,
+        70 = an error inside satview, 128 and more = ended by that signal.
     """
     arguments = sys.argv[1:] if argv is None else list(argv)
     try:
@@ -215,7 +215,7 @@ def _commands_help() -> str:
             first = (module.__doc__ or "").strip().splitlines()[0] if module.__doc__ else ""
             lines.append(f"  {name:<16} {first.rstrip('.')}")
     lines += ["", "exit codes: 0 fine, 1 opened with problems that cost data, 2 not a trace or bad use,",
-              "            70 an error inside satview, which prints a report to copy"]
+              "            3 check found something, 70 an error inside satview, which prints a report to copy"]
     return "\n".join(lines)
 
 

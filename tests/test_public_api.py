@@ -75,3 +75,13 @@ def test_every_public_name_is_there():
     assert all(getattr(satview, name) for name in satview.__all__)
     with pytest.raises(AttributeError):
         satview.nothing  # noqa: B018
+
+
+def test_verdicts(path):
+    trace = satview.open_trace(path)
+    assert satview.check(trace) == ()
+    lossy = satview.open_trace("sample_traces/dense-4cpu.kev")
+    found = satview.check(lossy)
+    assert all(isinstance(verdict, satview.Verdict) for verdict in found)
+    assert [verdict.kind for verdict in found] == ["priority-inversion"]
+    assert satview.check(lossy, kinds=[]) == ()

@@ -23,6 +23,7 @@ from satview.store.trace import Trace
 SEND: Final = STATE_BY_NAME["SEND"].value
 REPLY: Final = STATE_BY_NAME["REPLY"].value
 JOIN: Final = STATE_BY_NAME["JOIN"].value
+_PROCESS_MANAGER: Final = 1
 _Ints = NDArray[np.int64]
 
 
@@ -53,8 +54,9 @@ def blockers(trace: Trace) -> Blockers:
     """Return whom every wait of a trace is for; made at the first call and kept with it.
 
     The holder of a mutex is exact where the call tells the owner's word of the mutex (fast with 32 bits, and wide).
-    Else it is inferred: while a thread waits, only its holder can give the mutex up, and needs the kernel for that.
-    Source: formula 5 of the reference.
+    A mutex in shared memory may be held in another process, of which the word has a part only: that is inferred.
+    Without the word it is inferred too: while a thread waits, only its holder can give the mutex up, and needs the
+    kernel for that. Source: formula 5 of the reference.
     """
     return trace.kept("links.blockers", _blockers)
 
@@ -79,6 +81,7 @@ def _blockers(trace: Trace) -> Blockers:
     tell(at, thread_rows(trace, mine, found.object[at].astype(np.uint32)), Certainty.EXACT)
     at = np.flatnonzero((found.value == MUTEX) & found.has_object)
     tell(at, _owners(trace, found, at), Certainty.EXACT)
+    tell(at, _owners_elsewhere(trace, found, at), Certainty.INFERRED)
     tell(at, _next_to_give(trace, at), Certainty.INFERRED)
     return Blockers(found, thread, pid, certainty)
 
@@ -107,9 +110,7 @@ def _owners(trace: Trace, found: Waits, at: NDArray[np.intp]) -> _Ints:
     from 7.x on (7.1 listing: THREAD_CREATE tells tid 1 and 0x0001000a); bit 31 tells that threads wait. Only an owner
     in the process of the waiting thread counts, and only if one of the two orders makes sense.
     """
-    word, known = argument(trace, found.call_row[at], "owner")
-    known &= found.first_row[at] == found.row[at]  # within SYNC_CONDVAR_WAIT it is the word of another object
-    word &= 0x7FFFFFFF
+    word, known = _owner_words(trace, found, at)
     pid = trace.threads.pid[found.thread[at]].astype(np.int64)
     high, low = word >> 16, word & 0xFFFF
     told = []
@@ -118,6 +119,32 @@ def _owners(trace: Trace, found: Waits, at: NDArray[np.intp]) -> _Ints:
         told.append(np.where(known & (part == pid & mask) & (tid > 0), who, 0))
     first, second = told
     return np.where((first > 0) & (second > 0) & (first != second), -1, np.where(first > 0, first, second))
+
+
+def _owner_words(trace: Trace, found: Waits, at: NDArray[np.intp]) -> tuple[_Ints, NDArray[np.bool_]]:
+    """Return the words of mutexes that threads wait for without bit 31, and whether they are known."""
+    word, known = argument(trace, found.call_row[at], "owner")
+    known &= found.first_row[at] == found.row[at]  # within SYNC_CONDVAR_WAIT it is the word of another object
+    return word & 0x7FFFFFFF, known
+
+
+def _owners_elsewhere(trace: Trace, found: Waits, at: NDArray[np.intp]) -> _Ints:
+    """Return the threads of any process that the words of mutexes fit, -1 where that is none or several.
+
+    The process manager shares no mutexes.
+    """
+    word, known = _owner_words(trace, found, at)
+    tid, pid = trace.threads.tid.astype(np.int64), trace.threads.pid.astype(np.int64)
+    who = np.flatnonzero((tid > 0) & (tid < 1 << 15) & (pid > _PROCESS_MANAGER))
+    codes = np.concatenate((tid[who] << 16 | pid[who] & 0xFFFF, (pid[who] & 0x7FFF) << 16 | tid[who]))
+    order = np.argsort(codes, kind="stable")
+    codes, thread = codes[order], np.tile(who, 2)[order]
+    first, last = np.searchsorted(codes, word), np.searchsorted(codes, word, side="right")
+    out = np.full(len(at), -1, np.int64)
+    fits = np.flatnonzero(known & (last == first + 1))
+    out[fits] = thread[first[fits]]
+    out[out == found.thread[at]] = -1
+    return out
 
 
 def _next_to_give(trace: Trace, at: NDArray[np.intp]) -> _Ints:

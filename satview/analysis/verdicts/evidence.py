@@ -1,0 +1,256 @@
+"""What rules of verdicts look at: intervals of threads, windows over them, and the names of things."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.analysis.verdicts.thresholds import Thresholds
+from satview.analysis.verdicts.verdict import Severity, Verdict, VerdictKind
+from satview.base.time import format_duration
+from satview.events.states import NOT_A_STATE, RUNNING
+from satview.filters.facts import TraceFacts
+from satview.links.columns import state_ends
+from satview.links.table import NO_EVENT, OPEN, Certainty, Rows
+from satview.store.idle import idle_threads
+from satview.store.stretches import Stretches
+from satview.store.trace import Trace
+
+_Ints = NDArray[np.int64]
+_RUNS_FOR_A_FAULT: Final = 1000  # events of threads may be lost without a trace now and then
+_MOST_EVENTS: Final = 24  # rows of evidence of one verdict
+
+
+@dataclass(frozen=True, slots=True)
+class StateSpans:
+    """What threads do, as far as the trace tells it whole: by thread, then in time order; every column has shape (n,).
+
+    Neighbours of one thread and state are one interval, on one CPU if it is RUNNING. Idle threads are left out.
+
+    Attributes:
+        thread: int64, row of the thread table.
+        value: uint8, the state as lane value.
+        row: int64, the event that begins it.
+        end_row: int64, the event that ends it; the number of events where the trace ends before.
+    """
+
+    thread: _Ints
+    value: NDArray[np.uint8]
+    row: _Ints
+    end_row: _Ints
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    def of_state(self, value: int) -> StateSpans:
+        """Return the intervals of one state."""
+        return self.at(np.flatnonzero(self.value == value))
+
+    def at(self, places: NDArray[np.intp]) -> StateSpans:
+        """Return some of the intervals."""
+        return StateSpans(self.thread[places], self.value[places], self.row[places], self.end_row[places])
+
+
+class Evidence:
+    """One trace, thresholds, and what several rules need; each part is made when first asked for.
+
+    Args:
+        trace: The events.
+        thresholds: When something is a verdict.
+    """
+
+    def __init__(self, trace: Trace, thresholds: Thresholds) -> None:
+        self.trace = trace
+        self.thresholds = thresholds
+        self.facts = TraceFacts(trace)
+
+    # Intervals
+
+    @cached_property
+    def times(self) -> _Ints:
+        """Time of every event, and of the end of the trace behind them, int64 (events + 1,), cycles."""
+        return np.append(self.trace.events.time_cycles, self.trace.window.end)
+
+    @cached_property
+    def is_idle(self) -> NDArray[np.bool_]:
+        """Which threads are idle threads, bool (threads,)."""
+        return idle_threads(self.trace)
+
+    @cached_property
+    def states(self) -> StateSpans:
+        """What threads do; nothing where the trace does not tell it (`tells_states`)."""
+        return self._states.at(np.arange(len(self._states) if self.tells_states else 0))
+
+    @cached_property
+    def tells_states(self) -> bool:
+        """True if the trace has all events of threads between its losses.
+
+        A capture may leave some out; then what a thread seems to be in may be long over. That shows where a thread
+        begins to run on a CPU of which another one still has not left: a kernel never logs that.
+        """
+        runs = self._states.of_state(RUNNING)
+        runs = runs.at(np.argsort(runs.row, kind="stable"))
+        cpu, wrong = self.trace.events.cpu[runs.row], 0
+        for number in np.unique(cpu).tolist():
+            mine = cpu == number
+            wrong += int(np.count_nonzero(runs.row[mine][1:] < runs.end_row[mine][:-1]))
+        return bool(len(runs)) and wrong * _RUNS_FOR_A_FAULT <= len(runs)
+
+    @cached_property
+    def _states(self) -> StateSpans:
+        trace = self.trace
+        if trace.pairs is not None:  # threads of a library, not of the kernel
+            none = np.empty(0, np.int64)
+            return StateSpans(none, none.astype(np.uint8), none, none)
+        index = trace.states.event
+        thread = np.repeat(np.arange(len(trace.threads)), np.diff(trace.states.start))
+        value = trace.catalogue.state_value_of_code[trace.events.code[index]]
+        ends = state_ends(trace)[index]
+        keep = np.flatnonzero((value != NOT_A_STATE) & (ends != NO_EVENT) & ~self.is_idle[thread] & (thread != 0))
+        thread, value, row = thread[keep], value[keep], index[keep].astype(np.int64)
+        end = self.end_rows(ends[keep])
+        cpu = trace.events.cpu[row]
+        goes_on = (thread[1:] == thread[:-1]) & (value[1:] == value[:-1]) & (end[:-1] == row[1:])
+        goes_on &= (value[1:] != RUNNING) | (cpu[1:] == cpu[:-1])
+        first = np.append(True, ~goes_on)[: len(row)]
+        last = np.append(~goes_on, True)[: len(row)]
+        return StateSpans(thread[first], value[first], row[first], end[last])
+
+    def end_rows(self, rows: Rows) -> _Ints:
+        """Return rows with the number of events in place of `OPEN`, int64, same shape."""
+        return np.where(rows == OPEN, len(self.trace.events), rows.astype(np.int64))
+
+    def lengths(self, first: Rows, last: Rows) -> _Ints:
+        """Return the cycles from events to others; the number of events stands for the end of the trace."""
+        return self.times[last] - self.times[first]
+
+    # Thresholds
+
+    def cycles(self, kind: VerdictKind, name: str) -> int:
+        """Return a time among the thresholds in cycles."""
+        return self.trace.clock.cycles_of(self.thresholds.ns(kind, name))
+
+    def number(self, kind: VerdictKind, name: str) -> float:
+        """Return a count or percentage among the thresholds."""
+        return self.thresholds.number(kind, name)
+
+    # Words
+
+    def name(self, thread: int) -> str:
+        """Return what a thread is called."""
+        return self.trace.thread_name(thread)
+
+    def process_of(self, pid: int) -> str:
+        """Return what a process is called by its pid."""
+        found = np.flatnonzero(self.trace.processes.pid == pid)
+        return self.trace.process_name(int(found[-1])) if len(found) else f"pid {pid}"
+
+    def length(self, cycles: int) -> str:
+        """Return a length in cycles for people."""
+        return format_duration(self.trace.clock.duration_ns(int(cycles)))
+
+    def moment(self, cycles: int) -> str:
+        """Return a moment for people: time from the start of the trace."""
+        return format_duration(self.trace.clock.ns(int(cycles)), 6)
+
+    def verdict(
+        self, kind: VerdictKind, severity: Severity, place: tuple[int, int], threads: Rows | list[int],
+        objects: list[str], evidence: Rows | list[int], words: tuple[str, str], certainty: int = Certainty.EXACT,
+    ) -> Verdict:  # fmt: skip
+        """Return a verdict; of the evidence the first rows are kept.
+
+        Args:
+            kind: What it is.
+            severity: How much it matters.
+            place: Start and end in cycles.
+            threads: Rows of the thread table.
+            objects: What it is about.
+            evidence: Rows of events in any order; those behind the last event are left out.
+            words: What it says, and the remedy.
+            certainty: Of its weakest link.
+        """
+        rows = np.unique(np.asarray(evidence, np.int64))
+        rows = rows[(rows >= 0) & (rows < len(self.trace.events))][:_MOST_EVENTS]
+        start, end = int(place[0]), max(int(place[1]), int(place[0]) + 1)
+        return Verdict(kind, severity, start, end, tuple(int(t) for t in threads), tuple(objects),
+                       tuple(rows.tolist()), *words, Certainty(int(certainty)))  # fmt: skip
+
+
+def covered(start: _Ints, end: _Ints, window: int) -> tuple[_Ints, _Ints]:
+    """Return how much of windows some intervals cover, overlapping ones counted as often as they overlap.
+
+    Args:
+        start: int64 (n,), cycles.
+        end: int64 (n,), cycles.
+        window: Length of the windows in cycles.
+
+    Returns:
+        int64 (2n,) each: where each window begins, ascending, and the sum. They begin with an interval or end with
+        one: no other window covers more.
+    """
+    at = np.sort(np.concatenate((start, end - window)))
+    return at, _before(start, end, at + window) - _before(start, end, at)
+
+
+def _before(start: _Ints, end: _Ints, time: _Ints) -> _Ints:
+    """Return the sum of the parts of intervals before each moment."""
+    total = np.zeros(len(time), np.int64)
+    for edges, sign in ((np.sort(start), 1), (np.sort(end), -1)):
+        # Sums are relative to the first edge, as times themselves may be near 2^63.
+        count = np.searchsorted(edges, time)
+        sums = np.append(0, np.cumsum(edges - edges[0]))
+        total += sign * (count * (time - edges[0]) - sums[count])
+    return total
+
+
+def counts_within(times: _Ints, window: int) -> _Ints:
+    """Return how many of some ascending moments are in the window that begins with each of them, int64 (n,)."""
+    return np.searchsorted(times, times + window) - np.arange(len(times))
+
+
+def episodes(begin: _Ints, window: int) -> Stretches:
+    """Return what windows cover, those that meet joined; `begin` in any order."""
+    return Stretches.of(begin, begin + window)
+
+
+def groups(key: NDArray[np.integer]) -> list[tuple[int, NDArray[np.intp]]]:
+    """Return every key with the places where it stands, ascending; there must be few keys."""
+    if not len(key):
+        return []
+    order = np.argsort(key, kind="stable")
+    found, first = np.unique(key[order], return_index=True)
+    return list(zip(found.tolist(), np.split(order, first[1:]), strict=True))
+
+
+def overlaps(
+    thread: _Ints, first: _Ints, last: _Ints, spans_thread: _Ints, spans_first: _Ints, spans_last: _Ints,
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:  # fmt: skip
+    """Return pairs of intervals of one thread that overlap.
+
+    Args:
+        thread: int64 (n,), whose intervals are asked for.
+        first: int64 (n,), row from which on.
+        last: int64 (n,), row before which.
+        spans_thread: int64 (m,), whose intervals the others are; those of a thread do not overlap.
+        spans_first: int64 (m,), rows; the columns are in the order of thread and this.
+        spans_last: int64 (m,), rows.
+
+    Returns:
+        (k,) each: places among the n and the m.
+    """
+    key = spans_thread << 32 | spans_first
+    stop = np.searchsorted(key, thread << 32 | last)
+    start = np.searchsorted(key, thread << 32 | first, side="right") - 1
+    # The last one that begins before may be that of another thread, or over.
+    is_over = start < 0
+    is_over[~is_over] = (spans_thread[start[~is_over]] != thread[~is_over]) | (
+        spans_last[start[~is_over]] <= first[~is_over])  # fmt: skip
+    start = start + is_over
+    sizes = np.maximum(stop - start, 0)
+    mine = np.repeat(np.arange(len(thread)), sizes)
+    offset = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return mine, start[mine] + offset

@@ -1,0 +1,49 @@
+"""All verdicts of a trace: the table of rules, one for each kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Final
+
+from satview.analysis.verdicts import inversions, periods, scheduling, servers, system, waiting
+from satview.analysis.verdicts.evidence import Evidence
+from satview.analysis.verdicts.thresholds import Thresholds, default_thresholds
+from satview.analysis.verdicts.verdict import Severity, Verdict, VerdictKind
+from satview.store.trace import Trace
+
+RULES: Final[dict[VerdictKind, Callable[[Evidence], list[Verdict]]]] = {
+    VerdictKind.DEADLOCK: waiting.deadlocks,
+    VerdictKind.PRIORITY_INVERSION: inversions.inversions,
+    VerdictKind.LOST_WAKEUP: waiting.lost_wakeups,
+    VerdictKind.PING_PONG: scheduling.ping_pongs,
+    VerdictKind.LONG_READY: scheduling.long_readies,
+    VerdictKind.MISSED_PERIOD: periods.missed_periods,
+    VerdictKind.INTERRUPT_FLOOD: system.floods,
+    VerdictKind.LOCK_CONTENTION: waiting.contentions,
+    VerdictKind.BUSY_LOOP: scheduling.busy_loops,
+    VerdictKind.STARVATION: scheduling.starvations,
+    VerdictKind.SERVER_SATURATION: servers.saturations,
+    VerdictKind.RESTARTED_CALLS: system.restarted_calls,
+    VerdictKind.LEAK: system.leaks,
+    VerdictKind.DATA_LOSS: system.data_losses,
+}
+_ORDER: Final = tuple(Severity)
+
+
+def find_verdicts(
+    trace: Trace, thresholds: Thresholds | None = None, kinds: Collection[VerdictKind] | None = None
+) -> tuple[Verdict, ...]:
+    """Return what is wrong in a trace, the most severe first, then in time order.
+
+    Args:
+        trace: The events.
+        thresholds: When something is a verdict; None = those that ship with satview.
+        kinds: Only these; None = all. Those that the thresholds turn off are never looked for.
+    """
+    if not len(trace.events):
+        return ()
+    evidence = Evidence(trace, thresholds or default_thresholds())
+    found = [verdict for kind, rule in RULES.items()
+             if (kinds is None or kind in kinds) and evidence.thresholds.is_enabled(kind)
+             for verdict in rule(evidence)]  # fmt: skip
+    return tuple(sorted(found, key=lambda verdict: (_ORDER.index(verdict.severity), verdict.start_cycles)))

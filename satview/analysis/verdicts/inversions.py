@@ -1,0 +1,156 @@
+"""Priority inversion: direct, over the holder of a mutex, and through chains of holders and servers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.analysis.verdicts.evidence import Evidence, StateSpans, groups, overlaps
+from satview.analysis.verdicts.verdict import Severity, Verdict, VerdictKind
+from satview.analysis.verdicts.waiting import of_whom, waited_for
+from satview.events.states import READY, RUNNING
+from satview.links.blockers import Blockers, blockers
+from satview.store.stretches import Stretches
+
+_MOST_STEPS: Final = 8  # of a chain: who waits for whom waits for whom
+_Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class _Chains:
+    """Chains from a wait to a thread, and when they hold; every column has shape (n,).
+
+    Attributes:
+        wait: int64, the wait at the beginning.
+        thread: int64, the thread at the end.
+        first, last: int64, rows between which it holds.
+        link: int64, the wait of the last thread but one: what the last thread holds or serves.
+        steps: int64, waits in the chain.
+    """
+
+    wait: _Ints
+    thread: _Ints
+    first: _Ints
+    last: _Ints
+    link: _Ints
+    steps: _Ints
+
+
+def inversions(evidence: Evidence) -> list[Verdict]:
+    """Return waits for a thread of lower priority that a thread of a priority in between kept from running.
+
+    Priorities are those of wide events of threads, as each entered its state; without them nothing is claimed.
+    Source: formula 6 of the reference.
+    """
+    found, kind = blockers(evidence.trace), VerdictKind.PRIORITY_INVERSION
+    at = np.flatnonzero(found.thread > 0)
+    waiting = found.waits
+    high = evidence.facts.priority(waiting.row)
+    at = at[high[at] > 0]
+    least = evidence.cycles(kind, "least_us")
+    end = evidence.end_rows(waiting.end_row)
+    at = at[evidence.lengths(waiting.row[at], end[at]) >= least]
+    if not len(at):
+        return []
+    ready = evidence.states.of_state(READY)
+    runs = evidence.states.of_state(RUNNING)
+    runs = runs.at(np.argsort(runs.row, kind="stable"))
+    parts = []
+    chains = _Chains(at, found.thread[at], waiting.row[at].astype(np.int64), end[at], at, np.ones(len(at), np.int64))
+    for _ in range(_MOST_STEPS):
+        parts.append(_kept_from_running(evidence, chains, ready, runs, high, least))
+        chains = _longer(chains, found, at, end)
+        if not len(chains.wait):
+            break
+    columns = [np.concatenate([part[i] for part in parts]) for i in range(7)]
+    return _told(evidence, found, columns, least)
+
+
+def _kept_from_running(
+    evidence: Evidence, chains: _Chains, ready: StateSpans, runs: StateSpans, high: _Ints, least: int,
+) -> tuple[_Ints, ...]:  # fmt: skip
+    """Return wait, last thread, last link, steps, run of the thread in between, its begin and end, one row per run."""
+    mine, spans = overlaps(chains.thread, chains.first, chains.last, ready.thread, ready.row, ready.end_row)
+    first, last = np.maximum(chains.first[mine], ready.row[spans]), np.minimum(chains.last[mine], ready.end_row[spans])
+    low, top = evidence.facts.priority(ready.row[spans]), high[chains.wait[mine]]
+    # The runs of threads in between may be short, as they are preempted too; together they must be long enough.
+    keep = np.flatnonzero((evidence.lengths(first, last) >= least // 8) & (low > 0) & (low < top))
+    mine, first, last, low, top = mine[keep], first[keep], last[keep], low[keep], top[keep]
+    out: list[tuple[_Ints, ...]] = []
+    for cpu in np.unique(evidence.trace.events.cpu[runs.row]).tolist():
+        on_cpu = runs.at(np.flatnonzero(evidence.trace.events.cpu[runs.row] == cpu))
+        zeros = np.zeros(len(mine), np.int64)
+        pair, run = overlaps(zeros, first, last, np.zeros(len(on_cpu), np.int64), on_cpu.row, on_cpu.end_row)
+        middle = evidence.facts.priority(on_cpu.row[run])
+        is_between = (middle > low[pair]) & (middle < top[pair])
+        pair, run = pair[is_between], run[is_between]
+        chain = mine[pair]
+        out.append((chains.wait[chain], chains.thread[chain], chains.link[chain], chains.steps[chain], on_cpu.row[run],
+                    np.maximum(first[pair], on_cpu.row[run]), np.minimum(last[pair], on_cpu.end_row[run])))  # fmt: skip
+    return tuple(np.concatenate([part[i] for part in out]) if out else np.empty(0, np.int64) for i in range(7))
+
+
+def _longer(chains: _Chains, found: Blockers, at: NDArray[np.intp], end: _Ints) -> _Chains:
+    """Return the chains with one more step: what the last thread waits for meanwhile."""
+    waiting = found.waits
+    rows = waiting.row[at].astype(np.int64)
+    mine, spans = overlaps(chains.thread, chains.first, chains.last, waiting.thread[at], rows, end[at])
+    next_wait = at[spans]
+    return _Chains(
+        chains.wait[mine], found.thread[next_wait], np.maximum(chains.first[mine], rows[spans]),
+        np.minimum(chains.last[mine], end[next_wait]), next_wait, chains.steps[mine] + 1,
+    )  # fmt: skip
+
+
+def _told(evidence: Evidence, found: Blockers, columns: list[_Ints], least: int) -> list[Verdict]:
+    """Return one verdict for each pair of threads and object, about its longest wait."""
+    wait, low, link, steps, run, first, last = columns
+    begins, ends = evidence.times[first], evidence.times[last]
+    waiting, trace = found.waits, evidence.trace
+    thread, what = waiting.thread, waiting.object
+    verdicts = []
+    keys, which = np.unique(np.stack((thread[wait], low, what[link]), axis=1), axis=0, return_inverse=True)
+    for number, places in groups(which.reshape(-1)):
+        # Several CPUs may run threads in between at a time: their time counts once.
+        waits = [places[mine] for _, mine in groups(wait[places])]
+        kept = [Stretches.of(begins[mine], ends[mine]) for mine in waits]
+        long = [(total, mine) for spans, mine in zip(kept, waits, strict=True)
+                if (total := int((spans.end - spans.start).sum())) >= least]  # fmt: skip
+        if not long:
+            continue
+        total, mine = max(long, key=lambda episode: episode[0])
+        begin, high_row, low_row = int(wait[mine[0]]), int(keys[number][0]), int(keys[number][1])
+        middle, which_one = np.unique(trace.events.thread[run[mine]].astype(np.int64), return_inverse=True)
+        busiest = int(np.argmax(np.bincount(which_one, ends[mine] - begins[mine])))
+        start, stop = int(waiting.row[begin]), int(evidence.end_rows(waiting.end_row[begin : begin + 1])[0])
+        at_run = int(run[mine[which_one == busiest]][0])
+        priorities = evidence.facts.priority(np.array([start, at_run]))
+        between, waited = int(middle[busiest]), evidence.length(evidence.times[stop] - evidence.times[start])
+        low_priority = _priority_before(evidence, low_row, int(first[mine[0]]))
+        name, object_text = evidence.name, waited_for(evidence, found, begin)
+        more = int(steps[mine[0]]) - 1
+        chain = f" and so, {more} step{'s' if more > 1 else ''} on, for {name(low_row)}" if more else ""
+        again = f", and does so {len(long) - 1} more times" if len(long) > 1 else ""
+        verdicts.append(evidence.verdict(
+            VerdictKind.PRIORITY_INVERSION, Severity.ERROR,
+            (int(evidence.times[start]), int(evidence.times[stop])), [high_row, low_row, between], [object_text],
+            [start, *run[mine].tolist(), stop],
+            (f"{name(high_row)} (priority {priorities[0]}) waits {waited} from "
+             f"{evidence.moment(int(evidence.times[start]))} for {object_text}{of_whom(evidence, found, begin)}"
+             f"{chain}; "
+             f"{name(between)} (priority {priorities[1]}) keeps {name(low_row)} (priority {low_priority}) from running "
+             f"for {evidence.length(total)} of that{again}.",
+             "Use priority inheritance or a priority ceiling, or let servers take the priority of their clients."),
+            int(found.certainty[np.array([begin, *link[mine]])].min()),
+        ))  # fmt: skip
+    return verdicts
+
+
+def _priority_before(evidence: Evidence, thread: int, row: int) -> int:
+    """Return the priority that a thread was last logged with up to an event."""
+    mine = evidence.trace.states.of(thread)
+    mine = mine[mine <= row]
+    return int(evidence.facts.priority(mine[-1:])[0]) if len(mine) else -1

@@ -1,0 +1,58 @@
+"""Verdicts on periodic threads: periods are learned from the pulses that start the work."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from satview.analysis.verdicts.evidence import Evidence, groups
+from satview.analysis.verdicts.verdict import Severity, Verdict, VerdictKind
+from satview.links.pulses import pulses
+from satview.links.rows import comm_words
+from satview.links.table import OPEN, Certainty
+from satview.links.whole import is_whole
+
+
+def missed_periods(evidence: Evidence) -> list[Verdict]:
+    """Return periodic pulses that their threads received so late that the period was as good as over.
+
+    A connection on which pulses are sent regularly has a period: the median of the times between them. A pulse that
+    waits for much of a period found its thread still at work for the one before. Only pulses count of which the receipt
+    is certain.
+    """
+    trace, kind = evidence.trace, VerdictKind.MISSED_PERIOD
+    table = pulses(trace)
+    at = np.flatnonzero((table.to_row != OPEN) & (table.certainty > Certainty.GUESS))
+    sent, received = table.from_row[at].astype(np.int64), table.to_row[at].astype(np.int64)
+    if not len(at):
+        return []
+    scoid, pid = comm_words(trace, sent)
+    least = evidence.number(kind, "least_count")
+    verdicts = []
+    for _, mine in groups(pid.astype(np.int64) << 32 | scoid):
+        if len(mine) <= least:
+            continue
+        times = evidence.times[sent[mine]]
+        gaps = np.diff(times)[is_whole(trace, sent[mine[:-1]], sent[mine[1:]])]
+        if len(gaps) < least:
+            continue
+        period = int(np.median(gaps))
+        is_regular = np.abs(gaps - period) <= period * evidence.number(kind, "tolerance_percent") / 100
+        if np.count_nonzero(is_regular) < len(gaps) * evidence.number(kind, "regular_percent") / 100:
+            continue
+        late = evidence.lengths(sent[mine], received[mine])
+        bad = np.flatnonzero(late >= period * evidence.number(kind, "late_percent") / 100)
+        if not len(bad):
+            continue
+        worst = int(bad[np.argmax(late[bad])])
+        thread = int(trace.events.thread[received[mine[worst]]])
+        lateness = evidence.length(int(late[worst]))
+        again = f", and late {len(bad) - 1} more times" if len(bad) > 1 else ""
+        jitter = evidence.length(int(late.max() - late.min()))
+        verdicts.append(evidence.verdict(
+            kind, Severity.WARNING, (int(times[worst]), int(times[worst] + late[worst])), [thread], [],
+            [*sent[mine[bad]].tolist(), *received[mine[bad]].tolist()],
+            (f"{evidence.name(thread)} has a period of {evidence.length(period)}, and receives the pulse of "
+             f"{evidence.moment(int(times[worst]))} only {lateness} later{again} (jitter {jitter}).",
+             "Look what it did in the period before, and what ran instead: it had more work, or a lower priority."),
+        ))  # fmt: skip
+    return verdicts

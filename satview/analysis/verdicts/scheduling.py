@@ -1,0 +1,184 @@
+"""Verdicts on who gets the CPUs: too late, never, too often for too little, all the time."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.analysis.verdicts.evidence import Evidence, StateSpans, counts_within, covered, episodes, groups
+from satview.analysis.verdicts.verdict import Severity, Verdict, VerdictKind
+from satview.events.states import READY, RUNNING
+from satview.links.whole import is_whole_on
+from satview.timeline.per_cpu import run_slices
+
+_Ints = NDArray[np.int64]
+
+
+def starvations(evidence: Evidence) -> list[Verdict]:
+    """Return threads that were ready all through a window of some length."""
+    kind = VerdictKind.STARVATION
+    window = evidence.cycles(kind, "window_ms")
+    least = int(window * evidence.number(kind, "ready_percent") / 100)
+    ready = _since_the_dump(evidence)
+    begin, end = evidence.times[ready.row], evidence.times[ready.end_row]
+    verdicts = []
+    for thread, mine in _of_threads(ready.thread, end - begin, least):
+        begins, waited = covered(begin[mine], end[mine], window)
+        bad = np.flatnonzero(waited >= least)
+        if not len(bad):
+            continue
+        places = episodes(begins[bad], window)
+        longest = int(np.argmax(places.end - places.start))
+        inside = mine[(end[mine] > places.start[longest]) & (begin[mine] < places.end[longest])]
+        span = int(begin[inside].min()), int(end[inside].max())
+        total = int((end - begin)[inside].sum())
+        who = ran_instead(evidence, span, thread)
+        verdicts.append(evidence.verdict(
+            kind, Severity.WARNING, span, [thread, *(row for row, _ in who)], [],
+            [*ready.row[inside].tolist(), *ready.end_row[inside].tolist()],
+            (f"{evidence.name(thread)} is ready for {evidence.length(total)} of {evidence.length(span[1] - span[0])} "
+             f"from {evidence.moment(span[0])} and gets next to no CPU{_instead(evidence, who)}.",
+             "Give it a higher priority or a partition with a budget, or let the threads that ran wait at times."),
+        ))  # fmt: skip
+    return verdicts
+
+
+def long_readies(evidence: Evidence) -> list[Verdict]:
+    """Return threads that were ready for long without a break; those that starve are told of as such."""
+    kind = VerdictKind.LONG_READY
+    ready = _since_the_dump(evidence)
+    cycles = evidence.lengths(ready.row, ready.end_row)
+    starving = int(evidence.cycles(VerdictKind.STARVATION, "window_ms")
+                   * evidence.number(VerdictKind.STARVATION, "ready_percent") / 100)  # fmt: skip
+    at = np.flatnonzero((cycles >= evidence.cycles(kind, "least_ms")) & (cycles < starving))
+    verdicts = []
+    for thread, mine in groups_at(ready.thread, at):
+        worst = int(mine[np.argmax(cycles[mine])])
+        span = int(evidence.times[ready.row[worst]]), int(evidence.times[ready.end_row[worst]])
+        who = ran_instead(evidence, span, thread)
+        again = f", and {len(mine) - 1} more times for {evidence.length(cycles[mine].min())} or longer"
+        verdicts.append(evidence.verdict(
+            kind, Severity.INFO, span, [thread, *(row for row, _ in who)], [],
+            [int(ready.row[worst]), int(ready.end_row[worst])],
+            (f"{evidence.name(thread)} is ready from {evidence.moment(span[0])} and runs "
+             f"{evidence.length(span[1] - span[0])} later{_instead(evidence, who)}{again if len(mine) > 1 else ''}.",
+             "Look at the priorities of the threads that ran, or at the budget of its partition."),
+        ))  # fmt: skip
+    return verdicts
+
+
+def _since_the_dump(evidence: Evidence) -> StateSpans:
+    """Return when threads were ready that were seen to become so: what the opening dump reports is no activity."""
+    ready = evidence.states.of_state(READY)
+    return ready.at(np.flatnonzero(evidence.times[ready.row] > evidence.trace.dump_end_cycles))
+
+
+def ran_instead(evidence: Evidence, span: tuple[int, int], thread: int, most: int = 3) -> list[tuple[int, int]]:
+    """Return (thread, cycles) of the threads that had the CPUs in a span of time, those with the most first.
+
+    Args:
+        evidence: The trace.
+        span: Start and end in cycles.
+        thread: Row of the thread that is left out.
+        most: How many.
+    """
+    rows, ends = run_slices(evidence.trace)
+    start = evidence.trace.events.time_cycles[rows]
+    inside = np.flatnonzero((start < span[1]) & (ends > span[0]))
+    who = evidence.trace.events.thread[rows[inside]].astype(np.int64)
+    part = np.minimum(ends[inside], span[1]) - np.maximum(start[inside], span[0])
+    part[(who == thread) | evidence.is_idle[who] | (who == 0)] = 0
+    total = np.bincount(who, part).astype(np.int64) if len(who) else np.empty(0, np.int64)
+    order = np.argsort(-total, kind="stable")[:most]
+    return [(int(row), int(total[row])) for row in order if total[row] > 0]
+
+
+def _instead(evidence: Evidence, who: list[tuple[int, int]]) -> str:
+    if not who:
+        return ""
+    return "; meanwhile ran " + ", ".join(f"{evidence.name(row)} {evidence.length(cycles)}" for row, cycles in who)
+
+
+def busy_loops(evidence: Evidence) -> list[Verdict]:
+    """Return threads that never waited for long and used a CPU for much of that time."""
+    kind, states = VerdictKind.BUSY_LOOP, evidence.states
+    is_awake = (states.value == RUNNING) | (states.value == READY)
+    goes_on = (states.thread[1:] == states.thread[:-1]) & (states.end_row[:-1] == states.row[1:])
+    begins = is_awake.copy()
+    begins[1:] &= ~(goes_on & is_awake[:-1])
+    first = np.flatnonzero(begins)
+    if not len(first):
+        return []
+    number = np.cumsum(begins) - 1
+    cycles = evidence.lengths(states.row, states.end_row)
+    awake = np.flatnonzero(is_awake)
+    total = np.bincount(number[awake], cycles[awake], len(first))
+    ran = np.bincount(number[awake], np.where(states.value[awake] == RUNNING, cycles[awake], 0), len(first))
+    least, share = evidence.cycles(kind, "least_ms"), evidence.number(kind, "used_percent") / 100
+    at = np.flatnonzero((total >= least) & (ran >= share * total))
+    verdicts = []
+    for thread, mine in groups(states.thread[first[at]]):
+        worst = at[mine[np.argmax(total[at[mine]])]]
+        inside = awake[number[awake] == worst]
+        start, end = int(evidence.times[states.row[first[worst]]]), int(evidence.times[states.end_row[inside].max()])
+        verdicts.append(evidence.verdict(
+            kind, Severity.INFO, (start, end), [thread], [], states.row[inside],
+            (f"{evidence.name(thread)} runs {evidence.length(int(ran[worst]))} of {evidence.length(end - start)} from "
+             f"{evidence.moment(start)} without waiting once.",
+             "If it polls, let it wait for an event; if it computes, run it at a low priority."),
+        ))  # fmt: skip
+    return verdicts
+
+
+def ping_pongs(evidence: Evidence) -> list[Verdict]:
+    """Return pairs of threads that switch to and fro on one CPU in short slices. Source: formula 7 of the reference."""
+    kind, trace = VerdictKind.PING_PONG, evidence.trace
+    rows, ends = run_slices(trace)
+    window, longest = evidence.cycles(kind, "window_ms"), evidence.cycles(kind, "slice_us")
+    verdicts = []
+    for cpu in range(trace.cpu_count):
+        mine = rows[trace.events.cpu[rows] == cpu]
+        end = ends[trace.events.cpu[rows] == cpu]
+        start, thread = trace.events.time_cycles[mine], trace.events.thread[mine].astype(np.int64)
+        if len(mine) < 3 or not evidence.tells_states:
+            continue
+        follows = is_whole_on(trace, cpu, mine[:-1], mine[1:])
+        is_short = (end - start <= longest) & ~evidence.is_idle[thread] & (thread != 0)
+        back = follows[:-1] & follows[1:] & is_short[:-2] & is_short[1:-1] & is_short[2:] & (thread[:-2] == thread[2:])
+        back &= thread[1:-1] != thread[:-2]
+        at = np.flatnonzero(back) + 1
+        low, high = np.minimum(thread[at], thread[at - 1]), np.maximum(thread[at], thread[at - 1])
+        for pair, places in groups(low << 32 | high):
+            moments = start[at[places]]
+            count = counts_within(moments, window)
+            bad = np.flatnonzero(count >= evidence.number(kind, "least_count"))
+            if not len(bad):
+                continue
+            worst = int(bad[np.argmax(count[bad])])
+            span = episodes(moments[bad], window)
+            which = int(np.searchsorted(span.start, moments[worst], side="right")) - 1
+            threads = [pair >> 32, pair & 0xFFFFFFFF]
+            inside = at[places[worst : worst + int(count[worst])]]
+            used = int((end - start)[inside].sum()) // len(inside)
+            verdicts.append(evidence.verdict(
+                kind, Severity.INFO, (int(span.start[which]), min(int(span.end[which]), trace.window.end)), threads,
+                [trace.cpu_title(cpu)], mine[inside],
+                (f"{evidence.name(threads[0])} and {evidence.name(threads[1])} hand {trace.cpu_title(cpu)} to and fro "
+                 f"{int(count[worst])} times within {evidence.length(window)} from "
+                 f"{evidence.moment(int(moments[worst]))}, {evidence.length(used)} at a time.",
+                 "Do more work at a time: put messages together, or let one of them wait for an event."),
+            ))  # fmt: skip
+    return verdicts
+
+
+def _of_threads(thread: _Ints, cycles: _Ints, least: int) -> list[tuple[int, NDArray[np.intp]]]:
+    """Return the places of those threads whose cycles add up to enough."""
+    if not len(thread):
+        return []
+    total = np.bincount(thread, cycles)
+    return groups_at(thread, np.flatnonzero(total[thread] >= least))
+
+
+def groups_at(key: _Ints, at: NDArray[np.intp]) -> list[tuple[int, NDArray[np.intp]]]:
+    """Return every key among some places with the places where it stands."""
+    return [(number, at[mine]) for number, mine in groups(key[at])]

@@ -1,0 +1,173 @@
+"""Verdicts on the system: interrupts that flood it, calls that come to nothing, leaks, lost data."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.analysis.verdicts.evidence import Evidence, counts_within, episodes, groups
+from satview.analysis.verdicts.verdict import Severity, Verdict, VerdictKind
+from satview.events import wire
+from satview.events.variants import FAILURES
+from satview.links.actors import interrupt_rows
+from satview.links.columns import partners
+from satview.links.mutexes import entries_of
+from satview.links.rows import rows_of_class
+from satview.links.table import NO_EVENT
+from satview.links.waits import number_of
+from satview.links.whole import is_whole
+from satview.store.arguments import variants_of
+from satview.store.losses import EVERY_CPU, losses
+
+_FORM: Final = wire.KER_EXIT_OFFSET | wire.KER_INT_OFFSET  # of the code of an event of a kernel call; 0 = entry
+_CALLS: Final = 128  # numbers of kernel calls
+_LEAST_CALLS: Final = 4  # kinds of kernel calls in a trace that is taken to have all kinds
+_LEAKS: Final = (("channels", "CHANNEL_CREATE", "CHANNEL_DESTROY"), ("connections", "CONNECT_ATTACH", "CONNECT_DETACH"))
+_Ints = NDArray[np.int64]
+
+
+def floods(evidence: Evidence) -> list[Verdict]:
+    """Return interrupts that come at a rate no system can bear."""
+    trace, kind = evidence.trace, VerdictKind.INTERRUPT_FLOOD
+    if trace.pairs is not None:
+        return []
+    rows = interrupt_rows(trace)
+    window, least = evidence.cycles(kind, "window_ms"), evidence.number(kind, "least_count")
+    if len(rows) < least:
+        return []
+    key = trace.events.cpu[rows].astype(np.int64) << 32 | trace.payloads.column(rows, 0)
+    verdicts = []
+    for source, mine in groups(key):
+        times = evidence.times[rows[mine]]
+        count = counts_within(times, window)
+        bad = np.flatnonzero(count >= least)
+        if not len(bad):
+            continue
+        worst = int(bad[np.argmax(count[bad])])
+        places = episodes(times[bad], window)
+        which = int(np.searchsorted(places.start, times[worst], side="right")) - 1
+        span = int(places.start[which]), min(int(places.end[which]), trace.window.end)
+        inside = rows[mine[(times >= span[0]) & (times < span[1])]]
+        handled = partners(trace)[inside]
+        has_exit = handled != NO_EVENT
+        busy = int(evidence.lengths(inside[has_exit], handled[has_exit]).sum())
+        cpu, number = trace.cpu_title(source >> 32), source & 0xFFFFFFFF
+        share = f", which takes {100 * busy / (span[1] - span[0]):.0f} % of {cpu}" if busy else ""
+        verdicts.append(evidence.verdict(
+            kind, Severity.ERROR, span, [], [f"interrupt 0x{number:x}", cpu], inside,
+            (f"Interrupt 0x{number:x} comes {len(inside)} times on {cpu} within {evidence.length(span[1] - span[0])} "
+             f"from {evidence.moment(span[0])}{share}.",
+             "Mask the interrupt until its cause is dealt with, let the device collect events, or poll it."),
+        ))  # fmt: skip
+    return verdicts
+
+
+def restarted_calls(evidence: Evidence) -> list[Verdict]:
+    """Return threads whose kernel calls of one kind are interrupted, or made anew without an end, again and again."""
+    trace, kind = evidence.trace, VerdictKind.RESTARTED_CALLS
+    if trace.pairs is not None:
+        return []
+    calls = rows_of_class(trace, wire.WireClass.KER_CALL)
+    thread = trace.events.thread[calls].astype(np.int64)
+    order = np.argsort(thread << 32 | calls)
+    calls, thread = calls[order], thread[order]
+    form, number = trace.events.code[calls] & _FORM, number_of(trace, calls)
+    entered, after = calls[:-1], calls[1:]
+    follows = (thread[:-1] == thread[1:]) & (thread[1:] != 0) & (form[:-1] == 0) & (number[:-1] == number[1:])
+    # Without exits in the trace calls only seem to have none.
+    has_exits = np.zeros(_CALLS, np.bool_)
+    has_exits[number[form == wire.KER_EXIT_OFFSET]] = True
+    is_anew = (form[1:] == 0) & has_exits[number[1:]]
+    again = np.flatnonzero(follows & ((form[1:] == wire.KER_INT_OFFSET) | is_anew))
+    again = again[is_whole(trace, entered[again], after[again])]
+    window, least = evidence.cycles(kind, "window_ms"), evidence.number(kind, "least_count")
+    verdicts = []
+    for source, mine in groups(thread[again] << 8 | number[again]):
+        rows = entered[again[mine]]
+        times = evidence.times[rows]
+        count = counts_within(times, window)
+        bad = np.flatnonzero(count >= least)
+        if not len(bad):
+            continue
+        worst = int(bad[np.argmax(count[bad])])
+        inside = rows[worst : worst + int(count[worst])]
+        who, call = source >> 8, trace.catalogue.name(int(trace.events.code[rows[0]]))
+        verdicts.append(evidence.verdict(
+            kind, Severity.WARNING, (int(times[worst]), int(evidence.times[inside[-1]]) + 1), [who], [call], inside,
+            (f"{call} of {evidence.name(who)} is interrupted {int(count[worst])} times within "
+             f"{evidence.length(window)} from {evidence.moment(int(times[worst]))}.",
+             "Mask the signal during the call, handle it in a thread of its own, or make timeouts longer."),
+        ))  # fmt: skip
+    return verdicts
+
+
+def leaks(evidence: Evidence) -> list[Verdict]:
+    """Return processes that create channels or connections one after the other and never give one back.
+
+    A capture of some kernel calls may leave out those that give back; so it must have several kinds of calls.
+    """
+    trace, kind = evidence.trace, VerdictKind.LEAK
+    calls = rows_of_class(trace, wire.WireClass.KER_CALL)
+    if len(np.unique(number_of(trace, calls))) < _LEAST_CALLS:
+        return []
+    least, spread = int(evidence.number(kind, "least_count")), evidence.cycles(kind, "spread_ms")
+    verdicts = []
+    for what, makes, gives in _LEAKS if trace.pairs is None else ():
+        made, given = _succeeded(evidence, entries_of(trace, makes)), entries_of(trace, gives)
+        rows = np.concatenate((made, given)).astype(np.int64)
+        process = trace.threads.process[trace.events.thread[rows]].astype(np.int64)
+        for who, mine in groups(process):
+            order = mine[np.argsort(rows[mine])]
+            run = _longest_run(evidence, rows[order], order < len(made))
+            if not who or len(run) < least or int(np.ptp(evidence.times[run])) < spread:
+                continue
+            name = trace.process_name(who)
+            span = int(evidence.times[run[0]]), int(evidence.times[run[-1]])
+            verdicts.append(evidence.verdict(
+                kind, Severity.WARNING, span, np.unique(trace.events.thread[run]), [f"{what} of {name}"], run,
+                (f"{name} creates {len(run)} {what} from {evidence.moment(span[0])} to {evidence.moment(span[1])} and "
+                 "gives none of them back.",
+                 f"Call {'ChannelDestroy' if makes == 'CHANNEL_CREATE' else 'ConnectDetach'}() when one is not needed "
+                 "any more, or use one again."),
+            ))  # fmt: skip
+    return verdicts
+
+
+def _longest_run(evidence: Evidence, rows: _Ints, is_made: NDArray[np.bool_]) -> _Ints:
+    """Return the longest run of creations of one process without giving back or missing events in between."""
+    breaks = np.append(True, ~(is_made[1:] & is_made[:-1] & is_whole(evidence.trace, rows[:-1], rows[1:])))
+    runs = np.split(rows, np.flatnonzero(breaks)[1:])
+    longest = max(runs, key=len)
+    return longest if is_made[np.searchsorted(rows, longest[0])] else rows[:0]
+
+
+def _succeeded(evidence: Evidence, entries: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Return the calls that came back without an error."""
+    exits = partners(evidence.trace)[entries]
+    known = np.flatnonzero(exits != NO_EVENT)
+    return entries[known[~np.isin(variants_of(evidence.trace, exits[known]), FAILURES)]]
+
+
+def data_losses(evidence: Evidence) -> list[Verdict]:
+    """Return one verdict if events are missing between others. That a ring begins late on some CPU is no loss."""
+    trace = evidence.trace
+    lost = losses(trace)
+    lost = lost[lost[:, 0] >= trace.window.start]
+    if not len(lost):
+        return []
+    worst = lost[np.argmax(lost[:, 1] - lost[:, 0])]
+    cpus = sorted({int(cpu) for cpu in lost[:, 2] if cpu != EVERY_CPU})
+    where = " of " + ", ".join(trace.cpu_title(cpu) for cpu in cpus) if cpus else ""
+    buffers, dropped = int(trace.buffers.lost_before.sum()), int(trace.code_counts[wire.CONTROL_DROPPED])
+    what = ", ".join(text for text, count in ((f"{buffers} buffers", buffers), (f"{dropped} drops", dropped)) if count)
+    total = int((lost[:, 1] - lost[:, 0]).sum())
+    rows = np.searchsorted(trace.events.time_cycles, lost[:, 1])
+    return [evidence.verdict(
+        VerdictKind.DATA_LOSS, Severity.ERROR, (int(worst[0]), int(worst[1])), [],
+        [trace.cpu_title(cpu) for cpu in cpus], rows,
+        (f"Events{where} are missing in {len(lost)} places{f' ({what})' if what else ''}, {evidence.length(total)} in "
+         f"all; the longest from {evidence.moment(int(worst[0]))} for {evidence.length(int(worst[1] - worst[0]))}.",
+         "Capture fewer classes, in fast mode, or with more and larger buffers."),
+    )]  # fmt: skip

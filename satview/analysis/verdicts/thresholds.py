@@ -1,0 +1,131 @@
+"""Thresholds of verdicts: those that ship with satview, and those of a user's file over them."""
+
+from __future__ import annotations
+
+import math
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from satview.analysis.verdicts.verdict import VerdictKind
+from satview.base.errors import UsageError
+from satview.base.resources import resource_path
+
+_Table = dict[str, dict[str, float]]
+_MOST_BYTES: Final = 1 << 16
+_MOST: Final = 1e9
+_NS_OF_UNIT: Final = {"us": 1_000, "ms": 1_000_000}
+_LINE: Final = re.compile(r"\s*\(at line (\d+), column \d+\)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """When something is a verdict: by kind, then by name; the end of a name is its unit.
+
+    Attributes:
+        values: As in `resources/verdicts/thresholds.toml`; switches are 0 or 1.
+    """
+
+    values: _Table
+
+    def number(self, kind: VerdictKind, name: str) -> float:
+        """Return a count, or a share in percent."""
+        return self.values[kind][name]
+
+    def ns(self, kind: VerdictKind, name: str) -> int:
+        """Return a time whose name ends in `_us` or `_ms`, in nanoseconds."""
+        return int(self.values[kind][name] * _NS_OF_UNIT[name.rpartition("_")[2]])
+
+    def is_enabled(self, kind: VerdictKind) -> bool:
+        """Tell whether verdicts of a kind are wanted."""
+        return bool(self.values[kind]["enabled"])
+
+
+@cache
+def default_thresholds() -> Thresholds:
+    """Return the thresholds that ship with satview."""
+    path = resource_path("verdicts/thresholds.toml")
+    return Thresholds(_numbers(tomllib.loads(path.read_text(encoding="utf-8"))))
+
+
+def read_thresholds(path: Path) -> Thresholds:
+    """Return the thresholds of a user's file over those that ship with satview.
+
+    The file is TOML and nothing in it is ever run.
+
+    Args:
+        path: The file; it may have some tables only, and some names of them.
+
+    Raises:
+        UsageError: The file cannot be read, is no TOML, or has a name or value that is none; says file, line and what
+            to write.
+    """
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(_MOST_BYTES + 1)
+    except OSError as error:
+        raise UsageError(f"{path.name}: {error.strerror or error}") from error
+    if len(data) > _MOST_BYTES:
+        raise UsageError(f"{path.name}: more than {_MOST_BYTES // 1024} KiB; a file of thresholds is far smaller")
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise UsageError(f"{path.name}, line {line}: no UTF-8 text; save it as UTF-8") from error
+    try:
+        found = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        what, place = str(error), _LINE.search(str(error))
+        line = int(place[1]) if place else text.count("\n") + 1
+        raise UsageError(f"{path.name}, line {line}: {_LINE.sub('', what)}; write it as [deadlock] and then "
+                         "least_ms = 20") from error  # fmt: skip
+    except RecursionError as error:
+        raise UsageError(f"{path.name}: nested too deep; write it as [deadlock] and then least_ms = 20") from error
+    return _over_defaults(path.name, text, found)
+
+
+def _over_defaults(name: str, text: str, found: dict[str, object]) -> Thresholds:
+    values = {kind: dict(table) for kind, table in default_thresholds().values.items()}
+    for kind, table in found.items():
+        if kind not in values:
+            raise _refused(name, text, "", kind, f"there is no kind {kind[:40]!r}; there are {', '.join(values)}")
+        if not isinstance(table, dict):
+            raise _refused(name, text, "", kind, f"{kind} is no table; write [{kind}]")
+        for key, value in table.items():
+            known = values[kind]
+            if key not in known:
+                raise _refused(name, text, kind, key, f"[{kind}] has no {key[:40]!r}; it has {', '.join(known)}")
+            is_switch = key == "enabled"
+            if is_switch != isinstance(value, bool):
+                wanted = "true or false" if is_switch else "a number"
+                raise _refused(name, text, kind, key, f"{key} is not {wanted}; write {key} = {_spelt(known, key)}")
+            if not isinstance(value, (int, float)) or not math.isfinite(value) or not 0 <= value <= _MOST:
+                raise _refused(name, text, kind, key, f"{key} is no number from 0 to {_MOST:.0f}; write {key} = "
+                               f"{_spelt(known, key)}")  # fmt: skip
+            known[key] = float(value)
+    return Thresholds(values)
+
+
+def _spelt(known: dict[str, float], key: str) -> str:
+    return "false" if key == "enabled" else f"{known[key]:g}"
+
+
+def _refused(name: str, text: str, kind: str, key: str, what: str) -> UsageError:
+    """Return an error with the line where a table, or a name within one, is written first."""
+    quoted = rf"[\"']?{re.escape(key)}[\"']?"
+    is_inside = not kind
+    head = re.compile(rf"\s*\[\s*[\"']?{re.escape(kind)}[\"']?\s*\]") if kind else None
+    wanted = re.compile(rf"\s*{quoted}\s*=" if kind else rf"\s*(\[\s*{quoted}\s*[\].]|{quoted}\s*[=.])")
+    for number, line in enumerate(text.splitlines(), 1):
+        if head is not None and line.lstrip().startswith("["):
+            is_inside = head.match(line) is not None
+        if is_inside and wanted.match(line):
+            return UsageError(f"{name}, line {number}: {what}")
+    return UsageError(f"{name}: {what}")
+
+
+def _numbers(tables: dict[str, dict[str, float]]) -> _Table:
+    return {kind: {name: float(value) for name, value in table.items()} for kind, table in tables.items()}

@@ -1,0 +1,80 @@
+"""One verdict: what was found, where, by which events, and what would help."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from satview.links.table import Certainty
+
+
+class VerdictKind(StrEnum):
+    """What can be wrong."""
+
+    DEADLOCK = "deadlock"
+    """Threads wait for each other in a circle until the trace ends."""
+    PRIORITY_INVERSION = "priority-inversion"
+    """A thread waits for one of lower priority, which a third one of a priority in between keeps from running."""
+    LOST_WAKEUP = "lost-wakeup"
+    """A condition variable was signalled before anybody waited, and the thread that waits is never woken."""
+    PING_PONG = "ping-pong"
+    """Two threads hand a CPU to and fro in slices that are too short for work."""
+    LONG_READY = "long-ready"
+    """A thread could run, and did not get a CPU for long."""
+    MISSED_PERIOD = "missed-period"
+    """A periodic thread began its work so late that the period was as good as over."""
+    INTERRUPT_FLOOD = "interrupt-flood"
+    """One interrupt comes more often than a system can bear."""
+    LOCK_CONTENTION = "lock-contention"
+    """Threads spend much of their time waiting for one mutex."""
+    BUSY_LOOP = "busy-loop"
+    """A thread uses a CPU without ever waiting."""
+    STARVATION = "starvation"
+    """A thread could run all the time, and got next to no CPU."""
+    SERVER_SATURATION = "server-saturation"
+    """Messages wait longer for their server than it works on them."""
+    RESTARTED_CALLS = "restarted-calls"
+    """Kernel calls of a thread are interrupted again and again."""
+    LEAK = "leak"
+    """A process creates channels or connections and never gives one back."""
+    DATA_LOSS = "data-loss"
+    """Events are missing from the trace."""
+
+
+class Severity(StrEnum):
+    """How much a verdict matters."""
+
+    ERROR = "error"
+    """Something does not work: it stands still, is wrong, or is missing."""
+    WARNING = "warning"
+    """It works, later than it should."""
+    INFO = "info"
+    """Worth knowing; it may be meant so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Something wrong that was found in a trace.
+
+    Attributes:
+        kind: What it is.
+        severity: How much it matters.
+        start_cycles, end_cycles: Its place; the end is not included. Of several places the worst one.
+        threads: Rows of the thread table, those that suffer first.
+        objects: What it is about, in words: mutexes, channels, interrupts, CPUs.
+        evidence: Rows of the event table that show it, ascending; the first ones if there are many.
+        says: One sentence: who, what, when, for how long. Names of the trace are in it as they are.
+        remedy: One sentence: what would help.
+        certainty: Of the weakest link that it rests on.
+    """
+
+    kind: VerdictKind
+    severity: Severity
+    start_cycles: int
+    end_cycles: int
+    threads: tuple[int, ...]
+    objects: tuple[str, ...]
+    evidence: tuple[int, ...]
+    says: str
+    remedy: str
+    certainty: Certainty = Certainty.EXACT

@@ -1,0 +1,67 @@
+"""Thresholds of verdicts: what ships, and files of users over it."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+
+import pytest
+
+from satview.analysis.verdicts.thresholds import default_thresholds, read_thresholds
+from satview.analysis.verdicts.verdict import VerdictKind
+from satview.base.errors import UsageError
+from satview.base.resources import resource_path
+
+
+def test_every_kind_has_a_table_and_every_number_a_unit_and_a_comment():
+    text = resource_path("verdicts/thresholds.toml").read_text(encoding="utf-8")
+    assert set(tomllib.loads(text)) == set(VerdictKind)
+    for line in text.splitlines():
+        if re.match(r"[a-z_]+ = \d", line) and not line.startswith("window_ms"):  # explained once, at the top
+            assert re.match(r"[a-z_]+_(ms|us|percent|count) = [\d.]+ +# ", line), line
+    assert default_thresholds().ns(VerdictKind.DEADLOCK, "least_ms") == 20_000_000
+    assert default_thresholds().ns(VerdictKind.PRIORITY_INVERSION, "least_us") == 1_000_000
+
+
+def test_a_file_replaces_what_it_names(tmp_path):
+    (tmp_path / "mine.toml").write_text('[deadlock]\nleast_ms = 0.5\n["ping-pong"]\nenabled = false\n')
+    found, default = read_thresholds(tmp_path / "mine.toml"), default_thresholds()
+    assert found.ns(VerdictKind.DEADLOCK, "least_ms") == 500_000
+    assert not found.is_enabled(VerdictKind.PING_PONG)
+    assert found.is_enabled(VerdictKind.DEADLOCK)
+    assert found.values[VerdictKind.LEAK] == default.values[VerdictKind.LEAK]
+    assert default_thresholds().ns(VerdictKind.DEADLOCK, "least_ms") == 20_000_000, "the default is untouched"
+
+
+@pytest.mark.parametrize(("text", "message"), [
+    ("[deadlok]\n", "line 1: there is no kind 'deadlok'; there are deadlock, "),
+    ("# mine\n[leak]\nleast_count = 3\n[deadlock]\nleast_count = 2\n", "line 5: [deadlock] has no 'least_count'"),
+    ("[deadlock]\nleast_ms = '20'\n", "line 2: least_ms is no number from 0 to 1000000000; write least_ms = 20"),
+    ("[deadlock]\nleast_ms = true\n", "line 2: least_ms is not a number; write least_ms = 20"),
+    ("[deadlock]\n\nenabled = 1\n", "line 3: enabled is not true or false; write enabled = false"),
+    ("[deadlock]\nleast_ms = -1\n", "line 2: least_ms is no number from 0"),
+    ("[deadlock]\nleast_ms = nan\n", "line 2: least_ms is no number from 0"),
+    ("[deadlock]\nleast_ms = 1e400\n", "line 2: least_ms is no number from 0"),
+    ("deadlock = 3\n", "line 1: deadlock is no table; write [deadlock]"),
+    ("[deadlock]\nleast_ms 20\n", "line 2: "),
+    ("[deadlock]\nleast_ms =", "line 2: "),
+    ("x = " + "[" * 3000, "rules.toml"),
+    ("[deadlock]\nleast_ms = 20\n" + "#" * 70_000, "more than 64 KiB"),
+])  # fmt: skip
+def test_errors_name_file_line_and_remedy(tmp_path, text, message):
+    path = tmp_path / "rules.toml"
+    path.write_text(text)
+    with pytest.raises(UsageError) as caught:
+        read_thresholds(path)
+    assert str(caught.value).startswith("rules.toml")
+    assert message in str(caught.value)
+
+
+def test_files_that_are_none(tmp_path):
+    with pytest.raises(UsageError, match=r"missing\.toml: No such file"):
+        read_thresholds(tmp_path / "missing.toml")
+    (tmp_path / "latin.toml").write_bytes(b"[deadlock]\n# \xe4\n")
+    with pytest.raises(UsageError, match=r"latin\.toml, line 2: no UTF-8"):
+        read_thresholds(tmp_path / "latin.toml")
+    with pytest.raises(UsageError, match="Is a directory"):
+        read_thresholds(tmp_path)

@@ -1,0 +1,326 @@
+"""Verdicts of workloads whose faults are known: the lessons, faults of each other kind, and sound programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import satview
+from satview.analysis.verdicts.find import RULES, find_verdicts
+from satview.analysis.verdicts.verdict import Severity, Verdict, VerdictKind
+from satview.capture.kernel import Kernel
+from satview.capture.sim.target import target
+from satview.capture.trace_event import mode
+from satview.capture.workloads import registry
+from satview.events.spec import Release
+from satview.links.table import Certainty
+from satview.store.losses import losses
+from satview.store.trace import Trace
+from tests.analysis import faults
+from tests.capture.made import FAST, WIDE, Traced, as_trace, run, traced
+
+RELEASES = (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8)
+LESSONS = {
+    "client-server": VerdictKind.SERVER_SATURATION,
+    "deadlock": VerdictKind.DEADLOCK,
+    "inversion": VerdictKind.PRIORITY_INVERSION,
+    "lost-wakeup": VerdictKind.LOST_WAKEUP,
+    "interrupt-flood": VerdictKind.INTERRUPT_FLOOD,
+    "periodic": VerdictKind.MISSED_PERIOD,
+}
+FAULTS = {
+    faults.message_deadlock: (VerdictKind.DEADLOCK, 60),
+    faults.nested_inversion: (VerdictKind.PRIORITY_INVERSION, 60),
+    faults.convoy: (VerdictKind.LOCK_CONTENTION, 150),
+    faults.ping_pong: (VerdictKind.PING_PONG, 40),
+    faults.starvation: (VerdictKind.STARVATION, 450),
+    faults.restarted_calls: (VerdictKind.RESTARTED_CALLS, 120),
+    faults.leak: (VerdictKind.LEAK, 200),
+}
+SOUND = {faults.many_channels_at_start: 150, faults.deadlock_with_a_way_out: 100, faults.empty_queue: 200}
+CLEAN = ("two-threads", "polite", "inheritance", "fork-storm", "meeting-points", "signals", "small-system")
+EVERY = [*(name for name, _ in registry.names()), *(fault.__name__ for fault in (*FAULTS, *SOUND))]
+SEEDS = 20
+
+
+def of_lesson(name: str, release: Release, wide: bool, folder: Path, seed: int = 1) -> Traced:
+    lesson = registry.find(name)
+    ms = 300 if name == "automotive" else lesson.duration_ns / 1e6
+    return traced(lesson.setup, ms, folder, release, lesson.cpus, seed, WIDE if wide else FAST)
+
+
+def can_tell(kind: VerdictKind, release: Release, wide: bool) -> bool:
+    """Tell whether a trace can show a fault over a mutex: owners and priorities are in some events only."""
+    if kind is VerdictKind.PRIORITY_INVERSION:
+        return wide
+    return wide or kind is not VerdictKind.DEADLOCK or release in (Release.QNX_6, Release.QNX_6_6)
+
+
+def named(trace: Trace, verdict: Verdict) -> list[str]:
+    return [trace.threads.names[thread] or str(trace.threads.pid[thread]) for thread in verdict.threads]
+
+
+def lead(verdicts: tuple[Verdict, ...]) -> list[VerdictKind]:
+    """Return the kinds of what is wrong, those of mere notice left out."""
+    return [verdict.kind for verdict in verdicts if verdict.severity is not Severity.INFO]
+
+
+@pytest.mark.parametrize("release", RELEASES, ids=str)
+@pytest.mark.parametrize("wide", [False, True], ids=["fast", "wide"])
+@pytest.mark.parametrize("name", LESSONS)
+def test_the_fault_of_a_lesson_is_found_and_no_other(name: str, wide: bool, release: Release, tmp_path: Path) -> None:
+    kind = LESSONS[name]
+    found = find_verdicts(of_lesson(name, release, wide, tmp_path).trace)
+    assert set(lead(found)) == ({kind} if can_tell(kind, release, wide) else set())
+
+
+@pytest.mark.parametrize("release", RELEASES, ids=str)
+@pytest.mark.parametrize("wide", [False, True], ids=["fast", "wide"])
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
+def test_faults_that_no_lesson_shows(
+    fault: Callable[[Kernel], None], wide: bool, release: Release, tmp_path: Path
+) -> None:
+    kind, ms = FAULTS[fault]
+    found = find_verdicts(traced(fault, ms, tmp_path, release, modes=WIDE if wide else FAST).trace)
+    told = {verdict.kind for verdict in found} - {VerdictKind.BUSY_LOOP}
+    is_told = wide or kind is not VerdictKind.PRIORITY_INVERSION
+    assert told == ({kind} if is_told else set())
+    assert (VerdictKind.BUSY_LOOP in {verdict.kind for verdict in found}) == (fault is faults.starvation)
+
+
+@pytest.mark.parametrize("release", RELEASES, ids=str)
+@pytest.mark.parametrize("sound", SOUND, ids=lambda sound: sound.__name__)
+def test_what_only_looks_like_a_fault(sound: Callable[[Kernel], None], release: Release, tmp_path: Path) -> None:
+    assert not find_verdicts(traced(sound, SOUND[sound], tmp_path, release, modes=WIDE).trace)
+
+
+def test_every_kind_has_a_rule_and_a_workload() -> None:
+    assert set(RULES) == set(VerdictKind)
+    shown = {*LESSONS.values(), *(kind for kind, _ in FAULTS.values()), VerdictKind.BUSY_LOOP}
+    assert set(VerdictKind) - shown == {VerdictKind.LONG_READY, VerdictKind.DATA_LOSS}, "these have tests of their own"
+
+
+@pytest.mark.parametrize("release", RELEASES, ids=str)
+@pytest.mark.parametrize("name", CLEAN)
+def test_no_false_alarms_in_sound_workloads(name: str, release: Release, tmp_path: Path) -> None:
+    alarms = []
+    for seed in range(SEEDS):
+        found = find_verdicts(of_lesson(name, release, seed % 2 == 0, tmp_path, seed).trace)
+        alarms += [(seed, verdict.says) for verdict in found if verdict.severity is not Severity.INFO]
+    assert not alarms
+
+
+@pytest.mark.parametrize("release", RELEASES, ids=str)
+def test_what_is_said_of_the_busy_workloads_is_true(release: Release, tmp_path: Path) -> None:
+    """Producers and consumers keep both CPUs busy: one consumer starves; the car's only fault is its config lock."""
+    for seed in range(4):
+        made = of_lesson("producer-consumer", release, True, tmp_path, seed)
+        for verdict in find_verdicts(made.trace):
+            assert verdict.kind in (VerdictKind.STARVATION, VerdictKind.LONG_READY)
+            row = verdict.threads[0]
+            thread = int(made.trace.threads.pid[row]), int(made.trace.threads.tid[row])
+            ran = sum(max(0, min(span.end, verdict.end_cycles) - max(span.start, verdict.start_cycles))
+                      for span in made.truth.runs if span.thread == thread)
+            assert ran <= 0.06 * (verdict.end_cycles - verdict.start_cycles), verdict.says
+    made = of_lesson("automotive", release, True, tmp_path)
+    for verdict in find_verdicts(made.trace):
+        assert verdict.kind is VerdictKind.PRIORITY_INVERSION
+        assert_is_inverted(made, verdict, "mutex config")
+
+
+def assert_is_inverted(made: Traced, verdict: Verdict, on: str) -> None:
+    ids = [(int(made.trace.threads.pid[row]), int(made.trace.threads.tid[row])) for row in verdict.threads]
+    [wait] = [wait for wait in made.truth.waits if wait.thread == ids[0] and wait.start == verdict.start_cycles]
+    assert wait.on == on
+    assert wait.end == verdict.end_cycles
+    assert wait.owners == (ids[1],)
+    last = {thread: [change.priority for change in made.truth.states
+                     if change.thread == thread and change.time <= wait.end][-1] for thread in ids}
+    assert last[ids[1]] < last[ids[2]] < last[ids[0]]
+
+
+@pytest.mark.parametrize("release", RELEASES, ids=str)
+def test_an_inversion_names_its_three_threads(release: Release, tmp_path: Path) -> None:
+    made = of_lesson("inversion", release, True, tmp_path)
+    [verdict] = find_verdicts(made.trace)
+    assert named(made.trace, verdict) == ["high", "low", "middle"]
+    assert_is_inverted(made, verdict, "mutex shared")
+    ms = made.trace.clock.duration_ns(verdict.end_cycles - verdict.start_cycles) / 1e6
+    assert 33 < ms < 35, "6 ms of low, less 2, and 30 ms of middle"
+    assert "(priority 30)" in verdict.says
+    assert verdict.certainty is Certainty.INFERRED, "the mutex is in shared memory"
+
+
+@pytest.mark.parametrize("release", RELEASES, ids=str)
+def test_an_inversion_through_two_servers(release: Release, tmp_path: Path) -> None:
+    made = traced(faults.nested_inversion, 60, tmp_path, release, modes=WIDE)
+    [verdict] = find_verdicts(made.trace)
+    store, _, high, middle = sorted({made.trace.processes.pid[process] for process in made.trace.threads.process
+                                     if made.trace.processes.pid[process] > 1}, key=lambda pid: pid)[:4]
+    assert {int(made.trace.threads.pid[row]) for row in verdict.threads} == {store, high, middle}
+    assert "the reply from" in verdict.says
+    assert "1 step on" in verdict.says
+
+
+@pytest.mark.parametrize("release", RELEASES, ids=str)
+def test_a_deadlock_names_threads_mutexes_and_the_calls(release: Release, tmp_path: Path) -> None:
+    made = of_lesson("deadlock", release, True, tmp_path)
+    [verdict] = find_verdicts(made.trace)
+    assert sorted(named(made.trace, verdict)) == ["backwards", "forwards"]
+    truth = [wait for wait in made.truth.waits if wait.state == "MUTEX" and wait.end < 0]
+    assert verdict.start_cycles == max(wait.start for wait in truth)
+    assert verdict.end_cycles == made.trace.window.end
+    assert {f"0x{wait.address:x}" for wait in truth} == {text.split()[1] for text in verdict.objects}
+    names = {made.trace.catalogue.name(int(made.trace.events.code[row])) for row in verdict.evidence}
+    assert names == {"SYNC_MUTEX_LOCK", "THMUTEX"}
+    assert verdict.certainty is Certainty.EXACT
+
+
+def test_who_waits_behind_a_deadlock_is_no_part_of_it(tmp_path: Path) -> None:
+    made = traced(faults.message_deadlock, 60, tmp_path, modes=WIDE)
+    [verdict] = find_verdicts(made.trace)
+    assert len(verdict.threads) == 2
+    waiting = [wait for wait in made.truth.waits if wait.end < 0 and wait.state == "SEND"]
+    assert len(waiting) == 3
+
+
+@pytest.mark.parametrize("release", RELEASES, ids=str)
+def test_long_ready(release: Release, tmp_path: Path) -> None:
+    found = find_verdicts(of_lesson("partitions", release, False, tmp_path).trace)
+    assert {verdict.kind for verdict in found} == {VerdictKind.LONG_READY}
+    assert all("; meanwhile ran " in verdict.says for verdict in found)
+
+
+def test_a_capture_without_all_events_of_threads_tells_nothing_of_states(tmp_path: Path) -> None:
+    """Of the vendor's captures that log RUNNING alone, threads would seem to run for ever."""
+    for name in ("vendor-eh_sample.kev", "vendor-ker_calls-14.kev", "vendor-five_events.kev"):
+        assert not satview.check(satview.open_trace(Path("sample_traces") / name))
+    lesson = registry.find("deadlock")
+    assert find_verdicts(traced(lesson.setup, 100, tmp_path, modes=WIDE).trace)
+    without = traced(lesson.setup, 100, tmp_path, modes=(("ADDCLASS", target_class("KERCALL")),)).trace
+    assert not find_verdicts(without)
+
+
+def target_class(name: str) -> int:
+    from satview.capture import nto
+
+    return int(getattr(nto, f"_NTO_TRACE_{name}"))
+
+
+def test_kinds_and_switches(tmp_path: Path) -> None:
+    trace = of_lesson("deadlock", Release.QNX_7, True, tmp_path).trace
+    assert [verdict.kind for verdict in find_verdicts(trace, kinds=[VerdictKind.DEADLOCK])] == [VerdictKind.DEADLOCK]
+    assert not find_verdicts(trace, kinds=[VerdictKind.LEAK])
+    (tmp_path / "off.toml").write_text("[deadlock]\nenabled = false\n")
+    assert not find_verdicts(trace, satview.read_thresholds(tmp_path / "off.toml"))
+    (tmp_path / "longer.toml").write_text("[deadlock]\nleast_ms = 98\n")
+    assert not find_verdicts(trace, satview.read_thresholds(tmp_path / "longer.toml"))
+    (tmp_path / "shorter.toml").write_text("[deadlock]\nleast_ms = 96\n")
+    assert find_verdicts(trace, satview.read_thresholds(tmp_path / "shorter.toml"))
+
+
+class Recorder:
+    """Takes every buffer as it is handed over, one list of words each."""
+
+    def __init__(self, made: Kernel) -> None:
+        self.made = made
+        self.buffers: list[list[int]] = []
+
+    def __call__(self, _buffer: object) -> None:
+        rings = self.made.emitter.buffers.rings  # type: ignore[union-attr]
+        for ring in rings:
+            for buffer in ring.buffers:
+                if buffer.is_full:
+                    self.buffers.append(list(buffer.words))
+                    buffer.empty()
+
+
+def recorded(setup: Callable[[Kernel], None], ms: float, release: Release, cpus: int, wide: bool) -> Recorder:
+    """Return a capture of a workload in small buffers, none of which is lost."""
+    small = replace(target(release, cpus, skew_ns=0), slots_per_buffer=140, mark_linear=100, mark_ring=100)
+    made = Kernel(small, seed=5)
+    recorder = Recorder(made)
+    made.trace_event(mode("ALLOCBUFFER"), 8, [])
+    made.control.hook = recorder
+    for name, *args in (*(WIDE if wide else FAST), ("SETLINEARMODE",), ("START",)):
+        made.trace_event(mode(name), *args)
+    setup(made)
+    run(made, ms)
+    made.trace_event(mode("FLUSHBUFFER"))
+    made.trace_event(mode("STOP"))
+    made.machine.close()
+    recorder(None)
+    return recorder
+
+
+def part_of(recorder: Recorder, buffers: list[int], folder: Path) -> Trace:
+    words = [word for number in buffers for word in recorder.buffers[number]]
+    return as_trace(recorder.made, np.array(words, np.uint32).reshape(-1, 4), folder)
+
+
+def keys_of(trace: Trace) -> set[tuple[VerdictKind, tuple[int, int] | str]]:
+    """Return kind and thread of every verdict, each of its threads; of those without threads what they are about."""
+    found = set()
+    for verdict in find_verdicts(trace):
+        ids = [(int(trace.threads.pid[row]), int(trace.threads.tid[row])) for row in verdict.threads]
+        if verdict.kind in (VerdictKind.STARVATION, VerdictKind.LONG_READY):
+            ids = ids[:1]  # others ran instead
+        found |= {(verdict.kind, key) for key in ids or [" ".join(verdict.objects)]}
+    return found
+
+
+@pytest.mark.parametrize("release", RELEASES, ids=str)
+@pytest.mark.parametrize("wide", [False, True], ids=["fast", "wide"])
+@pytest.mark.parametrize("name", EVERY)
+def test_losses_make_no_verdicts(name: str, wide: bool, release: Release, tmp_path: Path) -> None:
+    """What a capture with lost buffers, or the last buffers of a ring, tells is told of the whole one too."""
+    if hasattr(faults, name):
+        fault = getattr(faults, name)
+        setup, ms, cpus = fault, FAULTS[fault][1] if fault in FAULTS else SOUND[fault], 1
+    else:
+        lesson = registry.find(name)
+        setup, cpus = lesson.setup, lesson.cpus
+        ms = 60 if name == "automotive" else min(lesson.duration_ns / 1e6, 300)
+    recorder = recorded(setup, ms, release, cpus, wide)
+    count = len(recorder.buffers)
+    whole = keys_of(part_of(recorder, list(range(count)), tmp_path))
+    assert VerdictKind.DATA_LOSS not in {kind for kind, _ in whole}
+    random = np.random.default_rng(count)
+    kept = [np.flatnonzero(random.random(count) > share).tolist() for share in (0.05, 0.3, 0.6)]
+    kept += [list(range(count // 3, count)), list(range(count * 3 // 4, count)), list(range(count // 2))]
+    may_differ = {VerdictKind.STARVATION: VerdictKind.LONG_READY, VerdictKind.LONG_READY: VerdictKind.STARVATION}
+    for buffers in kept:
+        if not buffers:
+            continue
+        told = {(kind, key) for kind, key in keys_of(part_of(recorder, buffers, tmp_path))
+                if kind is not VerdictKind.DATA_LOSS}
+        # A part of a long wait for a CPU may be a shorter one.
+        more = {(kind, key) for kind, key in told - whole if (may_differ.get(kind, kind), key) not in whole}
+        assert not more
+
+
+@pytest.mark.parametrize("release", RELEASES, ids=str)
+def test_some_is_still_found_between_losses(release: Release, tmp_path: Path) -> None:
+    for name in ("client-server", "interrupt-flood"):
+        lesson = registry.find(name)
+        recorder = recorded(lesson.setup, lesson.duration_ns / 1e6, release, lesson.cpus, True)
+        buffers = [number for number in range(len(recorder.buffers)) if number != 1]
+        kinds = {verdict.kind for verdict in find_verdicts(part_of(recorder, buffers, tmp_path))}
+        assert LESSONS[name] in kinds, name
+
+
+@pytest.mark.parametrize("release", RELEASES, ids=str)
+def test_lost_data_is_a_verdict_and_the_late_begin_of_a_ring_is_none(release: Release, tmp_path: Path) -> None:
+    lesson = registry.find("small-system")
+    recorder = recorded(lesson.setup, 100, release, 2, True)
+    count = len(recorder.buffers)
+    lossy = part_of(recorder, [*range(4), *range(7, count)], tmp_path)
+    [verdict] = find_verdicts(lossy)
+    assert verdict.start_cycles in losses(lossy)[:, 0]
+    assert verdict.kind is VerdictKind.DATA_LOSS
+    assert " buffers)" in verdict.says
+    assert not find_verdicts(part_of(recorder, list(range(count // 2, count)), tmp_path))

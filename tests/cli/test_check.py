@@ -1,0 +1,170 @@
+"""`satview check` as a user or a CI job runs it."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import sys
+from xml.etree import ElementTree as ET
+
+import pytest
+
+import satview
+from satview.__main__ import main
+from satview.analysis.verdicts.find import RULES
+from satview.capture.logger_options import LoggerOptions
+from satview.capture.run import Capture, run
+from tests.helpers.kev import TraceBuilder
+from tests.helpers.scene import scene
+
+HOSTILE = "<x>=cmd()\x1b]0;x\x07[bold]a&\n\u202eb\x9b2J\uffff"
+WORDS = ["kind", "severity", "start_ns", "end_ns", "threads", "objects", "evidence", "says", "remedy"]
+
+
+@pytest.fixture(scope="module")
+def deadlock(tmp_path_factory):
+    path = tmp_path_factory.mktemp("check") / "deadlock.kev"
+    run(Capture("deadlock", options=LoggerOptions(iterations=0, is_wide=True)), path)
+    return path
+
+
+@pytest.fixture
+def check(capsys):
+    """Run the command; return exit code, output, errors."""
+
+    def run_it(*arguments):
+        code = main(["check", *map(str, arguments)])
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
+
+    return run_it
+
+
+def test_a_table_for_people(check, deadlock):
+    code, out, _ = check(deadlock)
+    assert code == 3
+    lines = out.splitlines()
+    assert lines[0] == "deadlock.kev: 1 error"
+    assert lines[2].startswith("error: deadlock  0.00")
+    assert "held by deadlock 3 (backwards)" in lines[3]
+    assert lines[4].startswith("  Let all threads take these objects in the same order")
+    assert lines[5].startswith("  Events #")
+
+
+def test_json_is_one_object_with_exactly_these_words(check, deadlock):
+    code, out, _ = check(deadlock, "--format", "json")
+    told = json.loads(out)
+    assert (code, list(told)) == (3, ["verdicts"])
+    [verdict] = told["verdicts"]
+    assert list(verdict) == WORDS
+    assert (verdict["kind"], verdict["severity"]) == ("deadlock", "error")
+    assert sorted(verdict["threads"]) == ["deadlock 2 (forwards)", "deadlock 3 (backwards)"]
+    trace = satview.open_trace(deadlock)
+    [found] = satview.check(trace)
+    assert verdict["evidence"] == [row + 1 for row in found.evidence]
+    assert verdict["start_ns"] == trace.clock.ns(found.start_cycles)
+    names = {event.row + 1: event.name for event in trace.events()}
+    assert {names[number] for number in verdict["evidence"]} == {"SYNC_MUTEX_LOCK", "THMUTEX"}
+    assert (verdict["says"], verdict["remedy"]) == (found.says, found.remedy)
+
+
+def test_junit_has_a_case_for_each_kind(check, deadlock):
+    code, out, _ = check(deadlock, "--format", "junit")
+    assert code == 3
+    [suite] = ET.fromstring(out)
+    assert [case.get("name") for case in suite] == [str(kind) for kind in RULES]
+    assert (suite.get("tests"), suite.get("failures")) == (str(len(RULES)), "1")
+    assert [case.get("name") for case in suite if case.find("failure") is not None] == ["deadlock"]
+    assert "held by" in suite[0].find("failure").get("message")
+    skipped = {case.get("name") for case in suite if case.find("skipped") is not None}
+    assert suite.get("skipped") == str(len(skipped))
+    assert "server-saturation" not in skipped
+
+
+def test_nothing_found(check, deadlock):
+    code, out, _ = check(deadlock, "--kind", "leak", "--kind", "interrupt-flood")
+    assert (code, out) == (0, "deadlock.kev: nothing found\n")
+    assert check(deadlock, "--kind", "leak", "--format", "json")[:2] == (0, '{\n  "verdicts": []\n}\n')
+    [suite] = ET.fromstring(check(deadlock, "--kind", "leak", "--format", "junit")[1])
+    assert [case.get("name") for case in suite] == ["leak"]
+
+
+def test_what_a_trace_cannot_tell_is_said(check, tmp_path):
+    run(Capture("deadlock"), tmp_path / "fast.kev")
+    code, out, _ = check(tmp_path / "fast.kev")
+    assert code == 0
+    assert "Cannot tell of deadlock: at the end 2 threads wait for a mutex of which no event tells the holder" in out
+    assert "Cannot tell of priority-inversion: no priorities are there; capture wide events" in out
+    code, out, _ = check("sample_traces/vendor-eh_sample.kev")
+    assert "Cannot tell of deadlock, priority-inversion, lost-wakeup, ping-pong" in out
+
+
+def test_losses_are_a_verdict_and_other_damage_exit_code_1(check, tmp_path):
+    code, out, _ = check(scene(tmp_path), "--format", "json")
+    assert code == 3
+    assert [verdict["kind"] for verdict in json.loads(out)["verdicts"]] == ["data-loss"]
+    assert check(tmp_path / "scene.kev", "--kind", "deadlock")[0] == 1
+
+
+def test_rules_of_a_file(check, deadlock, tmp_path):
+    rules = tmp_path / "mine.toml"
+    rules.write_text("[deadlock]\nleast_ms = 2000\n")
+    assert check(deadlock, "--rules", rules)[0] == 0
+    rules.write_text("[deadlock]\nleast = 2000\n")
+    code, out, err = check(deadlock, "--rules", rules)
+    assert (code, out) == (2, "")
+    assert err == ("satview: mine.toml, line 2: [deadlock] has no 'least'; it has enabled, least_ms\n")
+
+
+def test_compressed_traces_standard_input_and_listings(check, deadlock, tmp_path, capsys, monkeypatch):
+    (tmp_path / "d.kev.gz").write_bytes(gzip.compress(deadlock.read_bytes()))
+    assert check(tmp_path / "d.kev.gz", "--kind", "deadlock")[0] == 3
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(deadlock.read_bytes())))
+    assert check("-", "--kind", "deadlock")[0] == 3
+    assert main(["traceprinter", "-f", str(deadlock)]) == 0
+    (tmp_path / "listing.txt").write_text(capsys.readouterr().out)
+    code, out, _ = check(tmp_path / "listing.txt", "--format", "json")
+    assert code == 3
+    assert [verdict["kind"] for verdict in json.loads(out)["verdicts"]] == ["deadlock"]
+
+
+def test_a_thread_trace_has_no_verdicts(check):
+    code, out, _ = check("sample_traces/threads")
+    assert code == 0
+    assert out.startswith("threads: nothing found")
+
+
+@pytest.mark.parametrize("form", ["table", "json", "junit"])
+def test_names_of_a_trace_are_text(form, check, tmp_path):
+    builder = TraceBuilder().time_event(0).process_name(1, 2, HOSTILE).thread_name(2, 2, 1, HOSTILE)
+    builder.process_name(3, 3, "other")
+    for time in range(10, 2_000_010, 1_000_000):
+        builder.state("RUNNING", time, 2, 1).state("REPLY", time + 5, 2, 1).state("RUNNING", time + 7, 3, 1)
+        builder.state("RECEIVE", time + 500, 3, 1)
+    builder.state("READY", 3_000_000, 2, 1).state("RUNNING", 3_000_010, 3, 1)
+    builder.state("RECEIVE", 90_000_000, 3, 1)
+    path = builder.state("RUNNING", 90_000_020, 2, 1).write(tmp_path / "hostile.kev")
+    code, out, _ = check(path, "--format", form)
+    assert code == 3
+    assert "long-ready" in out
+    assert not set(out) & set("\x1b\x07\x9b\x00\r")
+    if form == "junit":
+        assert "\uffff" not in out
+        [suite] = ET.fromstring(out)
+        assert r"cmd()\x1b" in suite.find("testcase/failure").text
+    if form == "table":
+        assert "[bold]a" in out
+
+
+@pytest.mark.parametrize("arguments", [("--kind", "nonsense"), ("--format", "xml")])
+def test_bad_use(arguments, deadlock, capsys):
+    assert main(["check", str(deadlock), *arguments]) == 2
+    assert "invalid choice" in capsys.readouterr().err
+
+
+def test_not_a_trace(check, tmp_path):
+    (tmp_path / "x.kev").write_bytes(b"nothing")
+    code, out, err = check(tmp_path / "x.kev")
+    assert (code, out) == (2, "")
+    assert err.startswith("satview: x.kev")
