@@ -9,6 +9,7 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QVBoxLayout, QWidget
 
 from satview.base.safe_text import visible_line
+from satview.base.time import TimeWindow
 from satview.gui.details_panel import DetailsPanel
 from satview.gui.event_list.panel import EventListPanel
 from satview.gui.filter_panel import FilterPanel
@@ -22,6 +23,7 @@ from satview.gui.store_field import StoreField
 from satview.gui.swimlane.area import SwimlaneArea
 from satview.gui.swimlane.motion import Motion
 from satview.gui.theme import Theme
+from satview.gui.verdicts_panel import VerdictsPanel
 from satview.session.dismantle import dismantle
 from satview.session.navigation import Navigation
 from satview.session.open_trace import OpenTrace
@@ -58,6 +60,7 @@ class Workspace(QWidget):
             ("events", "Events", self.events),
             ("statistics", "Statistics", self.statistics),
             ("problems", "Problems", self.problems),
+            ("verdicts", "Verdicts", self.verdicts),
             ("results", "Search results", self.results),
         ):
             self.docks[name] = self._dock(name, title, widget)
@@ -78,6 +81,7 @@ class Workspace(QWidget):
         self.filter = FilterPanel(opened, theme, window)
         self.results = ResultsPanel(opened, self._settings, theme, window)
         self.problems = ProblemsPanel(opened, theme, window)
+        self.verdicts = VerdictsPanel(opened, theme, window)
         self.status = StatusFields(opened, window.statusBar())
         self.unsaved = StoreField(opened.marks.file, "Notes", window.statusBar())
         layout = self.layout()
@@ -110,6 +114,7 @@ class Workspace(QWidget):
             ("events", bottom),
             ("statistics", bottom),
             ("problems", bottom),
+            ("verdicts", bottom),
             ("results", bottom),
         ):
             dock = self.docks[name]
@@ -136,6 +141,7 @@ class Workspace(QWidget):
             self.details,
             self.filter,
             self.problems,
+            self.verdicts,
             self.results,
         ):
             view.set_theme(theme)
@@ -211,6 +217,8 @@ class Workspace(QWidget):
     def _connect(self) -> None:
         self.details.event_wanted.connect(self.navigation.show_event)
         self.problems.time_wanted.connect(self.navigation.show_time)
+        self.verdicts.event_wanted.connect(self.navigation.show_event)
+        self.verdicts.place_wanted.connect(self._show_verdict)
         self.find_bar.step_wanted.connect(self.navigation.step_hit)
         self.find_bar.list_wanted.connect(self._show_results)
         self.filter.search_wanted.connect(self.find_bar.look_for)
@@ -221,6 +229,12 @@ class Workspace(QWidget):
         self.area.fit_wanted.connect(self.navigation.fit)
         self.opened.renewed.connect(self._on_renewed)
         self.status.problems_wanted.connect(self._show_problems)
+
+    @Slot(object, int)
+    def _show_verdict(self, window: TimeWindow, event: int) -> None:
+        if event >= 0:
+            self.navigation.show_event(event)
+        self.opened.viewport.fit(window)
 
     @Slot()
     def _focus_lanes(self) -> None:

@@ -17,6 +17,7 @@ from satview.session.reading import Renewal, Shown, events_per_thread
 from satview.session.search import Search
 from satview.session.selection import Selection
 from satview.session.settings import Settings
+from satview.session.verdict_search import VerdictSearch
 from satview.session.viewport import Viewport
 from satview.store.doubts import doubts, trusted_window
 from satview.store.trace import Trace
@@ -70,6 +71,7 @@ class OpenTrace(QObject):
         self.selection = Selection(self)
         self.event_links = EventLinks(self.selection, self)
         self.event_links.take(trace)
+        self.verdicts = VerdictSearch(trace, self)
         self.filters = FilterStack(trace, self.edits, self)
         self.lanes = LaneList(
             timeline,
@@ -99,6 +101,7 @@ class OpenTrace(QObject):
         self.viewport.grow(with_air(self.trace.window), self.trace.window.end, is_at_end)
         self.marks.set_limits(self.viewport.limits)
         self.event_links.take(self.trace)
+        self.verdicts.take(self.trace)
         self._reselect(before, renewal.moved)
         self.search.renew(self.trace, renewal.evaluator, renewal.hits)
         self.renewed.emit(renewal)
@@ -149,6 +152,7 @@ class OpenTrace(QObject):
         self.filters.close()
         self.search.close()
         self.event_links.close()
+        self.verdicts.close()
 
     def _take(self, trace: Trace, timeline: Timeline, events_of_thread: NDArray[np.int64]) -> None:
         trace.payloads.tolerate_loss()

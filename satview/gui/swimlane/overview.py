@@ -11,6 +11,7 @@ from PySide6.QtCore import QLineF, QPointF, QRectF, Qt, Slot
 from PySide6.QtGui import QImage, QMouseEvent, QPainter, QPaintEvent, QPen, QPixmap, QPolygonF, QWheelEvent
 from PySide6.QtWidgets import QWidget
 
+from satview.analysis.verdicts.verdict import Severity
 from satview.base.safe_text import tool_tip
 from satview.base.time import TimeWindow
 from satview.gui.colours import mixed
@@ -58,6 +59,7 @@ class OverviewStrip(QWidget):
             signal.connect(self.update)
         opened.search.changed.connect(self._forget)
         opened.filters.view_changed.connect(self._forget)
+        opened.verdicts.changed.connect(self._forget)
 
     def set_theme(self, theme: Theme) -> None:
         """Draw in other colours."""
@@ -183,6 +185,14 @@ class OverviewStrip(QWidget):
             painter.drawPolygon(QPolygonF([QPointF(*corner) for corner in corners]))
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=False)
 
+    def _draw_verdicts(self, painter: QPainter) -> None:
+        """Mark where verdicts are: a bar along the lower edge, at least as wide as a wedge."""
+        found, theme, scale = self._opened.verdicts.found, self._theme, self._scale
+        for verdict in found.verdicts[::-1] if found is not None else ():  # the most severe last, over the others
+            left, right = scale.x(verdict.start_cycles), scale.x(verdict.end_cycles)
+            rgb = {Severity.ERROR: theme.error, Severity.WARNING: theme.warning}.get(verdict.severity, theme.dim)
+            painter.fillRect(QRectF(left, HEIGHT_PX - 4, max(2.0 * _WEDGE_PX, right - left), 3), colour(rgb))
+
     def _damage_text(self, x: float) -> str:
         """Return what is damaged near a pixel."""
         near = [problem for cycles, problem in damage(self._opened.trace) if abs(self._scale.x(cycles) - x) <= _GRIP_PX]
@@ -212,6 +222,7 @@ class OverviewStrip(QWidget):
         image.setDevicePixelRatio(ratio)
         painter.drawImage(0, 0, image)
         self._draw_damage(painter)
+        self._draw_verdicts(painter)
         draw_lost(painter, lost_stretches(self._opened.timeline.lost_marks, self._scale), HEIGHT_PX, theme)
         painter.setPen(colour(theme.line))
         painter.drawLine(QLineF(0, HEIGHT_PX - 0.5, self.width(), HEIGHT_PX - 0.5))

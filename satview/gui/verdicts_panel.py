@@ -1,0 +1,140 @@
+"""What is wrong in the trace, found without being asked: verdicts with their place, evidence and remedy."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import QHeaderView, QStackedWidget, QTreeWidget, QTreeWidgetItem, QVBoxLayout, QWidget
+
+from satview.analysis.verdicts.verdict import Severity, Verdict
+from satview.base.safe_text import tool_tip, visible_line
+from satview.base.time import TimeWindow, format_duration, format_time
+from satview.gui.plain_label import PlainLabel
+from satview.gui.theme import Theme, colour
+from satview.session.event_text import arguments_text
+from satview.session.open_trace import OpenTrace
+
+_VERDICT: Final = int(Qt.ItemDataRole.UserRole)
+_EVENT: Final = _VERDICT + 1
+_COLUMNS: Final = (("Verdict", 200), ("Time", 150), ("Length", 90), ("What", 0))
+
+
+class VerdictsPanel(QWidget):
+    """Verdicts, each with its evidence below it; they are looked for when the panel is first seen.
+
+    Signals:
+        place_wanted: A verdict was clicked: its window of time, and an event of its evidence; -1 for none.
+        event_wanted: An event of the evidence was clicked: its row.
+    """
+
+    place_wanted = Signal(object, int)
+    event_wanted = Signal(int)
+
+    def __init__(self, opened: OpenTrace, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._opened = opened
+        self._theme = theme
+        self.tree = QTreeWidget(self)
+        self.tree.setAccessibleName("Verdicts")
+        self.tree.setHeaderLabels([title for title, _ in _COLUMNS])
+        self.tree.setUniformRowHeights(True)
+        self.tree.header().setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
+        self.tree.header().setStretchLastSection(True)
+        for column, (_, width_px) in enumerate(_COLUMNS[:-1]):
+            self.tree.setColumnWidth(column, width_px)
+        self.tree.itemClicked.connect(self._on_item)
+        self.tree.itemActivated.connect(self._on_item)
+        self._empty = PlainLabel("", self)
+        self._empty.setProperty("role", "dim")
+        self._empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._empty.setWordWrap(True)
+        self._stack = QStackedWidget(self)
+        self._stack.addWidget(self.tree)
+        self._stack.addWidget(self._empty)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self._stack)
+        opened.verdicts.changed.connect(self._fill)
+        opened.renewed.connect(self.renew)
+        self._fill()
+
+    def renew(self) -> None:
+        """Look again in a longer reading, if the panel can be seen."""
+        if self.isVisible():
+            self._opened.verdicts.start()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Look for verdicts, as somebody wants to see them."""
+        super().showEvent(event)
+        self._opened.verdicts.start()
+
+    def set_theme(self, theme: Theme) -> None:
+        """Draw in other colours."""
+        self._theme = theme
+        self._fill()
+
+    @Slot()
+    def _fill(self) -> None:
+        search = self._opened.verdicts
+        self.tree.clear()
+        found = search.found
+        if found is None or search.error:
+            self._empty.setText(search.error or "Looking for what is wrong\N{HORIZONTAL ELLIPSIS}")
+            self._stack.setCurrentWidget(self._empty)
+            return
+        for verdict in found.verdicts:
+            self._add(verdict)
+        if found.untold:
+            self._add_untold()
+        if not found.verdicts and not found.untold:
+            self._empty.setText("Nothing wrong was found: no deadlock, no inversion, no thread kept waiting.")
+        self._stack.setCurrentWidget(self.tree if found.verdicts or found.untold else self._empty)
+
+    def _add(self, verdict: Verdict) -> None:
+        clock, theme = self._opened.trace.clock, self._theme
+        length = format_duration(clock.duration_ns(verdict.end_cycles - verdict.start_cycles))
+        top = QTreeWidgetItem(self.tree, [
+            str(verdict.kind), format_time(clock.ns(verdict.start_cycles)), length, visible_line(verdict.says),
+        ])  # fmt: skip
+        severities = {Severity.ERROR: theme.error, Severity.WARNING: theme.warning}
+        top.setForeground(0, colour(severities.get(verdict.severity, theme.dim)))
+        top.setToolTip(0, tool_tip(f"{verdict.severity}, {verdict.certainty.name.lower()}"))
+        top.setToolTip(3, tool_tip(f"{verdict.says}\n{verdict.remedy}"))
+        top.setTextAlignment(2, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        top.setData(0, _VERDICT, verdict)
+        QTreeWidgetItem(top, ["remedy", "", "", visible_line(verdict.remedy)])
+        for event in verdict.evidence:
+            self._add_event(top, event)
+
+    def _add_event(self, top: QTreeWidgetItem, event: int) -> None:
+        trace = self._opened.trace
+        thread = int(trace.events.thread[event])
+        said = f"{trace.spec(event).name}  {arguments_text(trace.payloads.decode(event, 40).arguments, 120)}"
+        item = QTreeWidgetItem(top, [
+            f"event {event + 1:,}", format_time(trace.clock.ns(int(trace.events.time_cycles[event]))), "",
+            visible_line(f"{trace.thread_name(thread) if thread else ''}  {said}".strip()),
+        ])  # fmt: skip
+        item.setData(0, _EVENT, event)
+
+    def _add_untold(self) -> None:
+        found = self._opened.verdicts.found
+        assert found is not None
+        top = QTreeWidgetItem(self.tree, ["not known here", "", "", "What this trace cannot tell, and what to capture"])
+        top.setForeground(0, colour(self._theme.dim))
+        for kind, reason in found.untold.items():
+            QTreeWidgetItem(top, [str(kind), "", "", visible_line(reason)])
+        top.setExpanded(not found.verdicts)
+
+    @Slot(QTreeWidgetItem, int)
+    def _on_item(self, item: QTreeWidgetItem, _column: int) -> None:
+        verdict, event = item.data(0, _VERDICT), item.data(0, _EVENT)
+        if isinstance(verdict, Verdict):
+            window = TimeWindow(verdict.start_cycles, max(verdict.end_cycles, verdict.start_cycles + 1))
+            # What happens to the thread that suffers says more than what began it.
+            thread = self._opened.trace.events.thread
+            mine = [event for event in verdict.evidence if int(thread[event]) in verdict.threads[:1]]
+            self.place_wanted.emit(window, next(iter(mine or verdict.evidence), -1))
+        elif isinstance(event, int):
+            self.event_wanted.emit(event)
