@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Final
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QHeaderView, QStackedWidget, QTreeWidget, QTreeWidgetItem, QVBoxLayout, QWidget
 
 from satview.analysis.verdicts.verdict import Severity, Verdict
@@ -57,17 +56,10 @@ class VerdictsPanel(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self._stack)
         opened.verdicts.changed.connect(self._fill)
-        opened.renewed.connect(self.renew)
         self._fill()
 
     def renew(self) -> None:
-        """Look again in a longer reading, if the panel can be seen."""
-        if self.isVisible():
-            self._opened.verdicts.start()
-
-    def showEvent(self, event: QShowEvent) -> None:
-        """Look for verdicts, as somebody wants to see them."""
-        super().showEvent(event)
+        """Look for verdicts, at first and in a longer reading, as the panel can be seen."""
         self._opened.verdicts.start()
 
     def set_theme(self, theme: Theme) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from typing import Final
 
-from PySide6.QtCore import Qt, Slot
+from PySide6.QtCore import Qt, QTimer, Slot
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QVBoxLayout, QWidget
 
 from satview.base.safe_text import visible_line
@@ -66,6 +66,8 @@ class Workspace(QWidget):
             self.docks[name] = self._dock(name, title, widget)
         self.arrange()
         self._restore_docks()
+        self._stale = {"verdicts"}
+        QTimer.singleShot(0, self, self._freshen)  # once the window has laid the panels out
 
     def _make_views(self, opened: OpenTrace) -> None:
         window, theme = self._window, self._theme
@@ -94,14 +96,15 @@ class Workspace(QWidget):
     @Slot()
     def _on_renewed(self) -> None:
         """Let the panels that do not follow by themselves show the longer reading, once they can be seen."""
-        self._stale = {"filter", "problems"}
+        self._stale = {"filter", "problems", "verdicts"}
         self._freshen()
 
     @Slot()
     def _freshen(self) -> None:
+        renew = {"filter": self.filter.renew, "problems": self.problems.renew, "verdicts": self.verdicts.renew}
         for name in [name for name in self._stale if self.panel_shows(name)]:
             self._stale.discard(name)
-            (self.filter if name == "filter" else self.problems).renew()
+            renew[name]()
 
     def arrange(self) -> None:
         """Put all panels where they are at first."""
