@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from satview.analysis.verdicts.evidence import Evidence, StateSpans, groups, overlaps
 from satview.analysis.verdicts.verdict import Severity, Verdict, VerdictKind
-from satview.analysis.verdicts.waiting import of_whom, waited_for
+from satview.analysis.verdicts.words import of_whom, waited_for
 from satview.events.states import READY, RUNNING
 from satview.links.blockers import Blockers, blockers
 from satview.store.stretches import Stretches
