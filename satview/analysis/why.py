@@ -22,16 +22,17 @@ from satview.links.actors import TIMER
 from satview.links.blockers import blockers
 from satview.links.origins import deliveries
 from satview.links.rows import last_before, rows_of_codes
-from satview.links.states import following
 from satview.links.table import NO_EVENT, OPEN, Certainty
 from satview.links.wake_ups import wake_ups
 from satview.links.whole import is_whole_on
+from satview.store.arguments import argument
 from satview.store.trace import Trace
 from satview.timeline.per_thread import thread_spans, value_of_code
 from satview.timeline.spans import LaneSpans
 
 MOST_STEPS: Final = 32
 _NONE: Final = -1
+_WIDE_SLOTS: Final = 2
 _MOST_NAMES: Final = 8  # of threads that an ambiguous name could mean
 
 
@@ -180,8 +181,7 @@ class _Chain:
             return replace(step, says=f"{self.evidence.name(thread)} {_IN_NO_STATE[value]} at {self._moment(at)}.")
         if self.evidence.is_idle[thread]:
             return replace(step, says=f"{self.evidence.name(thread)} is an idle thread.")
-        priority = int(self.evidence.facts.priority(np.array([_row(spans, place)]))[0]) if row >= 0 else _NONE
-        step = replace(step, priority=priority)
+        step = replace(step, priority=self._priority(_row(spans, place)))
         if value in (RUNNING, READY):
             return self._awake(step, spans, first)
         return self._waiting(step, _row(spans, place))
@@ -247,7 +247,8 @@ class _Chain:
         if self.evidence.is_idle[other]:
             return other, f"; {trace.cpu_title(cpu)} was idle"
         mine = trace.states.of(other)
-        after = following(trace)[trace.states.start[other] + int(np.searchsorted(mine, last))]
+        following = mine[np.searchsorted(mine, last, side="right") :]
+        after = int(following[0]) if len(following) else len(trace.events)
         end = {RUNNING: "", READY: " was preempted or gave it up"}
         value = int(trace.catalogue.state_value_of_code[trace.events.code[after]]) if after < step.row else RUNNING
         name = STATE_BY_VALUE[value].name if value in STATE_BY_VALUE else "DEAD"
@@ -261,9 +262,15 @@ class _Chain:
         for row, cycles in ran_instead(self.evidence, span, step.thread):
             mine = self.trace.states.of(row)
             mine = mine[self.trace.events.time_cycles[mine] < span[1]]
-            priority = int(self.evidence.facts.priority(mine[-1:])[0]) if len(mine) else _NONE
-            out.append((row, priority, cycles))
+            out.append((row, self._priority(int(mine[-1])) if len(mine) else _NONE, cycles))
         return tuple(out)
+
+    def _priority(self, row: int) -> int:
+        """Return the priority in an event of a thread's state, -1 if it is not wide; one event needs no table."""
+        if row < 0 or self.trace.events.slot_count[row] < _WIDE_SLOTS:
+            return _NONE
+        value, known = argument(self.trace, np.array([row]), "priority")
+        return int(value[0]) if known[0] else _NONE
 
     def _actor(self, cause: int) -> int:
         """Return the thread whose doing an event is; -1 for timers and interrupts, and for pulses that they send."""

@@ -19,6 +19,7 @@ from satview.links.table import NO_EVENT, OPEN, Certainty, Rows
 from satview.store.idle import idle_threads
 from satview.store.stretches import Stretches
 from satview.store.trace import Trace
+from satview.timeline.per_cpu import run_slices
 
 _Ints = NDArray[np.int64]
 _RUNS_FOR_A_FAULT: Final = 1000  # events of threads may be lost without a trace now and then
@@ -119,6 +120,11 @@ class Evidence:
         first = np.append(True, ~goes_on)[: len(row)]
         last = np.append(~goes_on, True)[: len(row)]
         return StateSpans(thread[first], value[first], row[first], end[last])
+
+    @cached_property
+    def slices(self) -> tuple[NDArray[np.uint32], _Ints]:
+        """Rows of the events by which threads got a CPU, and when they lost it: `timeline.per_cpu.run_slices`."""
+        return run_slices(self.trace)
 
     def end_rows(self, rows: Rows) -> _Ints:
         """Return rows with the number of events in place of `OPEN`, int64, same shape."""
