@@ -163,6 +163,11 @@ class Evidence:
         """Return a moment for people: time from the start of the trace."""
         return format_duration(self.trace.clock.ns(int(cycles)), 6)
 
+    @staticmethod
+    def more(count: int) -> str:
+        """Return in words how often something happened besides the time that is told."""
+        return "once more" if count == 1 else f"{count} more times"
+
     def verdict(
         self, kind: VerdictKind, severity: Severity, place: tuple[int, int], threads: Rows | list[int],
         objects: list[str], evidence: Rows | list[int], words: tuple[str, str], certainty: int = Certainty.EXACT,

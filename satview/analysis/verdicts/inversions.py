@@ -133,7 +133,7 @@ def _told(evidence: Evidence, found: Blockers, columns: list[_Ints], least: int)
         name, object_text = evidence.name, waited_for(evidence, found, begin)
         more = int(steps[mine[0]]) - 1
         chain = f" and so, {more} step{'s' if more > 1 else ''} on, for {name(low_row)}" if more else ""
-        again = f", and does so {len(long) - 1} more times" if len(long) > 1 else ""
+        again = f", and does so {evidence.more(len(long) - 1)}" if len(long) > 1 else ""
         verdicts.append(evidence.verdict(
             VerdictKind.PRIORITY_INVERSION, Severity.ERROR,
             (int(evidence.times[start]), int(evidence.times[stop])), [high_row, low_row, between], [object_text],

@@ -55,7 +55,7 @@ def long_readies(evidence: Evidence) -> list[Verdict]:
         worst = int(mine[np.argmax(cycles[mine])])
         span = int(evidence.times[ready.row[worst]]), int(evidence.times[ready.end_row[worst]])
         who = ran_instead(evidence, span, thread)
-        again = f", and {len(mine) - 1} more times for {evidence.length(cycles[mine].min())} or longer"
+        again = f", and {evidence.more(len(mine) - 1)} for {evidence.length(cycles[mine].min())} or longer"
         verdicts.append(evidence.verdict(
             kind, Severity.INFO, span, [thread, *(row for row, _ in who)], [],
             [int(ready.row[worst]), int(ready.end_row[worst])],
