@@ -12,6 +12,8 @@ The public API, each name imported when first used:
     sent = satview.transactions(trace)                 # every message: queued, in service, replied, client runs again
     for verdict in satview.check(trace):               # what is wrong: deadlocks, inversions, starvation, lost data
         print(verdict.severity, verdict.says)
+    for step in satview.why(trace, "devb-eide 2", trace.clock.cycles(1_500_000)):   # why it runs, is ready or waits
+        print(step.says)
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from satview.analysis.verdicts.find import find_verdicts as check
     from satview.analysis.verdicts.thresholds import read_thresholds
     from satview.analysis.verdicts.verdict import Verdict
+    from satview.analysis.why import WhyStep, why
     from satview.base.errors import SatviewError, TraceFormatError
     from satview.base.time import TimeWindow
     from satview.filters.expression import select
@@ -49,11 +52,13 @@ __all__ = [
     "Trace",
     "TraceFormatError",
     "Verdict",
+    "WhyStep",
     "check",
     "open_trace",
     "read_thresholds",
     "select",
     "transactions",
+    "why",
 ]
 _HOMES = {
     "Event": "satview.store.records",
@@ -67,11 +72,13 @@ _HOMES = {
     "Trace": "satview.store.trace",
     "TraceFormatError": "satview.base.errors",
     "Verdict": "satview.analysis.verdicts.verdict",
+    "WhyStep": "satview.analysis.why",
     "check": "satview.analysis.verdicts.find",
     "open_trace": "satview.formats.registry",
     "read_thresholds": "satview.analysis.verdicts.thresholds",
     "select": "satview.filters.expression",
     "transactions": "satview.links.transactions",
+    "why": "satview.analysis.why",
 }
 _NAMES_THERE = {"check": "find_verdicts"}  # where the name at home says what only the module tells
 

@@ -85,3 +85,10 @@ def test_verdicts(path):
     assert all(isinstance(verdict, satview.Verdict) for verdict in found)
     assert [verdict.kind for verdict in found] == ["priority-inversion"]
     assert satview.check(lossy, kinds=[]) == ()
+
+
+def test_why(path):
+    trace = satview.open_trace(path)
+    [step] = satview.why(trace, "8:3", trace.clock.cycles(2000))
+    assert isinstance(step, satview.WhyStep)
+    assert (step.state, trace.clock.ns(step.since_cycles), step.thread) == ("RUNNING", 20, trace.threads.row(8, 3))

@@ -19,6 +19,7 @@ from satview.links.table import NO_EVENT, OPEN, Certainty, Rows
 from satview.store.idle import idle_threads
 from satview.store.stretches import Stretches
 from satview.store.trace import Trace
+from satview.timeline.per_cpu import run_slices
 
 _Ints = NDArray[np.int64]
 _RUNS_FOR_A_FAULT: Final = 1000  # events of threads may be lost without a trace now and then
@@ -120,6 +121,11 @@ class Evidence:
         last = np.append(~goes_on, True)[: len(row)]
         return StateSpans(thread[first], value[first], row[first], end[last])
 
+    @cached_property
+    def slices(self) -> tuple[NDArray[np.uint32], _Ints]:
+        """Rows of the events by which threads got a CPU, and when they lost it: `timeline.per_cpu.run_slices`."""
+        return run_slices(self.trace)
+
     def end_rows(self, rows: Rows) -> _Ints:
         """Return rows with the number of events in place of `OPEN`, int64, same shape."""
         return np.where(rows == OPEN, len(self.trace.events), rows.astype(np.int64))
@@ -156,6 +162,11 @@ class Evidence:
     def moment(self, cycles: int) -> str:
         """Return a moment for people: time from the start of the trace."""
         return format_duration(self.trace.clock.ns(int(cycles)), 6)
+
+    @staticmethod
+    def more(count: int) -> str:
+        """Return in words how often something happened besides the time that is told."""
+        return "once more" if count == 1 else f"{count} more times"
 
     def verdict(
         self, kind: VerdictKind, severity: Severity, place: tuple[int, int], threads: Rows | list[int],

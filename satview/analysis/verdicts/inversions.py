@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from satview.analysis.verdicts.evidence import Evidence, StateSpans, groups, overlaps
 from satview.analysis.verdicts.verdict import Severity, Verdict, VerdictKind
-from satview.analysis.verdicts.waiting import of_whom, waited_for
+from satview.analysis.verdicts.words import of_whom, waited_for
 from satview.events.states import READY, RUNNING
 from satview.links.blockers import Blockers, blockers
 from satview.store.stretches import Stretches
@@ -133,7 +133,7 @@ def _told(evidence: Evidence, found: Blockers, columns: list[_Ints], least: int)
         name, object_text = evidence.name, waited_for(evidence, found, begin)
         more = int(steps[mine[0]]) - 1
         chain = f" and so, {more} step{'s' if more > 1 else ''} on, for {name(low_row)}" if more else ""
-        again = f", and does so {len(long) - 1} more times" if len(long) > 1 else ""
+        again = f", and does so {evidence.more(len(long) - 1)}" if len(long) > 1 else ""
         verdicts.append(evidence.verdict(
             VerdictKind.PRIORITY_INVERSION, Severity.ERROR,
             (int(evidence.times[start]), int(evidence.times[stop])), [high_row, low_row, between], [object_text],

@@ -46,7 +46,7 @@ def missed_periods(evidence: Evidence) -> list[Verdict]:
         worst = int(bad[np.argmax(late[bad])])
         thread = int(trace.events.thread[received[mine[worst]]])
         lateness = evidence.length(int(late[worst]))
-        again = f", and late {len(bad) - 1} more times" if len(bad) > 1 else ""
+        again = f", and late {evidence.more(len(bad) - 1)}" if len(bad) > 1 else ""
         jitter = evidence.length(int(late.max() - late.min()))
         verdicts.append(evidence.verdict(
             kind, Severity.WARNING, (int(times[worst]), int(times[worst] + late[worst])), [thread], [],

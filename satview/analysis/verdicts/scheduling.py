@@ -9,7 +9,6 @@ from satview.analysis.verdicts.evidence import Evidence, StateSpans, counts_with
 from satview.analysis.verdicts.verdict import Severity, Verdict, VerdictKind
 from satview.events.states import READY, RUNNING
 from satview.links.whole import is_whole_on
-from satview.timeline.per_cpu import run_slices
 
 _Ints = NDArray[np.int64]
 
@@ -56,7 +55,7 @@ def long_readies(evidence: Evidence) -> list[Verdict]:
         worst = int(mine[np.argmax(cycles[mine])])
         span = int(evidence.times[ready.row[worst]]), int(evidence.times[ready.end_row[worst]])
         who = ran_instead(evidence, span, thread)
-        again = f", and {len(mine) - 1} more times for {evidence.length(cycles[mine].min())} or longer"
+        again = f", and {evidence.more(len(mine) - 1)} for {evidence.length(cycles[mine].min())} or longer"
         verdicts.append(evidence.verdict(
             kind, Severity.INFO, span, [thread, *(row for row, _ in who)], [],
             [int(ready.row[worst]), int(ready.end_row[worst])],
@@ -82,7 +81,7 @@ def ran_instead(evidence: Evidence, span: tuple[int, int], thread: int, most: in
         thread: Row of the thread that is left out.
         most: How many.
     """
-    rows, ends = run_slices(evidence.trace)
+    rows, ends = evidence.slices
     start = evidence.trace.events.time_cycles[rows]
     inside = np.flatnonzero((start < span[1]) & (ends > span[0]))
     who = evidence.trace.events.thread[rows[inside]].astype(np.int64)
@@ -133,7 +132,7 @@ def busy_loops(evidence: Evidence) -> list[Verdict]:
 def ping_pongs(evidence: Evidence) -> list[Verdict]:
     """Return pairs of threads that switch to and fro on one CPU in short slices. Source: formula 7 of the reference."""
     kind, trace = VerdictKind.PING_PONG, evidence.trace
-    rows, ends = run_slices(trace)
+    rows, ends = evidence.slices
     window, longest = evidence.cycles(kind, "window_ms"), evidence.cycles(kind, "slice_us")
     verdicts = []
     for cpu in range(trace.cpu_count):

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from satview.analysis.verdicts.evidence import Evidence, covered, episodes, groups
 from satview.analysis.verdicts.verdict import Severity, Verdict, VerdictKind
+from satview.analysis.verdicts.words import mutex_text, of_whom, waited_for
 from satview.events import wire
 from satview.events.kernel_calls import call_numbers
 from satview.events.states import STATE_BY_NAME
@@ -56,32 +57,6 @@ def deadlocks(evidence: Evidence) -> list[Verdict]:
             min(int(found.certainty[i]) for i in places),
         ))  # fmt: skip
     return verdicts
-
-
-def of_whom(evidence: Evidence, found: Blockers, wait: int) -> str:
-    """Return who holds what a wait is for, or serves it, in words that follow `waited_for`; empty if not known."""
-    thread = int(found.thread[wait])
-    if thread < 0:
-        return ""
-    return f"{', held by' if found.waits.value[wait] == MUTEX else ' from'} {evidence.name(thread)}"
-
-
-def waited_for(evidence: Evidence, found: Blockers, wait: int) -> str:
-    """Return in words what a wait is for: a mutex, a reply, a process that shall receive."""
-    value, state = int(found.waits.value[wait]), found.waits
-    if value == SEND:
-        return f"{evidence.process_of(int(found.pid[wait]))} to receive its message"
-    if value == STATE_BY_NAME["REPLY"].value:
-        return "the reply"
-    if value == STATE_BY_NAME["JOIN"].value:
-        return "the end"
-    return mutex_text(evidence, int(state.thread[wait]), int(state.object[wait]))
-
-
-def mutex_text(evidence: Evidence, thread: int, address: int) -> str:
-    """Return what a mutex is called: its address and process."""
-    process = int(evidence.trace.threads.process[thread])
-    return f"mutex 0x{address & (1 << 64) - 1:x} of {evidence.trace.process_name(process)}"
 
 
 def _waits_to_the_end(evidence: Evidence, found: Blockers) -> dict[int, tuple[int, tuple[int, ...]]]:

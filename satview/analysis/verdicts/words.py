@@ -1,0 +1,54 @@
+"""What threads wait for, in words: the same in verdicts and in answers to "why?"."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from satview.analysis.verdicts.evidence import Evidence
+from satview.events.states import STATE_BY_NAME, STATE_BY_VALUE
+from satview.links.blockers import JOIN, REPLY, SEND, Blockers
+from satview.links.mutexes import MUTEX
+
+# What an object of a wait is called, by state, where it is a synchronisation object or has a number.
+_OBJECTS: Final = {
+    "CONDVAR": "condition variable", "SEM": "semaphore", "BARRIER": "barrier", "RWLOCK_READ": "read/write lock",
+    "RWLOCK_WRITE": "read/write lock",
+}  # fmt: skip
+_RECEIVE: Final = STATE_BY_NAME["RECEIVE"].value
+
+
+def waited_for(evidence: Evidence, found: Blockers, wait: int) -> str:
+    """Return in words what a wait is for: a mutex, a reply, a process that shall receive, time to pass."""
+    waiting = found.waits
+    value, thread, target = int(waiting.value[wait]), int(waiting.thread[wait]), int(waiting.object[wait])
+    if value == SEND:
+        pid = int(found.pid[wait])
+        return f"{evidence.process_of(pid) if pid > 0 else 'a server'} to receive its message"
+    if value == REPLY:
+        return "the reply"
+    if value == JOIN:
+        return "the end"
+    if value == MUTEX:
+        return mutex_text(evidence, thread, target) if waiting.has_object[wait] else "a mutex"
+    if value == _RECEIVE:
+        return f"a message or pulse on channel {target}" if waiting.has_object[wait] else "a message or pulse"
+    name = STATE_BY_VALUE[value].name
+    if name in _OBJECTS and waiting.has_object[wait]:
+        process = evidence.trace.process_name(int(evidence.trace.threads.process[thread]))
+        return f"{_OBJECTS[name]} 0x{target & (1 << 64) - 1:x} of {process}"
+    return {"NANOSLEEP": "time to pass", "INTR": "an interrupt"}.get(name, f"what ends state {name}")
+
+
+def of_whom(evidence: Evidence, found: Blockers, wait: int) -> str:
+    """Return who holds what a wait is for, or serves it, in words that follow `waited_for`; empty if not known."""
+    thread = int(found.thread[wait])
+    if thread < 0:
+        return ""
+    link = {MUTEX: ", held by", JOIN: " of"}.get(int(found.waits.value[wait]), " from")
+    return f"{link} {evidence.name(thread)}"
+
+
+def mutex_text(evidence: Evidence, thread: int, address: int) -> str:
+    """Return what a mutex is called: its address and the process of a thread that uses it."""
+    process = int(evidence.trace.threads.process[thread])
+    return f"mutex 0x{address & (1 << 64) - 1:x} of {evidence.trace.process_name(process)}"

@@ -1,0 +1,322 @@
+"""Why a thread runs, is ready, or waits at a moment, and what that goes back to, step by step.
+
+Source: formula 1 of the reference, in its better form: why a thread could run, and why it got this CPU then, are two
+questions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from satview.analysis.verdicts.evidence import Evidence
+from satview.analysis.verdicts.scheduling import ran_instead
+from satview.analysis.verdicts.thresholds import default_thresholds
+from satview.analysis.verdicts.words import of_whom, waited_for
+from satview.base.errors import UsageError
+from satview.events import wire
+from satview.events.states import ABSENT, DEAD, READY, RUNNING, STATE_BY_VALUE, UNKNOWN
+from satview.links.actors import TIMER
+from satview.links.blockers import blockers
+from satview.links.origins import deliveries
+from satview.links.rows import last_before, rows_of_codes
+from satview.links.table import NO_EVENT, OPEN, Certainty
+from satview.links.wake_ups import wake_ups
+from satview.links.whole import is_whole_on
+from satview.store.arguments import argument
+from satview.store.trace import Trace
+from satview.timeline.per_thread import thread_spans, value_of_code
+from satview.timeline.spans import LaneSpans
+
+MOST_STEPS: Final = 32
+_NONE: Final = -1
+_WIDE_SLOTS: Final = 2
+_MOST_NAMES: Final = 8  # of threads that an ambiguous name could mean
+
+
+@dataclass(frozen=True, slots=True)
+class WhyStep:
+    """The state of one thread at one moment, and why it is in it.
+
+    Rows are -1 where the trace does not tell them, or where there is nothing of that kind.
+
+    Attributes:
+        thread: Row of the thread table.
+        at_cycles: The moment that is asked about.
+        value: Its state as lane value (`events.states`).
+        state: The state's name; UNKNOWN where the trace does not tell it, ABSENT where the thread does not exist.
+        since_cycles, until_cycles: How long it is in that state; the end of the trace if that comes before.
+        row: The event that begins the state.
+        priority: Its priority then, -1 if no wide event tells it.
+        waits_for: What it waits for, in words; empty if it does not.
+        holder: Row of the thread that holds or serves that.
+        wait_row: Of a thread that runs or is ready: the event by which it began to wait the last time before.
+        ready_row: The event that ended that wait: ready, or running at once.
+        cause_row: What ended the wait: a message, pulse, reply, kernel call, timer or interrupt.
+        waker: Row of the thread that did that; -1 for timers and interrupts too.
+        before: Row of the thread that had the CPU before.
+        ran_instead: (thread, priority or -1, cycles) of the threads that had the CPUs while it was ready.
+        certainty: Of the holder or the cause; EXACT if there is none.
+        says: All that as one sentence.
+    """
+
+    thread: int
+    at_cycles: int
+    value: int
+    state: str
+    since_cycles: int
+    until_cycles: int
+    row: int = _NONE
+    priority: int = _NONE
+    waits_for: str = ""
+    holder: int = _NONE
+    wait_row: int = _NONE
+    ready_row: int = _NONE
+    cause_row: int = _NONE
+    waker: int = _NONE
+    before: int = _NONE
+    ran_instead: tuple[tuple[int, int, int], ...] = ()
+    certainty: Certainty = Certainty.EXACT
+    says: str = ""
+
+
+def why(trace: Trace, thread: int | str, at: int, steps: int = MOST_STEPS) -> tuple[WhyStep, ...]:
+    """Return why a thread is in its state at a moment, and step by step what that goes back to.
+
+    From a thread that waits the next step leads to who holds what it waits for, at the same moment; from one that runs
+    or is ready to who made it ready, when it did. The last step goes back to a timer, an interrupt, the start of the
+    trace, a wait that nobody in particular can end, or a thread that is in the chain already: a deadlock.
+
+    Args:
+        trace: The events.
+        thread: Row of the thread table, or what `thread_of` takes.
+        at: The moment in cycles of the trace's clock; `trace.clock.cycles(ns)`.
+        steps: Steps at most, from 1 on.
+
+    Raises:
+        UsageError: No such thread, several of that name, or a moment outside the trace.
+    """
+    row = thread_of(trace, thread) if isinstance(thread, str) else thread
+    if not 0 < row < len(trace.threads):
+        raise UsageError(f"there is no thread in row {row} of the thread table")
+    if not trace.window.contains(at):
+        raise UsageError("that moment lies outside the trace")
+    return tuple(_Chain(trace).steps(row, at, max(1, min(steps, MOST_STEPS))))
+
+
+def thread_of(trace: Trace, text: str) -> int:
+    """Return the row of the thread that `PID:TID`, its label or its name means; that of a process with one thread too.
+
+    Raises:
+        UsageError: There is none, or there are several; names them.
+    """
+    pid, colon, tid = text.strip().partition(":")
+    if colon and pid.isdecimal() and tid.isdecimal() and len(text) < 24:
+        row = trace.threads.row(int(pid), int(tid))
+        if row is None:
+            raise UsageError(f"the trace has no thread {text.strip()}")
+        return row
+    rows = range(1, len(trace.threads))
+    for label in (trace.thread_name, lambda row: trace.threads.names[row],
+                  lambda row: trace.process_name(int(trace.threads.process[row]))):  # fmt: skip
+        found = [row for row in rows if label(row) == text and int(trace.threads.tid[row]) > 0]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            some = ", ".join(f"{trace.threads.pid[row]}:{trace.threads.tid[row]} {trace.thread_name(row)}"
+                             for row in found[:_MOST_NAMES])  # fmt: skip
+            more = f" and {len(found) - _MOST_NAMES} more" if len(found) > _MOST_NAMES else ""
+            raise UsageError(f"{text[:40]!r} is the name of {len(found)} threads; write PID:TID: {some}{more}")
+    raise UsageError(f"the trace has no thread {text[:40]!r}; `satview stats` lists them")
+
+
+class _Chain:
+    """Looks at one thread and moment after the other."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self.evidence = Evidence(trace, default_thresholds())
+        self.values = value_of_code(trace)
+
+    def steps(self, thread: int, at: int, most: int) -> list[WhyStep]:
+        """Return the steps from a thread and moment on."""
+        out: list[WhyStep] = []
+        seen: set[tuple[int, int]] = set()
+        while len(out) < most:
+            step = self.step(thread, at)
+            out.append(step)
+            seen.add((thread, at))
+            if step.holder > 0:
+                thread = step.holder
+            elif step.waker > 0 and step.cause_row >= 0:
+                thread, at = step.waker, int(self.trace.events.time_cycles[step.cause_row])
+            else:
+                break
+            if (thread, at) in seen:
+                again = f"{self.evidence.name(thread)} waits for it in turn: none of them goes on by itself."
+                out[-1] = replace(step, says=f"{step.says} {again}")
+            if (thread, at) in seen or self.evidence.is_idle[thread]:
+                break
+        return out
+
+    def step(self, thread: int, at: int) -> WhyStep:
+        """Return one step."""
+        spans = thread_spans(self.trace, thread, self.values)
+        place = spans.index_at(at)
+        value = int(spans.value[place])
+        first, last = place, place
+        # The opening dump may tell a state twice; a thread that begins to run twice has changed the CPU.
+        while value != RUNNING and first > 0 and spans.value[first - 1] == value:
+            first -= 1
+        while value != RUNNING and last + 1 < len(spans) and spans.value[last + 1] == value:
+            last += 1
+        since = int(spans.start_cycles[first])
+        until = int(spans.start_cycles[last + 1]) if last + 1 < len(spans) else spans.end_cycles
+        row = _row(spans, first)
+        state = {ABSENT: "ABSENT", UNKNOWN: "UNKNOWN"}.get(value) or STATE_BY_VALUE[value].name
+        step = WhyStep(thread, at, value, state, since, until, row)
+        if value in (ABSENT, UNKNOWN, DEAD):
+            return replace(step, says=f"{self.evidence.name(thread)} {_IN_NO_STATE[value]} at {self._moment(at)}.")
+        if self.evidence.is_idle[thread]:
+            return replace(step, says=f"{self.evidence.name(thread)} is an idle thread.")
+        step = replace(step, priority=self._priority(_row(spans, place)))
+        if value in (RUNNING, READY):
+            return self._awake(step, spans, first)
+        return self._waiting(step, _row(spans, place))
+
+    def _waiting(self, step: WhyStep, row: int) -> WhyStep:
+        """Return a step of a thread that waits: for what, who holds it, what ends it."""
+        found = blockers(self.trace)
+        at = np.flatnonzero((found.waits.row == row) & (found.waits.thread == step.thread))
+        ends = "the trace ends" if step.until_cycles >= self.trace.window.end else self._moment(step.until_cycles)
+        begins = self._begins(step)
+        if not len(at):
+            return replace(step, says=f"{begins} until {ends}.")
+        wait = int(at[0])
+        words = waited_for(self.evidence, found, wait)
+        holder, sure = int(found.thread[wait]), Certainty(int(found.certainty[wait]) or Certainty.EXACT)
+        end = int(found.waits.end_row[wait])
+        link = int(wake_ups(self.trace).ended_by(np.array([end]))[0]) if end != OPEN else _NONE
+        by = f", when {self._cause(int(wake_ups(self.trace).from_row[link]))} ends it" if link >= 0 else ""
+        says = f"{begins} for {words}{of_whom(self.evidence, found, wait)}, until {ends}{by}."
+        return replace(step, waits_for=words, holder=holder, certainty=sure, says=says)
+
+    def _awake(self, step: WhyStep, spans: LaneSpans, first: int) -> WhyStep:
+        """Return a step of a thread that runs or is ready: who made it so, and who had the CPU."""
+        waited = first - 1
+        while waited >= 0 and spans.value[waited] in (RUNNING, READY):
+            waited -= 1
+        wait_row = ready_row = cause = waker = _NONE
+        sure = Certainty.EXACT
+        is_known = waited >= 0 and spans.value[waited] not in (ABSENT, UNKNOWN)
+        if waited < 0 or not is_known:
+            because = "it did not wait before, as far as the trace tells"
+        else:
+            wait_row, ready_row = _row(spans, waited), _row(spans, waited + 1)
+            waited_in = STATE_BY_VALUE[int(spans.value[waited])].name
+            woken = wake_ups(self.trace)
+            link = int(woken.ended_by(np.array([ready_row]))[0]) if ready_row >= 0 else _NONE
+            because = f"its wait in {waited_in} ended at {self._moment(int(spans.start_cycles[waited + 1]))}"
+            if link >= 0:
+                cause, sure = int(woken.from_row[link]), Certainty(int(woken.certainty[link]))
+                waker = self._actor(cause)
+                because = f"{because} by {self._cause(cause)}{'' if sure is Certainty.EXACT else ' (inferred)'}"
+        before, took = self._before(step) if step.value == RUNNING else (_NONE, "")
+        instead = self._instead(step) if step.value == READY else ()
+        ran = ", ".join(f"{self.evidence.name(row)}{f' (priority {priority})' if priority >= 0 else ''} "
+                        f"{self.evidence.length(cycles)}" for row, priority, cycles in instead)  # fmt: skip
+        says = f"{self._begins(step)}: {because}{took}{f'; meanwhile ran {ran}' if ran else ''}."
+        return replace(step, wait_row=wait_row, ready_row=ready_row, cause_row=cause, waker=waker, before=before,
+                          ran_instead=instead, certainty=sure, says=says)  # fmt: skip
+
+    def _before(self, step: WhyStep) -> tuple[int, str]:
+        """Return the thread that had the CPU before one that runs, and in words what became of it."""
+        trace = self.trace
+        if step.row < 0:
+            return _NONE, ""
+        here = np.array([step.row])
+        last = int(last_before(trace, rows_of_codes(trace, wire.THREAD_RUNNING), here)[0])
+        cpu = int(trace.events.cpu[step.row])
+        if last == NO_EVENT or not is_whole_on(trace, cpu, np.array([last]), here)[0]:
+            return _NONE, f"; it got {trace.cpu_title(cpu)}"
+        other = int(trace.events.thread[last])
+        if other == step.thread:
+            return other, f"; it had {trace.cpu_title(cpu)} before, too"
+        if self.evidence.is_idle[other]:
+            return other, f"; {trace.cpu_title(cpu)} was idle"
+        mine = trace.states.of(other)
+        following = mine[np.searchsorted(mine, last, side="right") :]
+        after = int(following[0]) if len(following) else len(trace.events)
+        end = {RUNNING: "", READY: " was preempted or gave it up"}
+        value = int(trace.catalogue.state_value_of_code[trace.events.code[after]]) if after < step.row else RUNNING
+        name = STATE_BY_VALUE[value].name if value in STATE_BY_VALUE else "DEAD"
+        return other, (f"; on {trace.cpu_title(cpu)} {self.evidence.name(other)} ran before and"
+                       f"{end.get(value, f' went into {name}') or ' left'}")  # fmt: skip
+
+    def _instead(self, step: WhyStep) -> tuple[tuple[int, int, int], ...]:
+        """Return the threads that ran since one is ready, with the priority they had, up to the moment asked about."""
+        span = step.since_cycles, max(step.at_cycles, step.since_cycles + 1)
+        out = []
+        for row, cycles in ran_instead(self.evidence, span, step.thread):
+            mine = self.trace.states.of(row)
+            mine = mine[self.trace.events.time_cycles[mine] < span[1]]
+            out.append((row, self._priority(int(mine[-1])) if len(mine) else _NONE, cycles))
+        return tuple(out)
+
+    def _priority(self, row: int) -> int:
+        """Return the priority in an event of a thread's state, -1 if it is not wide; one event needs no table."""
+        if row < 0 or self.trace.events.slot_count[row] < _WIDE_SLOTS:
+            return _NONE
+        value, known = argument(self.trace, np.array([row]), "priority")
+        return int(value[0]) if known[0] else _NONE
+
+    def _actor(self, cause: int) -> int:
+        """Return the thread whose doing an event is; -1 for timers and interrupts, and for pulses that they send."""
+        cause = self._origin(cause)
+        code = int(self.trace.events.code[cause])
+        if code == TIMER or wire.class_of(code) == wire.WireClass.INT:
+            return _NONE
+        return int(self.trace.events.thread[cause]) or _NONE
+
+    def _origin(self, row: int) -> int:
+        """Return what sent a pulse or signal; the event itself if that is not known, or it is neither."""
+        table = deliveries(self.trace)
+        link = int(table.ended_by(np.array([row]))[0])
+        return int(table.from_row[link]) if link >= 0 else row
+
+    def _cause(self, row: int) -> str:
+        """Return in words what an event is that ended a wait."""
+        trace, name = self.trace, self.trace.spec(row).name
+        if wire.class_of(int(trace.events.code[row])) == wire.WireClass.INT:
+            return f"interrupt 0x{int(trace.payloads.words(row)[0]):x} (event #{row + 1})"
+        actor, origin = self._actor(row), self._origin(row)
+        if actor < 0 and origin != row:
+            return f"{name} (event #{row + 1}) of {self._cause(origin)}"
+        return f"{name} (event #{row + 1})" + (f" of {self.evidence.name(actor)}" if actor > 0 else "")
+
+    def _begins(self, step: WhyStep) -> str:
+        """Return how a sentence begins: who, its priority, its state, since when."""
+        priority = f" (priority {step.priority})" if step.priority >= 0 else ""
+        does = {RUNNING: "runs", READY: "is ready"}.get(step.value, f"waits in {step.state}")
+        where = ""
+        if step.value == RUNNING and step.row >= 0:
+            where = f" on {self.trace.cpu_title(int(self.trace.events.cpu[step.row]))}"
+        return f"{self.evidence.name(step.thread)}{priority} {does}{where} since {self._moment(step.since_cycles)}"
+
+    def _moment(self, cycles: int) -> str:
+        return self.evidence.moment(cycles)
+
+
+_IN_NO_STATE: Final = {
+    ABSENT: "does not exist",
+    UNKNOWN: "is in a state that the trace does not tell",
+    DEAD: "is dead",
+}
+
+
+def _row(spans: LaneSpans, place: int) -> int:
+    """Return the event that begins an interval, -1 for none."""
+    row = int(spans.event[place])
+    return _NONE if row == NO_EVENT else row

@@ -1,0 +1,98 @@
+"""`satview why` as a user runs it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import satview
+from satview.__main__ import main
+from satview.capture.logger_options import LoggerOptions
+from satview.capture.run import Capture, run
+from tests.helpers.kev import TraceBuilder
+from tests.helpers.scene import scene
+
+HOSTILE = "=cmd()\x1b]0;x\x07[bold]a\n\u202eb\x9b2J"
+
+
+@pytest.fixture(scope="module")
+def inversion(tmp_path_factory):
+    path = tmp_path_factory.mktemp("why") / "inversion.kev"
+    run(Capture("inversion", options=LoggerOptions(iterations=0, is_wide=True)), path)
+    return path
+
+
+@pytest.fixture
+def why(capsys):
+    """Run the command; return exit code, output, errors."""
+
+    def run_it(file, *arguments):
+        code = main(["why", str(file), *arguments])
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
+
+    return run_it
+
+
+def test_one_line_for_each_step(why, inversion):
+    code, out, _ = why(inversion, "--thread", "high", "--at", "90ms")
+    assert code == 0
+    first, second = out.splitlines()
+    assert first.startswith("1. high 1 (high) (priority 30) waits in MUTEX since 66.9932 ms for mutex 0x")
+    assert ", held by low 1 (low), until 101.021 ms" in first
+    assert second.startswith("2. low 1 (low) (priority 10) is ready since 68.9907 ms: its wait in RECEIVE ended at ")
+    assert "; meanwhile ran middle 1 (middle) (priority 20) 2" in second
+    assert why(inversion, "--thread", "high", "--at", "90ms", "--steps", "1")[1].splitlines() == [first]
+
+
+def test_the_same_from_python_and_as_json(why, inversion):
+    _, text, _ = why(inversion, "--thread", "low 1 (low)", "--at", "90ms")
+    told = json.loads(why(inversion, "--thread", "2:1", "--at", "0.09", "--format", "json")[1])["steps"]
+    trace = satview.open_trace(inversion)
+    steps = satview.why(trace, "low", trace.clock.cycles(90_000_000))
+    assert [step["says"] for step in told] == [step.says for step in steps]
+    assert text == "".join(f"{i + 1}. {step.says}\n" for i, step in enumerate(steps))
+    names = {event.row + 1: event.name for event in trace.events()}
+    assert (told[0]["state"], names[told[0]["event"]], names[told[0]["cause_event"]]) == (
+        "READY", "THREADY", "SND_PULSE_EXE")
+    assert told[0]["ran_instead"][0]["priority"] == 20
+    assert (told[0]["waker"], told[0]["holder"], told[0]["certainty"]) == (None, None, "exact")
+
+
+def test_a_moment_may_be_an_event(why, inversion):
+    trace = satview.open_trace(inversion)
+    event = next(event for event in trace.events("THMUTEX"))
+    code, out, _ = why(inversion, "--thread", "high", "--at", f"#{event.row + 1}")
+    assert code == 0
+    assert "waits in MUTEX" in out
+
+
+def test_damage_shows_in_the_exit_code(why, tmp_path):
+    assert why(scene(tmp_path), "--thread", "client 1", "--at", "5us")[0] == 1
+
+
+def test_names_of_a_trace_are_text(why, tmp_path):
+    builder = TraceBuilder().time_event(0).process_name(1, 2, HOSTILE).thread_name(2, 2, 1, HOSTILE)
+    path = builder.state("RUNNING", 10, 2, 1).state("READY", 20, 2, 1).state("RUNNING", 30, 2, 1).write(
+        tmp_path / "t.kev")
+    for form in ("text", "json"):
+        code, out, _ = why(path, "--thread", "2:1", "--at", "15ns", "--format", form)
+        assert code == 0
+        assert "cmd()" in out
+        assert not set(out) & set("\x1b\x07\x9b\u202e")
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+    (("--thread", "nobody", "--at", "1ms"), "the trace has no thread 'nobody'"),
+    (("--thread", "high", "--at", "5s"), "lies outside the trace"),
+    (("--thread", "high", "--at", "soon"), "is no time"),
+    (("--thread", "high", "--at", "1ms", "--steps", "0"), "--steps 0"),
+    (("--thread", "7:99999999999999999999", "--at", "1ms"), "no thread"),
+    (("--thread", "9999999999:1", "--at", "1ms"), "no thread"),
+])  # fmt: skip
+def test_what_does_not_fit_is_one_sentence(why, inversion, arguments, message):
+    code, out, err = why(inversion, *arguments)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1
