@@ -9,7 +9,16 @@ from PySide6.QtWidgets import QTextBrowser, QVBoxLayout, QWidget
 from satview.base.safe_text import html_text
 from satview.gui.colours import class_colour
 from satview.gui.theme import Theme, css
-from satview.session.event_text import FIRST_WORDS, MOST_WORDS, Details, Line, Section, event_details, span_details
+from satview.session.event_text import (
+    FIRST_WORDS,
+    MOST_WORDS,
+    Details,
+    Line,
+    Section,
+    event_details,
+    span_details,
+    why_details,
+)
 from satview.session.open_trace import OpenTrace
 
 
@@ -40,6 +49,7 @@ class DetailsPanel(QWidget):
         self._most = FIRST_WORDS
         opened.selection.changed.connect(self._on_selection)
         opened.event_links.changed.connect(self.refresh)
+        opened.why.changed.connect(self.refresh)
         self._forms = opened.filters.is_wide
         opened.filters.view_changed.connect(self._on_filter)
         self.browser.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
@@ -54,7 +64,9 @@ class DetailsPanel(QWidget):
     def details(self) -> tuple[Details, ...]:
         """Return what is shown."""
         selection = self._opened.selection
-        found = []
+        found, asked = [], self._opened.why
+        if asked.steps or asked.error or asked.is_busy:
+            found.append(why_details(self._opened.trace, asked.steps, asked.error))
         if selection.event is not None:
             code = int(self._opened.trace.events.code[selection.event])
             is_wide = self._opened.filters.is_wide.get(code)
@@ -123,20 +135,28 @@ class DetailsPanel(QWidget):
         return head + "".join(map(self._section_html, details.sections))
 
     def _section_html(self, section: Section) -> str:
-        rows = "".join(map(self._line_html, section.lines))
+        rows = "".join(map(self._sentence_html if section.is_prose else self._line_html, section.lines))
         return (
             f"<p style='margin:10px 10px 2px 10px; font-size:11px; color:{css(self._theme.faint)}'>"
             f"{html_text(section.title.upper())}</p>"
             f"<table cellpadding='2' cellspacing='0' style='margin:0 8px 4px 8px'>{rows}</table>"
         )
 
+    def _sentence_html(self, line: Line) -> str:
+        number = f"<b>{html_text(line.name)}</b> " if line.name else ""
+        return f"<tr><td>{number}{self._linked(line, html_text(line.text))}</td></tr>"
+
+    def _linked(self, line: Line, value: str) -> str:
+        if line.event is None:
+            return value
+        return f"<a href='event:{line.event}' style='color:{css(self._theme.accent)}; text-decoration:none'>{value}</a>"
+
     def _line_html(self, line: Line) -> str:
         theme = self._theme
         value = html_text(line.text)
         if line.is_code:
             value = f"<span style='font-family:\"{self._fixed_family}\"; white-space:pre-wrap'>{value}</span>"
-        if line.event is not None:
-            value = f"<a href='event:{line.event}' style='color:{css(theme.accent)}; text-decoration:none'>{value}</a>"
+        value = self._linked(line, value)
         if line.is_more:
             value = f"<a href='more:' style='color:{css(theme.accent)}; text-decoration:none'>{value}</a>"
         note = (

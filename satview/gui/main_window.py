@@ -38,6 +38,7 @@ _CONTEXT = (
     "view.focus",
     "marks.range",
     "go.partner",
+    "go.why",
     "go.cause",
     "go.effect",
     None,

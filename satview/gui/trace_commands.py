@@ -113,6 +113,7 @@ class TraceCommands:
             ("go.partner", lambda work: work.navigation.show_partner()),
             ("go.cause", lambda work: work.navigation.show_cause()),
             ("go.effect", lambda work: work.navigation.show_effect()),
+            ("go.why", self._why),
             ("go.lane_up", lambda work: work.navigation.step_lane(lambda place, _: place - 1)),
             ("go.lane_down", lambda work: work.navigation.step_lane(lambda place, _: place + 1)),
             ("go.page_up", lambda work: work.navigation.step_lane(lambda place, _: place - self._page())),
@@ -213,6 +214,11 @@ class TraceCommands:
 
     def _here(self) -> int:
         return self._work.motion.anchor()
+
+    def _why(self, work: Workspace) -> None:
+        work.navigation.ask_why(self._thread())
+        work.docks["details"].show()
+        work.docks["details"].raise_()
 
     def _zoom_range(self, work: Workspace) -> None:
         time_range = work.opened.selection.time_range

@@ -88,6 +88,8 @@ COMMANDS: Final = (
     Command("go.effect", "E&ffect", Menu.GO, ("]",),
             "Go to what follows from the selected event: the thread it wakes, the receipt of a message, its reply.",
             Needs.EVENT),
+    Command("go.why", "Wh&y?", Menu.GO, ("Y",),
+            "Say why the selected thread runs, is ready or waits there, step by step back to the cause.", Needs.TRACE),
     Command("go.lane_up", "Lane &up", Menu.GO, ("Up",), "Select the lane above.",
             Needs.TRACE, Scope.LANES, starts_group=True),
     Command("go.lane_down", "Lane &down", Menu.GO, ("Down",), "Select the lane below.", Needs.TRACE, Scope.LANES),

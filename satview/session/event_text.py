@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 
+from satview.analysis.why import WhyStep
 from satview.base.time import NS_PER_S, format_duration, format_time, hex_cycles
 from satview.events.spec import Argument
 from satview.events.states import STATE_BY_VALUE
@@ -50,10 +52,17 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Lines that belong together."""
+    """Lines that belong together.
+
+    Attributes:
+        title: What they are about.
+        lines: The lines.
+        is_prose: Sentences, which take the whole width, rather than names with their values.
+    """
 
     title: str
     lines: tuple[Line, ...]
+    is_prose: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +180,29 @@ def event_details(
             *_argument_sections(trace, event, is_wide, most),
         ),
     )
+
+
+def why_details(trace: Trace, steps: Sequence[WhyStep], error: str = "") -> Details:
+    """Return why a thread is in its state at a moment; each step leads to the event that it goes back to.
+
+    Args:
+        trace: The trace.
+        steps: The answer (`analysis.why.why`), at least one step unless there is an error.
+        error: Why there is no answer.
+    """
+    if not steps:
+        text = error or "Looking for the answer\N{HORIZONTAL ELLIPSIS}"
+        return Details("Why?", "", "answer", (Section("Answer", (Line("", text),), is_prose=True),))
+    lines = []
+    for number, step in enumerate(steps, 1):
+        lines.append(Line(f"{number}.", step.says))
+        row = step.cause_row if step.cause_row >= 0 else step.row
+        if row >= 0:
+            lines.append(Line("", _event_name(trace, row), event=row))
+    first = steps[0]
+    when = format_time(trace.clock.ns(first.at_cycles))
+    return Details(f"Why {first.state}?", f"{trace.thread_name(first.thread)} at {when}", "answer",
+                   (Section("From the effect to its causes", tuple(lines), is_prose=True),))  # fmt: skip
 
 
 def span_details(timeline: Timeline, lane: int, span: Span) -> Details:

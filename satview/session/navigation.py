@@ -174,6 +174,14 @@ class Navigation(QObject):
             raise UsageError(otherwise)
         self.show_event(found[0].row)
 
+    def ask_why(self, thread: int) -> None:
+        """Ask why a thread is in its state at the selected moment; the details show the answer.
+
+        Args:
+            thread: Row of the thread table.
+        """
+        self._opened.why.ask(self._opened.trace, thread, self._cycles())
+
     def show_lane(self, index: int) -> None:
         """Select a lane, unfolding what it lies under."""
         self._opened.lanes.reveal(index)

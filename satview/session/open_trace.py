@@ -19,6 +19,7 @@ from satview.session.selection import Selection
 from satview.session.settings import Settings
 from satview.session.verdict_search import VerdictSearch
 from satview.session.viewport import Viewport
+from satview.session.why_search import WhySearch
 from satview.store.doubts import doubts, trusted_window
 from satview.store.trace import Trace
 from satview.timeline.lane_tree import LaneKind, Timeline
@@ -72,6 +73,7 @@ class OpenTrace(QObject):
         self.event_links = EventLinks(self.selection, self)
         self.event_links.take(trace)
         self.verdicts = VerdictSearch(trace, self)
+        self.why = WhySearch(self.selection, self)
         self.filters = FilterStack(trace, self.edits, self)
         self.lanes = LaneList(
             timeline,
@@ -102,6 +104,7 @@ class OpenTrace(QObject):
         self.marks.set_limits(self.viewport.limits)
         self.event_links.take(self.trace)
         self.verdicts.take(self.trace)
+        self.why.forget()
         self._reselect(before, renewal.moved)
         self.search.renew(self.trace, renewal.evaluator, renewal.hits)
         self.renewed.emit(renewal)
@@ -153,6 +156,7 @@ class OpenTrace(QObject):
         self.search.close()
         self.event_links.close()
         self.verdicts.close()
+        self.why.close()
 
     def _take(self, trace: Trace, timeline: Timeline, events_of_thread: NDArray[np.int64]) -> None:
         trace.payloads.tolerate_loss()
