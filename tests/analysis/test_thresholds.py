@@ -42,6 +42,8 @@ def test_a_file_replaces_what_it_names(tmp_path):
     ("[deadlock]\nleast_ms = -1\n", "line 2: least_ms is no number from 0"),
     ("[deadlock]\nleast_ms = nan\n", "line 2: least_ms is no number from 0"),
     ("[deadlock]\nleast_ms = 1e400\n", "line 2: least_ms is no number from 0"),
+    ("[deadlock]\nleast_ms = " + "9" * 400, "line 2: least_ms is no number from 0"),
+    ("[deadlock]\nleast_ms = " + "9" * 5000, "digits"),
     ("deadlock = 3\n", "line 1: deadlock is no table; write [deadlock]"),
     ("[deadlock]\nleast_ms 20\n", "line 2: "),
     ("[deadlock]\nleast_ms =", "line 2: "),

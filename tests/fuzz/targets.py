@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tests.fuzz import readers, texts, traces, windows
+from tests.fuzz import answers, readers, texts, traces, windows
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,8 @@ TARGETS: Final = {
     "filters": Target("filter stack, undo and redo", windows.script, windows.run_filters),
     "marks": Target("files of marks", windows.marks_file, windows.run_marks),
     "settings": Target("settings and recent files", windows.settings_file, windows.run_settings),
+    "verdicts": Target("verdicts and causes", traces.kev, answers.run_verdicts, unit_bytes=16),
+    "thresholds": Target("files of thresholds", answers.thresholds, answers.run_thresholds),
     "models": Target("item models and navigation", traces.kev, windows.run_models, unit_bytes=16),
 }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import tomllib
 from dataclasses import dataclass
@@ -77,7 +76,7 @@ def read_thresholds(path: Path) -> Thresholds:
         raise UsageError(f"{path.name}, line {line}: no UTF-8 text; save it as UTF-8") from error
     try:
         found = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # no TOML, or a number of more digits than Python reads
         what, place = str(error), _LINE.search(str(error))
         line = int(place[1]) if place else text.count("\n") + 1
         raise UsageError(f"{path.name}, line {line}: {_LINE.sub('', what)}; write it as [deadlock] and then "
@@ -102,7 +101,7 @@ def _over_defaults(name: str, text: str, found: dict[str, object]) -> Thresholds
             if is_switch != isinstance(value, bool):
                 wanted = "true or false" if is_switch else "a number"
                 raise _refused(name, text, kind, key, f"{key} is not {wanted}; write {key} = {_spelt(known, key)}")
-            if not isinstance(value, (int, float)) or not math.isfinite(value) or not 0 <= value <= _MOST:
+            if not isinstance(value, (int, float)) or not 0 <= value <= _MOST:  # NaN is in no range
                 raise _refused(name, text, kind, key, f"{key} is no number from 0 to {_MOST:.0f}; write {key} = "
                                f"{_spelt(known, key)}")  # fmt: skip
             known[key] = float(value)
