@@ -1,4 +1,4 @@
-"""Takes the pictures of docs/filters.md and docs/statistics.md: every state of the filter panel and of the search.
+"""Takes the pictures of the pages on filters, statistics and answers: states of the panels and of the search.
 
 `python tools/take_panel_pictures.py [--theme light|dark] [--scale 1|2] [--folder docs/images]`. Needs no display.
 """
@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from satview.base.time import TimeWindow
+
 if TYPE_CHECKING:
     from PySide6.QtWidgets import QApplication, QWidget
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[1]
 SAMPLE = ROOT / "sample_traces" / "dense-4cpu.kev"
+PICTURED_FROM = 111_500  # of the dense sample: a message to a server that is folded, and its reply
 SETTLED_AFTER_S = 0.5  # longer than the pause after typing and the rest of the view
 
 RULES = """\
@@ -51,7 +54,8 @@ class States:
     def all(self) -> Iterator[tuple[str, QWidget]]:
         """Yield the name of each state and what shows it."""
         self.work.docks["filter"].raise_()
-        for states in (self._trees, self._conditions, self._chips, self._rules, self._search, self._statistics):
+        for states in (self._trees, self._conditions, self._chips, self._rules, self._search, self._statistics,
+                       self._answers):
             yield from states()
             self.filters.show_all()
 
@@ -134,6 +138,37 @@ class States:
         statistics.tabs.setCurrentIndex(5)
         statistics.follows.setChecked(True)
         yield "statistics-filter", statistics
+
+    def _answers(self) -> Iterator[tuple[str, QWidget]]:
+        opened, verdicts = self.work.opened, self.work.verdicts
+        self._raise("verdicts")
+        self._raise("details")
+        while opened.verdicts.found is None:
+            self.app.processEvents()
+        top = verdicts.tree.topLevelItem(0)
+        assert top is not None
+        top.setExpanded(True)
+        verdicts.tree.itemClicked.emit(top, 0)
+        yield "verdicts", self.window
+        self.window.registry["go.why"].run()
+        while opened.why.is_busy:
+            self.app.processEvents()
+        self._raise("events")
+        yield "why", self.window
+        exchange = next(row for row in range(len(opened.trace.events)) if self._begins_an_exchange(row))
+        self.work.navigation.show_event(exchange)
+        self.work.area.view.reveal_lane(opened.selection.lane)
+        while opened.event_links.is_busy:
+            self.app.processEvents()
+        hops = opened.event_links.found.way
+        times = opened.trace.events.time_cycles[[hops[0].from_row, hops[-1].to_row]].tolist()
+        opened.viewport.fit(TimeWindow(times[0], times[1]))
+        yield "cause-and-effect", self.window
+
+    def _begins_an_exchange(self, row: int) -> bool:
+        """Tell whether an event is a call that the dense sample answers by two messages within a few microseconds."""
+        trace = self.work.opened.trace
+        return row >= PICTURED_FROM and trace.spec(row).name == "MSG_SENDV" and trace.spec(row).class_name == "KER_CALL"
 
     def _raise(self, panel: str) -> None:
         self.work.docks[panel].show()
