@@ -169,5 +169,6 @@ def _next_to_give(trace: Trace, at: NDArray[np.intp]) -> _Ints:
     rows = np.sort(unclear_owner.astype(np.int64) << 32 | unclear)
     is_mine &= (np.searchsorted(rows, owner << 32 | found.row[at[fits]])
                 == np.searchsorted(rows, owner << 32 | gives.row[give]))  # fmt: skip
+    is_mine &= ~known.may_be_given(found.row[at[fits]].astype(np.int64), gives.row[give].astype(np.int64))
     out[fits[is_mine]] = gives.thread[give[is_mine]]
     return out

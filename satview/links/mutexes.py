@@ -56,6 +56,11 @@ class Mutexes:
     gives: MutexCalls
     of_wait: _Ints
 
+    def may_be_given(self, begin: _Ints, end: _Ints) -> NDArray[np.bool_]:
+        """Tell for pairs of rows whether a thread that is not known gives up a mutex in between: that may be any."""
+        rows = self.gives.row[self.gives.thread == UNKNOWN_THREAD]
+        return np.asarray(np.searchsorted(rows, begin) < np.searchsorted(rows, end))
+
 
 def mutexes(trace: Trace) -> Mutexes:
     """Return the calls on mutexes that came back without error; made at the first call and kept with the trace."""
@@ -144,8 +149,8 @@ def _holds(trace: Trace) -> Pairs:
     clear = np.searchsorted(unclear, who << 32 | begin, side="right") == np.searchsorted(unclear, who << 32 | end)
     clear &= is_whole(trace, begin, end)
     begin, end, number = begin[clear], end[clear], number[clear]
-    return pairs_of(begin, end, np.where(_is_wanted(trace, known, begin, end, number),
-                                         np.uint8(Certainty.EXACT), np.uint8(Certainty.INFERRED)))  # fmt: skip
+    is_exact = _is_wanted(trace, known, begin, end, number) & ~known.may_be_given(begin, end)
+    return pairs_of(begin, end, np.where(is_exact, np.uint8(Certainty.EXACT), np.uint8(Certainty.INFERRED)))
 
 
 def _is_wanted(trace: Trace, known: Mutexes, begin: _Ints, end: _Ints, mutex: _Ints) -> NDArray[np.bool_]:

@@ -7,14 +7,11 @@ from satview.capture.sim.calls import (
     SIGUSR1,
     ChannelCreate,
     ChannelDestroy,
-    ClockTime,
     Compute,
     CondSignal,
     CondWait,
     ConnectAttach,
     MsgReceive,
-    MsgReply,
-    MsgSend,
     MutexLock,
     MutexUnlock,
     SemPost,
@@ -28,82 +25,7 @@ from satview.capture.sim.calls import (
 from satview.capture.sim.errors import QnxError
 from satview.capture.sim.objects import Condvar, Mutex, Semaphore
 from satview.capture.sim.threads import Policy, Program
-from satview.capture.workloads.parts import MS, US, Address
-
-
-def message_deadlock(kernel: Kernel) -> None:
-    """Two servers send to each other; a client of one of them waits behind."""
-    left, right = Address(), Address()
-
-    def partner(own: Address, other: Address, number: int) -> Program:
-        own.chid = yield ChannelCreate()
-        own.pid = pids[number]
-        coid = yield from other.connect()
-        yield Sleep(2 * MS)
-        yield MsgSend(coid, b"first you")
-
-    def client() -> Program:
-        coid = yield from left.connect()
-        yield Sleep(5 * MS)
-        yield MsgSend(coid, b"and I")
-
-    pids = [kernel.spawn("usr/sbin/left", lambda: partner(left, right, 0)).pid,
-            kernel.spawn("usr/sbin/right", lambda: partner(right, left, 1)).pid]
-    kernel.spawn("usr/bin/client", client)
-
-
-def nested_inversion(kernel: Kernel) -> None:
-    """High asks front, which asks store; both keep their own low priority, and middle takes the CPU from store."""
-    front, store = Address(), Address()
-
-    def keeper() -> Program:
-        store.chid = yield ChannelCreate(fixed_priority=True)
-        store.pid = store_process.pid
-        while True:
-            received = yield MsgReceive(store.chid)
-            yield Compute(6 * MS)
-            yield MsgReply(received.rcvid)
-
-    def middleman() -> Program:
-        front.chid = yield ChannelCreate(fixed_priority=True)
-        front.pid = front_process.pid
-        coid = yield from store.connect()
-        while True:
-            received = yield MsgReceive(front.chid)
-            yield MsgSend(coid, b"more")
-            yield MsgReply(received.rcvid)
-
-    def high() -> Program:
-        coid = yield from front.connect()
-        yield Sleep(5 * MS)
-        yield MsgSend(coid, b"now")
-
-    def middle() -> Program:
-        yield Sleep(9 * MS)
-        yield Compute(20 * MS)
-
-    store_process = kernel.spawn("usr/sbin/store", keeper, priority=6)
-    front_process = kernel.spawn("usr/sbin/front", middleman, priority=8)
-    kernel.spawn("usr/bin/high", high, priority=30)
-    kernel.spawn("usr/bin/middle", middle, priority=20)
-
-
-def convoy(kernel: Kernel) -> None:
-    """Five threads sleep with one mutex locked, one after the other."""
-    mutex = Mutex("log")
-
-    def writer() -> Program:
-        while True:
-            yield MutexLock(mutex)
-            yield Sleep(2 * MS)
-            yield MutexUnlock(mutex)
-            yield Compute(100 * US)
-
-    def main() -> Program:
-        for i in range(5):
-            yield ThreadCreate(writer, (), 10, Policy.RR, f"writer-{i + 1}")
-
-    kernel.spawn("usr/bin/convoy", main, priority=15)
+from satview.capture.workloads.parts import MS, US
 
 
 def ping_pong(kernel: Kernel) -> None:
@@ -122,24 +44,6 @@ def ping_pong(kernel: Kernel) -> None:
         yield SemPost(ping)
 
     kernel.spawn("usr/bin/table_tennis", main, priority=15)
-
-
-def starvation(kernel: Kernel) -> None:
-    """A thread polls the clock at high priority; one of low priority never runs meanwhile."""
-
-    def poller() -> Program:
-        yield Sleep(20 * MS)
-        while True:
-            yield ClockTime()
-            yield Compute(200 * US)
-
-    def victim() -> Program:
-        while True:
-            yield Sleep(5 * MS)
-            yield Compute(100 * US)
-
-    kernel.spawn("usr/bin/poller", poller, priority=20, thread_name="poller")
-    kernel.spawn("usr/bin/victim", victim, priority=10, thread_name="victim")
 
 
 def restarted_calls(kernel: Kernel) -> None:

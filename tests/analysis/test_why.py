@@ -16,7 +16,6 @@ from satview.capture.workloads import registry
 from satview.events.spec import Release
 from satview.events.states import READY, RUNNING
 from satview.links.table import Certainty
-from tests.analysis import faults
 from tests.capture.made import FAST, WIDE, Traced, damaged, traced
 
 RELEASES = (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8)
@@ -119,7 +118,7 @@ def test_a_deadlock_closes_its_circle(tmp_path: Path) -> None:
 
 
 def test_a_chain_through_servers_and_wakers(tmp_path: Path) -> None:
-    trace = traced(faults.nested_inversion, 60, tmp_path, modes=WIDE).trace
+    trace = traced(registry.find("nested-inversion").setup, 60, tmp_path, modes=WIDE).trace
     steps = why(trace, thread_of(trace, "high"), trace.clock.cycles(20_000_000))
     assert [step.state for step in steps[:3]] == ["REPLY", "REPLY", "READY"]
     assert [step.waits_for for step in steps[:3]] == ["the reply", "the reply", ""]

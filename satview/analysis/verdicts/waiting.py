@@ -88,7 +88,7 @@ def _was_passed_on(evidence: Evidence, is_asked: NDArray[np.bool_]) -> NDArray[n
         gives = known.gives
         later = gives.row > found.row[i]
         is_it = (gives.mutex == known.of_wait[i]) | (
-            (gives.mutex < 0) & (process[gives.thread] == process[found.thread[i]]))  # fmt: skip
+            (gives.mutex < 0) & np.isin(process[gives.thread], (process[found.thread[i]], 0)))  # fmt: skip
         out[i] = bool(np.any(later & is_it))
     return out
 
