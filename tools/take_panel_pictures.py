@@ -1,4 +1,4 @@
-"""Takes the pictures of docs/filters.md and docs/statistics.md: every state of the filter panel and of the search.
+"""Takes the pictures of docs/filters.md and docs/statistics.md: every state of the filter panel, search, and plots.
 
 `python tools/take_panel_pictures.py [--theme light|dark] [--scale 1|2] [--folder docs/images]`. Needs no display.
 """
@@ -51,7 +51,8 @@ class States:
     def all(self) -> Iterator[tuple[str, QWidget]]:
         """Yield the name of each state and what shows it."""
         self.work.docks["filter"].raise_()
-        for states in (self._trees, self._conditions, self._chips, self._rules, self._search, self._statistics):
+        for states in (self._trees, self._conditions, self._chips, self._rules, self._search, self._statistics,
+                       self._plots):
             yield from states()
             self.filters.show_all()
 
@@ -134,6 +135,17 @@ class States:
         statistics.tabs.setCurrentIndex(5)
         statistics.follows.setChecked(True)
         yield "statistics-filter", statistics
+
+    def _plots(self) -> Iterator[tuple[str, QWidget]]:
+        from PySide6.QtCore import Qt
+
+        plots = self.work.plots
+        self._raise("plots")
+        self.window.resizeDocks([self.work.docks["plots"]], [340], Qt.Orientation.Vertical)
+        yield "plots-load", self.window
+        plots.tabs.setCurrentIndex(1)
+        plots.measure.setCurrentIndex(1)
+        yield "plots-histogram", plots
 
     def _raise(self, panel: str) -> None:
         self.work.docks[panel].show()

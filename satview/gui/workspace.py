@@ -15,6 +15,7 @@ from satview.gui.filter_panel import FilterPanel
 from satview.gui.filters.chips import ChipBar
 from satview.gui.filters.results_panel import ResultsPanel
 from satview.gui.find_bar import FindBar
+from satview.gui.plots.panel import PlotsPanel
 from satview.gui.problems_panel import ProblemsPanel
 from satview.gui.statistics.panel import StatisticsPanel
 from satview.gui.status_bar import StatusFields
@@ -36,7 +37,7 @@ class Workspace(QWidget):
     """The views of one open trace. They share the session's objects and never call each other.
 
     Attributes:
-        area, chips, find_bar, events, statistics, details, filter, problems, results: The views.
+        area, chips, find_bar, events, statistics, plots, details, filter, problems, results: The views.
         navigation, motion: The moves.
         docks: Name of the panel to its dock.
     """
@@ -57,6 +58,7 @@ class Workspace(QWidget):
             ("filter", "Filter", self.filter),
             ("events", "Events", self.events),
             ("statistics", "Statistics", self.statistics),
+            ("plots", "Plots", self.plots),
             ("problems", "Problems", self.problems),
             ("results", "Search results", self.results),
         ):
@@ -74,6 +76,7 @@ class Workspace(QWidget):
         self.motion = Motion(opened, self.area.view)
         self.events = EventListPanel(opened, self._settings, theme, window)
         self.statistics = StatisticsPanel(opened, self.navigation, self._settings, theme, window)
+        self.plots = PlotsPanel(opened, self.statistics.view.basis_of, self.area.labels.width(), theme, window)
         self.details = DetailsPanel(opened, theme, window)
         self.filter = FilterPanel(opened, theme, window)
         self.results = ResultsPanel(opened, self._settings, theme, window)
@@ -109,6 +112,7 @@ class Workspace(QWidget):
             ("filter", right),
             ("events", bottom),
             ("statistics", bottom),
+            ("plots", bottom),
             ("problems", bottom),
             ("results", bottom),
         ):
@@ -133,6 +137,7 @@ class Workspace(QWidget):
             self.find_bar,
             self.events,
             self.statistics,
+            self.plots,
             self.details,
             self.filter,
             self.problems,
@@ -182,6 +187,7 @@ class Workspace(QWidget):
         self.motion.stop()
         self.area.close_down()
         self.statistics.close_down()
+        self.plots.close_down()
         self.filter.close_down()
         self.results.close_down()
         self.status.take_out()
@@ -211,6 +217,9 @@ class Workspace(QWidget):
     def _connect(self) -> None:
         self.details.event_wanted.connect(self.navigation.show_event)
         self.problems.time_wanted.connect(self.navigation.show_time)
+        self.area.labels.width_wanted.connect(self.plots.set_left)
+        self.plots.time_wanted.connect(self.navigation.show_time)
+        self.plots.event_wanted.connect(self.navigation.show_event)
         self.find_bar.step_wanted.connect(self.navigation.step_hit)
         self.find_bar.list_wanted.connect(self._show_results)
         self.filter.search_wanted.connect(self.find_bar.look_for)
