@@ -45,11 +45,13 @@ class Measure:
         key: `run`, `state:NAME`, `call`, `call:NAME`, `queued`, `service`, `round_trip`, `interrupt`, `latency`.
         title: For people.
         capture: What a capture needs for it.
+        is_of_threads: False for interrupts, which belong to no thread.
     """
 
     key: str
     title: str
     capture: str
+    is_of_threads: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +105,8 @@ def measures(trace: Trace) -> tuple[Measure, ...]:
     found.append(Measure("call", "Kernel call, any", "KER_CALL and KER_EXIT events"))
     found += [Measure(f"call:{name}", f"Kernel call {name}", "KER_CALL and KER_EXIT events") for name in _calls(trace)]
     found += [Measure(key, title, "COMM events") for key, (title, _) in _MESSAGE_LEGS.items()]
-    found.append(Measure("interrupt", "Interrupt, entry to exit", "INTERRUPT events"))
-    found.append(Measure("latency", "Interrupt, entry to first handler", "INTERRUPT events"))
+    found.append(Measure("interrupt", "Interrupt, entry to exit", "INTERRUPT events", False))
+    found.append(Measure("latency", "Interrupt, entry to first handler", "INTERRUPT events", False))
     return tuple(found)
 
 

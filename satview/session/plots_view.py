@@ -70,6 +70,7 @@ class PlotsView(QObject):
         self.only_selected = False
         self.error = ""
         self._is_watched = False
+        self._is_outdated = False
         self._job = LatestJob(self)
         self._job.done.connect(self._on_done)
         self._job.failed.connect(self._on_failed)
@@ -84,7 +85,7 @@ class PlotsView(QObject):
     @property
     def is_pending(self) -> bool:
         """True while the plot is older than what is wanted."""
-        return self._job.is_busy or self._settle.isActive()
+        return self._job.is_busy or self._settle.isActive() or self._is_outdated
 
     @property
     def selected(self) -> tuple[NDArray[np.bool_], str] | None:
@@ -147,6 +148,7 @@ class PlotsView(QObject):
     @Slot()
     def _start(self) -> None:
         self._settle.stop()
+        self._is_outdated = False
         if not self._is_watched:
             return
         self.error = ""
@@ -156,7 +158,7 @@ class PlotsView(QObject):
             self._job.start(partial(plot_load, trace, basis, window, self.by))
         else:
             threads, whose = None, ""
-            if self.only_selected and (selected := self.selected) is not None:
+            if self.only_selected and self.measure.is_of_threads and (selected := self.selected) is not None:
                 threads, whose = selected
             self._job.start(partial(plot_durations, trace, basis, window, self.measure, threads, whose))
         self.changed.emit()
@@ -167,14 +169,21 @@ class PlotsView(QObject):
             self.plotted[PlotKind.LOAD] = plotted
         elif isinstance(plotted, DurationsPlotted):
             self.plotted[PlotKind.DURATIONS] = plotted
+        self._catch_up()
         self.changed.emit()
 
     @Slot(object)
     def _on_failed(self, error: object) -> None:
         if not isinstance(error, (SatviewError, MemoryError)):
             raise error if isinstance(error, Exception) else RuntimeError(error)
+        self._catch_up()
         self.error = str(error) or "There is not enough memory for this plot"
         self.changed.emit()
+
+    def _catch_up(self) -> None:
+        """Ask for what changed while the last plot was worked out."""
+        if self._is_outdated:
+            self._settle.start()
 
     @Slot()
     def _on_window(self) -> None:
@@ -188,10 +197,13 @@ class PlotsView(QObject):
 
     @Slot(object)
     def _on_renewed(self, _renewal: object) -> None:
-        self.plotted.clear()  # they hold the shorter reading
         self._later()
 
     def _later(self) -> None:
-        """Ask for a new plot soon; a moving view goes on to ask for the newest only."""
-        if self._is_watched and not self._settle.isActive():
+        """Ask for a new plot soon. A view that moves on lets the plot at work be finished, or none would ever be."""
+        if not self._is_watched:
+            return
+        if self._job.is_busy:
+            self._is_outdated = True
+        elif not self._settle.isActive():
             self._settle.start()

@@ -147,7 +147,10 @@ def _band_title(trace: Trace, by: LoadBy, subject: int) -> str:
         return f"Priority {subject}" if subject != _NO_PRIORITY else "Priority not known"
     if subject == OTHERS:
         return "Others"
-    return f"{trace.process_name(subject)} ({int(trace.processes.pid[subject])})" if subject else "Thread not known"
+    if not subject:
+        return "Thread not known"
+    name = trace.process_name(subject)
+    return f"{name} ({int(trace.processes.pid[subject])})" if trace.processes.names[subject] else name
 
 
 def _missing(load: Load) -> str:

@@ -145,14 +145,14 @@ def test_bands_have_the_hues_of_the_lanes(panel, dense, qtbot):
     picture = panel.load.plot.grab().toImage()
     box = panel.load.plot.getViewBox()
     widest = int(np.argmax(plotted.load.busy_cycles[0]))
-    x = float(plotted.load.edges[widest : widest + 2].mean()) - dense.workspace.opened.viewport.limits.start
+    x = float(plotted.load.edges[widest : widest + 2].mean()) - panel.load.plot.getAxis("bottom").origin
     place = panel.load.plot.mapFromScene(box.mapViewToScene(QPointF(x, 0.2)))
     assert picture.pixelColor(place) == wanted
 
 
 def test_plot_and_lanes_show_the_same_window_both_ways(panel, dense, qtbot):
     viewport, box = dense.workspace.opened.viewport, panel.load.plot.getViewBox()
-    origin = viewport.limits.start
+    origin = panel.load.plot.getAxis("bottom").origin
 
     def ends():
         return [origin + round(x) for x in box.viewRange()[0]]
@@ -191,7 +191,7 @@ def test_click_on_a_bin_goes_there(panel, dense, qtbot):
     opened.viewport.zoom(0.5, limits.start + limits.length // 2)
     plotted = drawn(panel, qtbot)
     edges = plotted.load.edges
-    x = float(edges[250]) + 1.0 - limits.start + float(edges[1] - edges[0]) / 2
+    x = float(edges[250]) + 1.0 - panel.load.plot.getAxis("bottom").origin + float(edges[1] - edges[0]) / 2
     click(panel.load.plot, x, 1.0, qtbot)
     qtbot.waitUntil(lambda: opened.selection.event is not None)
     at = int(opened.trace.events.time_cycles[opened.selection.event])
@@ -298,3 +298,17 @@ def test_lost_time_is_hatched(window, opened, qtbot):
     titles = [panel.load.legend.item(row).text() for row in range(panel.load.legend.count())]
     assert any(title.endswith("Not known") for title in titles)
     assert bars(panel.load.plot)[-1].opts["brush"].style() == Qt.BrushStyle.BDiagPattern
+
+
+def test_a_view_that_keeps_moving_is_drawn_and_ends_right(panel, dense, qtbot):
+    viewport, trace = dense.workspace.opened.viewport, dense.workspace.opened.trace
+    viewport.jump(viewport.window.zoomed(0.2, viewport.window.start))
+    drawn(panel, qtbot)
+    windows = set()
+    panel.view.changed.connect(lambda: windows.add(panel.view.plotted[PlotKind.LOAD].window))
+    for _ in range(60):
+        viewport.pan(0.01)
+        qtbot.wait(5)
+    assert len(windows) > 2
+    plotted = drawn(panel, qtbot)
+    assert plotted.window == viewport.window.clamped(trace.window)

@@ -24,17 +24,17 @@ pg.setConfigOptions(exitCleanup=False, antialias=False)
 
 
 class TimeAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no type hints
-    """Time in the words of the ruler. Positions are cycles since `origin`, so that floats hold them exactly."""
+    """Time in the words of the ruler. Positions are cycles since `origin`, so that floats hold them exactly.
+
+    Attributes:
+        origin: The moment of position 0, in cycles; the same for all readings of a file that grows.
+    """
 
     def __init__(self, opened: OpenTrace) -> None:
         super().__init__("bottom")
         self._opened = opened
+        self.origin = opened.trace.window.start
         self._texts: dict[float, str] = {}
-
-    @property
-    def origin(self) -> int:
-        """The moment of position 0, in cycles."""
-        return self._opened.viewport.limits.start
 
     def tickValues(self, minVal: float, maxVal: float, size: float) -> _Levels:  # noqa: N803
         """Return where the ruler has its ticks."""

@@ -21,6 +21,7 @@ from satview.session.plots_work import DurationsPlotted
 
 WORST: Final = 20
 _WORST_PX: Final = 400
+_RIGHT_PX: Final = 20  # half of the text at the last tick
 _EVENT: Final = int(Qt.ItemDataRole.UserRole)
 _MARK_PLACES: Final = (0.95, 0.875, 0.8, 0.725, 0.65)  # heights of the texts, so that close marks do not overprint
 _ROOM: Final = 1.7  # height of the plot in that of the tallest bar
@@ -47,6 +48,7 @@ class DurationPlot(QWidget):
         self.bar: int | None = None
         self._x_axis, self._y_axis = DurationAxis("bottom"), CountAxis("left")
         self.plot = new_plot(self._x_axis, self._y_axis, "Histogram of durations")
+        self.plot.getPlotItem().layout.setContentsMargins(0, 0, _RIGHT_PX, 0)
         self.plot.scene().sigMouseClicked.connect(self._on_click)
         self.head = PlainLabel(self)
         self.head.setProperty("role", "dim")
@@ -92,6 +94,11 @@ class DurationPlot(QWidget):
             self.plot.setLimits(xMin=float(edges[0]) - margin, xMax=float(edges[-1]) + margin)
             self.plot.setXRange(float(edges[0]), float(edges[-1]), padding=0.03)
             self.plot.setYRange(0, top * _ROOM, padding=0)  # room for the texts of the marks
+
+    def forget_places(self) -> None:
+        """List nothing until the next histogram: events have other rows in another reading of the file."""
+        self.worst.clear()
+        self._plotted = None
 
     def choose_bar(self, bar: int | None) -> None:
         """List the longest of one bar, or of all (None)."""

@@ -8,11 +8,11 @@ from typing import Final
 import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import QSize, Qt, Signal, Slot
-from PySide6.QtGui import QBrush, QIcon, QPainter, QPixmap
+from PySide6.QtGui import QBrush, QIcon, QPainter, QPixmap, QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QHBoxLayout, QListWidget, QListWidgetItem, QWidget
 
 from satview.analysis.load import OTHERS, LoadBy
-from satview.base.safe_text import visible_line
+from satview.base.safe_text import tool_tip, visible_line
 from satview.base.time import TimeWindow
 from satview.events.states import INTERRUPT, process_value
 from satview.gui.colours import mixed, process_colour, value_colour
@@ -23,7 +23,7 @@ from satview.session.plots_work import LoadPlotted
 from satview.session.viewport import SHORTEST_CYCLES
 
 _LEGEND_LEAST_PX: Final = 120
-_RIGHT_PX: Final = 12  # as the scroll bar of the lanes
+_BAR_MOST_PX: Final = 30  # the scroll bar of the lanes is narrower
 _SWATCH_PX: Final = 11
 _HATCH: Final = Qt.BrushStyle.BDiagPattern
 
@@ -54,11 +54,12 @@ class LoadPlot(QWidget):
         self.set_left(left_px)
         self.legend.setIconSize(QSize(_SWATCH_PX, _SWATCH_PX))
         self.legend.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
+        self.legend.setStyleSheet("QListWidget { padding-left: 6px; }")
         self.legend.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.legend.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         self.legend.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         layout = QHBoxLayout(self)
-        layout.setContentsMargins(0, 0, _RIGHT_PX, 0)
+        layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addWidget(self.legend)
         layout.addWidget(self.plot, 1)
@@ -71,6 +72,19 @@ class LoadPlot(QWidget):
     def set_left(self, left_px: int) -> None:
         """Begin the plot as far from the left as the lanes begin; the legend has what the axis leaves."""
         self.legend.setFixedWidth(max(_LEGEND_LEAST_PX, left_px - LEFT_PX))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """End where the lanes end."""
+        super().resizeEvent(event)
+        self._end_with_lanes()
+
+    def _end_with_lanes(self) -> None:
+        """Leave what the scroll bar of the lanes takes; a panel that is not below the lanes is used to the end."""
+        lanes_px = round(self._opened.viewport.width_px / self.devicePixelRatioF())
+        left_over = self.width() - self.legend.width() - LEFT_PX - lanes_px
+        right_px = left_over if 0 < left_over <= _BAR_MOST_PX else 0
+        if self.contentsMargins().right() != right_px:
+            self.setContentsMargins(0, 0, right_px, 0)
 
     def set_theme(self, theme: Theme) -> None:
         """Draw in other colours."""
@@ -100,18 +114,21 @@ class LoadPlot(QWidget):
             low = high
             share = int(cycles.sum()) / (plotted.window.length * load.cpus)
             text = f"{share:.1%}  {visible_line(title)}"
-            self.legend.insertItem(0, QListWidgetItem(self._swatch(brush), text))
+            line = QListWidgetItem(self._swatch(brush), text)
+            line.setToolTip(tool_tip(text))
+            self.legend.insertItem(0, line)
         self.plot.setYRange(0, load.cpus * 1.04, padding=0)  # or the topmost number is cut
         self.plot.getAxis("left").setTicks([[(cpu, str(cpu)) for cpu in _levels(load.cpus)]])
 
     @Slot()
     def follow(self) -> None:
         """Show the window of the lanes."""
+        self._end_with_lanes()
         viewport = self._opened.viewport
         self._is_following = True
-        self.plot.setLimits(xMin=0, xMax=viewport.limits.length, minXRange=min(SHORTEST_CYCLES, viewport.limits.length),
-                            yMin=0)
-        window, origin = viewport.window, self._axis.origin
+        window, limits, origin = viewport.window, viewport.limits, self._axis.origin
+        self.plot.setLimits(xMin=limits.start - origin, xMax=limits.end - origin,
+                            minXRange=min(SHORTEST_CYCLES, limits.length), yMin=0)
         self.plot.setXRange(window.start - origin, window.end - origin, padding=0)
         self._is_following = False
 

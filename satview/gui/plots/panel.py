@@ -108,7 +108,7 @@ class PlotsPanel(QWidget):
         layout.addWidget(self._stack, 1)
         self.view.changed.connect(self._on_view)
         opened.selection.changed.connect(self._on_selection)
-        opened.renewed.connect(self._fill_measures)
+        opened.renewed.connect(self._on_renewed)
         self._on_selection()
 
     def set_theme(self, theme: Theme) -> None:
@@ -212,6 +212,11 @@ class PlotsPanel(QWidget):
         return _line(self, self.measure, self.extent, self.only_selected)
 
     @Slot()
+    def _on_renewed(self) -> None:
+        self._fill_measures()
+        if self.durations is not None:
+            self.durations.forget_places()
+
     def _fill_measures(self) -> None:
         """List what the trace has durations of; what is wanted stays."""
         found = measures(self._opened.trace)
@@ -272,7 +277,11 @@ class PlotsPanel(QWidget):
         plot = self.load if self.view.kind is PlotKind.LOAD else self.durations
         self._stack.setCurrentWidget(self.message if reason else plot)
         self.export_button.setEnabled(not reason)
-        if reason or plotted is self._drawn or plotted is None:
+        if reason or plotted is None:
+            self._drawn = None
+            self._say("")
+            return
+        if plotted is self._drawn:
             return
         self._drawn = plotted
         if isinstance(plotted, LoadPlotted):
