@@ -55,7 +55,7 @@ class States:
         """Yield the name of each state and what shows it."""
         self.work.docks["filter"].raise_()
         for states in (self._trees, self._conditions, self._chips, self._rules, self._search, self._statistics,
-                       self._answers):
+                       self._plots, self._answers):
             yield from states()
             self.filters.show_all()
 
@@ -138,6 +138,17 @@ class States:
         statistics.tabs.setCurrentIndex(5)
         statistics.follows.setChecked(True)
         yield "statistics-filter", statistics
+
+    def _plots(self) -> Iterator[tuple[str, QWidget]]:
+        from PySide6.QtCore import Qt
+
+        plots = self.work.plots
+        self._raise("plots")
+        self.window.resizeDocks([self.work.docks["plots"]], [340], Qt.Orientation.Vertical)
+        yield "plots-load", self.window
+        plots.tabs.setCurrentIndex(1)
+        plots.measure.setCurrentIndex(1)
+        yield "plots-histogram", plots
 
     def _answers(self) -> Iterator[tuple[str, QWidget]]:
         opened, verdicts = self.work.opened, self.work.verdicts

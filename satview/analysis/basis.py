@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.events.states import INTERRUPT
+from satview.filters.facts import UNKNOWN as NO_PRIORITY
 from satview.filters.facts import TraceFacts
 from satview.store.idle import idle_threads
 from satview.store.losses import EVERY_CPU, losses
-from satview.store.stretches import Cycles, Stretches
+from satview.store.stretches import Cycles, Stretches, cut_at
 from satview.store.trace import Trace
 from satview.timeline.per_cpu import cpu_spans, interrupt_spans, run_slices
 from satview.timeline.spans import LaneSpans
@@ -73,6 +74,23 @@ class Basis:
         return Runs(*(np.concatenate([getattr(part, name) for part in parts]) for name in Runs.__slots__))
 
     @cached_property
+    def runs_by_priority(self) -> tuple[Runs, NDArray[np.int64]]:
+        """The runs, cut where a RUNNING event tells another priority, and the priorities.
+
+        Returns:
+            The runs, and int64 of the same length, -1 where the trace does not tell: events logged fast have none.
+        """
+        rows, _ = run_slices(self.trace)
+        priority, cpu = self.facts.priority(rows), self.trace.events.cpu[rows]
+        time = self.trace.events.time_cycles[rows]
+        parts = [
+            _with_priority(self.runs, number, time[cpu == number], priority[cpu == number])
+            for number in range(self.trace.cpu_count)
+        ]
+        runs = Runs(*(np.concatenate([getattr(part, name) for part, _ in parts]) for name in Runs.__slots__))
+        return runs, np.concatenate([told for _, told in parts])
+
+    @cached_property
     def interrupts(self) -> tuple[Stretches, ...]:
         """When each CPU handled interrupts, as far as the trace tells."""
         found = []
@@ -90,6 +108,24 @@ def _runs_of(cpu: int, spans: LaneSpans) -> Runs:
     last = np.append(begins[1:], True)
     number = np.full(int(np.count_nonzero(begins)), cpu, np.uint8)
     return Runs(number, spans.start_cycles[begins], end[last], thread[begins], spans.value[begins])
+
+
+def _with_priority(
+    runs: Runs, cpu: int, time: Cycles, priority: NDArray[np.int64]
+) -> tuple[Runs, NDArray[np.int64]]:
+    """Return the runs of a CPU cut where its RUNNING events tell another priority, and the priority of each."""
+    keep = np.append(time[1:] != time[:-1], True)[: len(time)]  # of events at one time the last counts
+    time, priority = time[keep], priority[keep]
+    if not len(time):
+        priority = np.array([NO_PRIORITY])
+    first, last = np.searchsorted(runs.cpu, (cpu, cpu + 1))
+    far = np.iinfo(np.int64)
+    # Before the first event too: the opening dump tells who ran from the start of the trace on.
+    edges = np.concatenate(([far.min], time[1:], [far.max]))
+    rows, number, start, end = cut_at(runs.start[first:last], runs.end[first:last], edges)
+    rows = rows + first
+    told = np.where(runs.thread[rows] > 0, priority[number], NO_PRIORITY)
+    return Runs(runs.cpu[rows], start, end, runs.thread[rows], runs.value[rows]), told
 
 
 def _handled(spans: LaneSpans) -> Stretches:

@@ -17,10 +17,10 @@ from satview.filters.columns import RowColumns
 from satview.links.table import LinkKind
 from satview.store.stretches import Cycles
 
-_CALL_NUMBERS: Final = 128
+CALL_NUMBERS: Final = 128
 _INTERRUPTED: Final = 2  # kind of a kernel call's event in bits 7 and 8 of its number
 _ENTRY_KINDS: Final = (1, 5, 7)  # 32 and 64 bits; INT_DELIVER of 8.0, which has no exit
-_ENTRIES: Final = codes_where(lambda kind, event: (kind == WireClass.INT) & np.isin(event, _ENTRY_KINDS))
+IS_INTERRUPT: Final = codes_where(lambda kind, event: (kind == WireClass.INT) & np.isin(event, _ENTRY_KINDS))
 _P99: Final = 0.99
 
 
@@ -119,19 +119,19 @@ def call_times(scope: Scope) -> CallTable:
     """Return the kernel calls."""
     enters = scope.chosen(IS_CALL)
     code = scope.trace.events.code
-    number = (code[enters] & (_CALL_NUMBERS - 1)).astype(np.int64)
+    number = (code[enters] & (CALL_NUMBERS - 1)).astype(np.int64)
     cycles, exits = scope.lengths(enters)
     known = exits >= 0
     ends = code[exits[known]]
     was_interrupted = np.zeros(len(enters), np.bool_)
     was_interrupted[known] = ends >> 7 & 3 == _INTERRUPTED
     failed, errors = _errors(scope, number[known], exits[known])
-    seen = np.flatnonzero(np.bincount(number, minlength=_CALL_NUMBERS))
+    seen = np.flatnonzero(np.bincount(number, minlength=CALL_NUMBERS))
     return CallTable(
-        wire.code(WireClass.KER_CALL, 0) | seen, np.bincount(number, minlength=_CALL_NUMBERS)[seen],
-        Durations.of(number, cycles, enters, _CALL_NUMBERS).take(seen), failed[seen],
-        np.bincount(number[was_interrupted], minlength=_CALL_NUMBERS)[seen], tuple(errors[i] for i in seen.tolist()),
-        _first_of(number, enters, _CALL_NUMBERS)[seen],
+        wire.code(WireClass.KER_CALL, 0) | seen, np.bincount(number, minlength=CALL_NUMBERS)[seen],
+        Durations.of(number, cycles, enters, CALL_NUMBERS).take(seen), failed[seen],
+        np.bincount(number[was_interrupted], minlength=CALL_NUMBERS)[seen], tuple(errors[i] for i in seen.tolist()),
+        _first_of(number, enters, CALL_NUMBERS)[seen],
     )
 
 
@@ -144,18 +144,18 @@ def _errors(
     error, failed = RowColumns(scope.trace, scope.basis.facts, rows).errors()
     failed = np.asarray(failed)
     number = number[failed]
-    found: list[list[tuple[int, int]]] = [[] for _ in range(_CALL_NUMBERS)]
+    found: list[list[tuple[int, int]]] = [[] for _ in range(CALL_NUMBERS)]
     pairs, counts = np.unique(number << 32 | np.asarray(error)[failed] & 0xFFFFFFFF, return_counts=True)
     for pair, count in zip(pairs.tolist(), counts.tolist(), strict=True):
         found[pair >> 32].append(((pair & 0xFFFFFFFF ^ 1 << 31) - (1 << 31), count))  # signed, as the details show it
     ranked = [tuple(sorted(entries, key=lambda entry: -entry[1])) for entries in found]
-    return np.bincount(number, minlength=_CALL_NUMBERS), ranked
+    return np.bincount(number, minlength=CALL_NUMBERS), ranked
 
 
 def interrupt_times(scope: Scope) -> InterruptTable:
     """Return the interrupts."""
     events = scope.trace.events
-    enters = scope.chosen(_ENTRIES)
+    enters = scope.chosen(IS_INTERRUPT)
     vectors, number = np.unique(scope.trace.payloads.column(enters, 0), return_inverse=True)
     number = number.astype(np.int64)
     count = len(vectors)

@@ -58,8 +58,14 @@ class StateTimes:
 
 
 @dataclass(frozen=True, slots=True)
-class _Spans:
-    """Intervals of some threads, not cut."""
+class StateSpans:
+    """Intervals of some threads, as their lanes have them, not cut; by thread, then in time order.
+
+    Attributes:
+        thread: int64, (n,), row of the thread table.
+        value: uint8, state as lane value.
+        start, end: int64, cycles.
+    """
 
     thread: NDArray[np.int64]
     value: NDArray[np.uint8]
@@ -71,9 +77,7 @@ def state_times(scope: Scope) -> StateTimes:
     """Return the times of all threads but row 0, which is nobody."""
     parts = []
     preemptions = np.zeros(len(scope.trace.threads), np.int64)
-    # In 8.0 CPUs lose events each for itself; what that does to a thread depends on where it ran.
-    for spans in _lanes(scope) if scope.basis.loses_per_cpu else _blocks(scope):
-        scope.check()
+    for spans in state_spans(scope):
         preemptions += _preemptions(scope, spans)
         parts.append(_added_up(scope, spans))
     none = np.empty(0, np.int64)
@@ -81,7 +85,22 @@ def state_times(scope: Scope) -> StateTimes:
     return StateTimes(thread, value, count, total, longest, begin, preemptions)
 
 
-def _blocks(scope: Scope) -> Iterator[_Spans]:
+def state_spans(scope: Scope) -> Iterator[StateSpans]:
+    """Yield the intervals of all threads but row 0, some threads at a time.
+
+    Of a thread they are those that meet the window, whole, and some before and behind it; of what follows the window
+    only the next change of state is looked at.
+
+    Raises:
+        Cancelled: The scope says so.
+    """
+    # In 8.0 CPUs lose events each for itself; what that does to a thread depends on where it ran.
+    for spans in _lanes(scope) if scope.basis.loses_per_cpu else _blocks(scope):
+        scope.check()
+        yield spans
+
+
+def _blocks(scope: Scope) -> Iterator[StateSpans]:
     """Yield the intervals of all threads, some at a time."""
     trace = scope.trace
     values = value_of_code(trace)
@@ -96,7 +115,7 @@ def _blocks(scope: Scope) -> Iterator[_Spans]:
         first = last
 
 
-def _lanes(scope: Scope) -> Iterator[_Spans]:
+def _lanes(scope: Scope) -> Iterator[StateSpans]:
     """Yield the intervals of one thread after the other, as their lanes have them."""
     trace = scope.trace
     values = value_of_code(trace)
@@ -104,11 +123,11 @@ def _lanes(scope: Scope) -> Iterator[_Spans]:
     for thread in range(1, len(trace.threads)):
         spans = thread_spans(trace, thread, of_idle if scope.basis.is_idle[thread] else values)
         end = np.append(spans.start_cycles[1:], spans.end_cycles)
-        yield _Spans(np.full(len(spans), thread), spans.value, spans.start_cycles, end)
+        yield StateSpans(np.full(len(spans), thread), spans.value, spans.start_cycles, end)
 
 
 def _index(scope: Scope) -> StateIndex:
-    """Return the changes of state in the range and the two before it of every thread; nothing else can matter.
+    """Return the changes of state in the range, the two before and the one after it of every thread; no more matter.
 
     But of a thread that has none yet the first two, which tell whether it exists.
     """
@@ -117,7 +136,7 @@ def _index(scope: Scope) -> StateIndex:
         return states
     begin, end = (_places(states, bound) for bound in (rows.start, rows.stop))
     begin = np.maximum(begin - 2, states.start[:-1])
-    end = np.maximum(end, np.minimum(states.start[:-1] + 2, states.start[1:]))
+    end = np.maximum(np.minimum(end + 1, states.start[1:]), np.minimum(states.start[:-1] + 2, states.start[1:]))
     sizes = end - begin
     start = np.append(0, np.cumsum(sizes))
     at = np.arange(int(start[-1])) + np.repeat(begin - start[:-1], sizes)
@@ -130,7 +149,7 @@ def _places(states: StateIndex, bound: int) -> NDArray[np.int64]:
     return np.asarray(states.start[:-1] + earlier[states.start[1:]] - earlier[states.start[:-1]])
 
 
-def _spans_of(scope: Scope, states: StateIndex, first: int, last: int, tables: NDArray[np.uint8]) -> _Spans:
+def _spans_of(scope: Scope, states: StateIndex, first: int, last: int, tables: NDArray[np.uint8]) -> StateSpans:
     """Return the intervals of the threads from `first` to before `last`: as `timeline.per_thread`, many at a time."""
     trace = scope.trace
     sizes = np.diff(states.start[first : last + 1])
@@ -163,7 +182,7 @@ def _spans_of(scope: Scope, states: StateIndex, first: int, last: int, tables: N
     thread, value, start = thread[begins], value[begins], start[begins]
     end = np.append(start[1:], trace.window.end)[: len(start)]
     end[np.append(thread[1:] != thread[:-1], True)[: len(end)]] = trace.window.end
-    return _Spans(thread, value, start, end)
+    return StateSpans(thread, value, start, end)
 
 
 def _known_until(basis: Basis, start: Cycles, end: Cycles, since: Cycles) -> Cycles:
@@ -191,13 +210,13 @@ def _before(
                     np.where(is_created, ABSENT, UNKNOWN)).astype(np.uint8)
 
 
-def _preemptions(scope: Scope, spans: _Spans) -> NDArray[np.int64]:
+def _preemptions(scope: Scope, spans: StateSpans) -> NDArray[np.int64]:
     ready = (spans.value[1:] == READY) & (spans.value[:-1] == RUNNING) & (spans.thread[1:] == spans.thread[:-1])
     ready &= (spans.start[1:] >= scope.window.start) & (spans.start[1:] < scope.window.end)
     return np.bincount(spans.thread[1:][ready], minlength=len(scope.trace.threads))
 
 
-def _added_up(scope: Scope, spans: _Spans) -> tuple[Cycles, ...]:
+def _added_up(scope: Scope, spans: StateSpans) -> tuple[Cycles, ...]:
     """Return thread, value, count, total, longest and its start of every thread and state that occurs."""
     start, end = scope.cut(spans.start, spans.end)
     keep = np.flatnonzero(end > start)

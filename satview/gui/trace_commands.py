@@ -45,7 +45,8 @@ class TraceCommands:
         registry.bind("lanes.pin", partial(self._run, self._pin), self._is_pinned)
         registry.bind("lanes.hide_empty", partial(self._run, self._hide_empty), self._hides_empty)
         registry.bind("view.legend", self._toggle_legend, partial(self._settings.flag, "swimlane/show_legend"))
-        for name in ("events", "statistics", "details", "filter", "problems", "verdicts", "results"):
+        panels = ("events", "statistics", "plots", "details", "filter", "problems", "verdicts", "results")
+        for name in panels:
             registry.bind(f"panels.{name}", partial(self._toggle_panel, name), partial(self._panel_shows, name))
         registry.bind("panels.bottom", self._toggle_bottom)
         registry.bind("panels.reset", self._arrange)

@@ -16,6 +16,7 @@ from satview.gui.filter_panel import FilterPanel
 from satview.gui.filters.chips import ChipBar
 from satview.gui.filters.results_panel import ResultsPanel
 from satview.gui.find_bar import FindBar
+from satview.gui.plots.panel import PlotsPanel
 from satview.gui.problems_panel import ProblemsPanel
 from satview.gui.statistics.panel import StatisticsPanel
 from satview.gui.status_bar import StatusFields
@@ -38,7 +39,7 @@ class Workspace(QWidget):
     """The views of one open trace. They share the session's objects and never call each other.
 
     Attributes:
-        area, chips, find_bar, events, statistics, details, filter, problems, results: The views.
+        area, chips, find_bar, events, statistics, plots, details, filter, problems, results: The views.
         navigation, motion: The moves.
         docks: Name of the panel to its dock.
     """
@@ -59,6 +60,7 @@ class Workspace(QWidget):
             ("filter", "Filter", self.filter),
             ("events", "Events", self.events),
             ("statistics", "Statistics", self.statistics),
+            ("plots", "Plots", self.plots),
             ("problems", "Problems", self.problems),
             ("verdicts", "Verdicts", self.verdicts),
             ("results", "Search results", self.results),
@@ -79,6 +81,7 @@ class Workspace(QWidget):
         self.motion = Motion(opened, self.area.view)
         self.events = EventListPanel(opened, self._settings, theme, window)
         self.statistics = StatisticsPanel(opened, self.navigation, self._settings, theme, window)
+        self.plots = PlotsPanel(opened, self.statistics.view.basis_of, self.area.labels.width(), theme, window)
         self.details = DetailsPanel(opened, theme, window)
         self.filter = FilterPanel(opened, theme, window)
         self.results = ResultsPanel(opened, self._settings, theme, window)
@@ -116,6 +119,7 @@ class Workspace(QWidget):
             ("filter", right),
             ("events", bottom),
             ("statistics", bottom),
+            ("plots", bottom),
             ("problems", bottom),
             ("verdicts", bottom),
             ("results", bottom),
@@ -141,6 +145,7 @@ class Workspace(QWidget):
             self.find_bar,
             self.events,
             self.statistics,
+            self.plots,
             self.details,
             self.filter,
             self.problems,
@@ -191,6 +196,7 @@ class Workspace(QWidget):
         self.motion.stop()
         self.area.close_down()
         self.statistics.close_down()
+        self.plots.close_down()
         self.filter.close_down()
         self.results.close_down()
         self.status.take_out()
@@ -222,6 +228,9 @@ class Workspace(QWidget):
         self.problems.time_wanted.connect(self.navigation.show_time)
         self.verdicts.event_wanted.connect(self.navigation.show_event)
         self.verdicts.place_wanted.connect(self._show_verdict)
+        self.area.labels.width_wanted.connect(self.plots.set_left)
+        self.plots.time_wanted.connect(self.navigation.show_time)
+        self.plots.event_wanted.connect(self.navigation.show_event)
         self.find_bar.step_wanted.connect(self.navigation.step_hit)
         self.find_bar.list_wanted.connect(self._show_results)
         self.filter.search_wanted.connect(self.find_bar.look_for)

@@ -123,10 +123,9 @@ class StatisticsView(QObject):
             Extent.VIEW: self._opened.viewport.window,
             Extent.RANGE: self._opened.selection.time_range or whole,
         }[self.extent]
-        start, end = max(wanted.start, whole.start), min(wanted.end, whole.end)
-        return TimeWindow(start, end) if start < end else whole
+        return part_of(wanted, whole)
 
-    def _basis_of(self, trace: Trace) -> Basis:
+    def basis_of(self, trace: Trace) -> Basis:
         """Return what is the same for every range; a longer reading of the file has one of its own."""
         if self._basis is None or self._basis.trace is not trace:
             self._basis = Basis(trace, self._opened.filters.evaluator.facts)
@@ -147,7 +146,7 @@ class StatisticsView(QObject):
         threads = filters.threads if self.follows else None
         found = self._found
         if found is None or not found.fits(trace, window, self.follows, rows, threads):
-            found = Found(trace, window, self.follows, rows, threads, self._basis_of(trace))
+            found = Found(trace, window, self.follows, rows, threads, self.basis_of(trace))
         self._found = found
         self._job.start(partial(found.counted, self.key))
         self.changed.emit()
@@ -191,3 +190,9 @@ class StatisticsView(QObject):
             self._job.cancel()
             self._settle.start()
             self.changed.emit()
+
+
+def part_of(wanted: TimeWindow, whole: TimeWindow) -> TimeWindow:
+    """Return a window cut to the trace; the whole trace where they do not meet."""
+    start, end = max(wanted.start, whole.start), min(wanted.end, whole.end)
+    return TimeWindow(start, end) if start < end else whole

@@ -58,3 +58,25 @@ class Stretches:
         number = np.searchsorted(self.start, time, side="right")
         beyond = np.maximum(self.end[number - 1] - time, 0)
         return np.where(number > 0, total[number] - beyond, 0)
+
+
+def cut_at(start: Cycles, end: Cycles, edges: Cycles) -> tuple[NDArray[np.int64], NDArray[np.int64], Cycles, Cycles]:
+    """Return stretches cut at edges; what lies outside the first and last edge is left out.
+
+    Args:
+        start: int64, (n,), cycles.
+        end: int64, (n,), cycles; not included.
+        edges: int64, (bins + 1,), ascending.
+
+    Returns:
+        Four columns, int64 (pieces,): the stretch that each piece is of, its bin, its start and end.
+    """
+    start, end = np.clip(start, edges[0], edges[-1]), np.clip(end, edges[0], edges[-1])
+    at = np.flatnonzero(end > start)
+    first = np.searchsorted(edges, start[at], side="right") - 1
+    last = np.searchsorted(edges, end[at]) - 1
+    size = last - first + 1
+    begin = np.cumsum(size) - size
+    number = np.arange(int(size.sum())) - np.repeat(begin - first, size)
+    rows = np.repeat(at, size)
+    return rows, number, np.maximum(start[rows], edges[number]), np.minimum(end[rows], edges[number + 1])

@@ -154,7 +154,8 @@ def test_reloading_leaves_one_dock_of_each(empty_window, load, tmp_path):
         load(empty_window, path)
         names = [dock.objectName() for dock in empty_window.findChildren(QDockWidget)]
         assert sorted(names) == [
-            f"dock.{name}" for name in ("details", "events", "filter", "problems", "results", "statistics", "verdicts")
+            f"dock.{name}"
+            for name in ("details", "events", "filter", "plots", "problems", "results", "statistics", "verdicts")
         ]
 
 

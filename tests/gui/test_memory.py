@@ -31,7 +31,7 @@ def settle(qtbot):
 
 def test_a_closed_trace_is_gone_without_the_collector(window, load, qtbot, tmp_path):
     load(window, scene(tmp_path))
-    for panel in ("events", "statistics", "details", "filter"):
+    for panel in ("events", "statistics", "details", "filter", "plots"):
         if panel in window.workspace.docks:
             window.workspace.docks[panel].show()
     window.session.opened.select_event(5)
@@ -49,6 +49,19 @@ def test_a_closed_trace_is_gone_without_the_collector(window, load, qtbot, tmp_p
         settle(qtbot)
         assert window.session.stage is Stage.EMPTY
         assert {name for name, alive in dead.items() if alive() is not None} == set()
+
+
+def test_plots_hold_no_closed_trace(window, load, qtbot, tmp_path):
+    load(window, scene(tmp_path))
+    window.workspace.toggle_panel("plots")
+    qtbot.waitUntil(lambda: window.workspace.plots.plot is not None)
+    window.workspace.plots.tabs.setCurrentIndex(1)
+    qtbot.waitUntil(lambda: window.workspace.plots.plot is window.workspace.plots.durations)
+    with no_collector():
+        times = weakref.ref(window.session.opened.trace.events.time_cycles)
+        window.session.close()
+        settle(qtbot)
+        assert times() is None
 
 
 def test_opening_another_trace_gives_the_first_one_back(window, load, qtbot, tmp_path):

@@ -1,0 +1,164 @@
+"""CPU time over a window in equal bins, exact to the cycle: what statistics add up, spread over time.
+
+Busy time is that of `cpu_times`: runs of threads without the interrupts handled meanwhile; idle threads are left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.analysis.basis import Basis, Runs
+from satview.analysis.by_key import sum_by
+from satview.analysis.scope import Scope
+from satview.base.time import TimeWindow
+from satview.events.states import FIRST_PROCESS, IDLE, KERNEL_CALL
+from satview.store.stretches import Cycles, cut_at
+
+LARGEST: Final = 8  # processes with a band of their own
+NOBODY: Final = 0  # subject of a process band: row 0 of the tables, the thread is not known
+OTHERS: Final = -2  # subject of the band of all processes that are not among the largest
+
+
+class LoadBy(StrEnum):
+    """What each band of a load plot is."""
+
+    CPU = "CPU"
+    PROCESS = "Process"
+    PRIORITY = "Priority"
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """CPU time per band and bin.
+
+    Attributes:
+        by: What the bands are.
+        edges: int64, (bins + 1,), cycles, ascending; the first and last are those of the window.
+        subjects: int64, (bands,), number of the CPU, row of the process table or priority of each band; `OTHERS` for
+            the rest of the processes, -1 for a priority that the trace does not have. Processes: largest first;
+            priorities: highest first.
+        busy_cycles: int64, (bands, bins). Over all bands and bins it is what `CpuTable.busy_cycles` adds up to.
+        interrupt_cycles: int64, (bins,), CPUs handled interrupts, whatever they interrupted.
+        unknown_cycles: int64, (bins,), over all CPUs: the trace does not tell, as in `CpuTable.unknown_cycles`.
+        cpus: Number of CPUs: a bin holds that many times its length.
+    """
+
+    by: LoadBy
+    edges: Cycles
+    subjects: NDArray[np.int64]
+    busy_cycles: Cycles
+    interrupt_cycles: Cycles
+    unknown_cycles: Cycles
+    cpus: int
+
+    @property
+    def lengths(self) -> Cycles:
+        """Cycles of each bin, int64 (bins,)."""
+        return np.diff(self.edges)
+
+
+def bin_edges(window: TimeWindow, bins: int) -> Cycles:
+    """Return the edges of bins that are equally long but for one cycle, int64 (bins + 1,).
+
+    Args:
+        window: The whole.
+        bins: How many at most; a window of fewer cycles has one for each cycle.
+    """
+    count = max(1, min(bins, window.length))
+    whole, rest = divmod(window.length, count)
+    number = np.arange(count + 1, dtype=np.int64)
+    return window.start + whole * number + rest * number // count
+
+
+def load_over_time(scope: Scope, by: LoadBy, bins: int) -> Load:
+    """Return the load of the window of a scope; its mask of events is ignored, as that of all CPU times.
+
+    Args:
+        scope: Trace and window.
+        by: What the bands are.
+        bins: How many at most.
+
+    Raises:
+        Cancelled: The scope says so.
+    """
+    edges, basis = bin_edges(scope.window, bins), scope.basis
+    count = len(edges) - 1
+    runs, priority = basis.runs_by_priority if by is LoadBy.PRIORITY else (basis.runs, None)
+    pieces = _pieces_of(scope, runs, priority, edges)
+    works = (pieces.value >= FIRST_PROCESS) | (pieces.value == KERNEL_CALL)
+    is_known = works | (pieces.value == IDLE)
+    key = {
+        LoadBy.CPU: pieces.cpu.astype(np.int64),
+        LoadBy.PROCESS: scope.trace.threads.process[pieces.thread].astype(np.int64),
+        LoadBy.PRIORITY: pieces.priority,
+    }[by][works]
+    scope.check()
+    if by is LoadBy.PROCESS:
+        key = _largest_processes(key, pieces.net[works], len(scope.trace.processes))
+    subjects, band = np.unique(key, return_inverse=True)
+    total = sum_by(band, pieces.net[works], len(subjects))
+    order = {
+        LoadBy.CPU: np.arange(len(subjects)),
+        LoadBy.PROCESS: np.lexsort((-total, subjects == OTHERS)),
+        LoadBy.PRIORITY: np.argsort(-subjects),
+    }[by]
+    place = np.argsort(order)[band]
+    busy = sum_by(place * count + pieces.bin[works], pieces.net[works], len(subjects) * count).reshape(-1, count)
+    interrupted = _interrupted(basis, edges)
+    known = sum_by(pieces.bin[is_known], pieces.net[is_known], count)
+    cpus = scope.trace.cpu_count
+    return Load(by, edges, subjects[order].astype(np.int64), busy, interrupted,
+                np.diff(edges) * cpus - known - interrupted, cpus)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pieces:
+    """Runs cut at the edges of bins; `net` is what interrupts leave of each."""
+
+    cpu: NDArray[np.uint8]
+    thread: NDArray[np.int64]
+    value: NDArray[np.uint8]
+    priority: NDArray[np.int64]
+    bin: NDArray[np.int64]
+    net: Cycles
+
+
+def _pieces_of(scope: Scope, runs: Runs, priority: NDArray[np.int64] | None, edges: Cycles) -> _Pieces:
+    parts = []
+    if priority is None:
+        priority = np.zeros(len(runs.cpu), np.int64)
+    for cpu, handled in enumerate(scope.basis.interrupts):
+        scope.check()
+        first, last = np.searchsorted(runs.cpu, (cpu, cpu + 1))
+        # Runs of one CPU do not overlap: both of their columns ascend.
+        low = first + np.searchsorted(runs.end[first:last], edges[0], side="right")
+        high = first + np.searchsorted(runs.start[first:last], edges[-1])
+        rows, number, start, end = cut_at(runs.start[low:high], runs.end[low:high], edges)
+        rows = rows + low
+        parts.append((runs.cpu[rows], runs.thread[rows], runs.value[rows], priority[rows], number,
+                      end - start - handled.within(start, end)))
+    return _Pieces(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+
+def _interrupted(basis: Basis, edges: Cycles) -> Cycles:
+    """Return how long CPUs handled interrupts in each bin while the trace tells what had the CPU, or nobody known."""
+    total = np.zeros(len(edges) - 1, np.int64)
+    for handled in basis.interrupts:
+        total += handled.within(edges[:-1], edges[1:])
+    return total
+
+
+def _largest_processes(process: NDArray[np.int64], net: Cycles, count: int) -> NDArray[np.int64]:
+    """Return the process of each piece, `OTHERS` for those that are not among the largest."""
+    total = sum_by(process, net, count)
+    ranked = np.argsort(-total, kind="stable")
+    small = np.ones(count, np.bool_)
+    small[ranked[:LARGEST]] = False
+    if np.count_nonzero(total[small]) == 1:  # "others" would take its place for one
+        small[ranked[LARGEST]] = False
+    return np.where(small[process], OTHERS, process)

@@ -1,0 +1,125 @@
+"""What the plots have in common: axes that write times and counts as the rest of the window does, colours, no menus.
+
+pyqtgraph takes 0.3 s to import: only the panel imports this module, once it is shown.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import pyqtgraph as pg
+
+from satview.base.time import TimeWindow, format_duration
+from satview.gui.swimlane.scale import TimeScale
+from satview.gui.swimlane.ticks import ticks
+from satview.gui.theme import Theme, colour
+from satview.session.open_trace import OpenTrace
+
+LEFT_PX: Final = 48
+_Levels = list[tuple[float, list[float]]]
+
+# At exit pyqtgraph would walk over all objects of the interpreter; the window has closed everything by then.
+pg.setConfigOptions(exitCleanup=False, antialias=False)
+
+
+class TimeAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no type hints
+    """Time in the words of the ruler. Positions are cycles since `origin`, so that floats hold them exactly.
+
+    Attributes:
+        origin: The moment of position 0, in cycles; the same for all readings of a file that grows.
+    """
+
+    def __init__(self, opened: OpenTrace) -> None:
+        super().__init__("bottom")
+        self._opened = opened
+        self.origin = opened.trace.window.start
+        self._texts: dict[float, str] = {}
+
+    def tickValues(self, minVal: float, maxVal: float, size: float) -> _Levels:  # noqa: N803
+        """Return where the ruler has its ticks."""
+        start, end = self.origin + math.floor(minVal), self.origin + math.ceil(maxVal)
+        if end <= start or size < 1:
+            return []
+        window = TimeWindow(start, end)
+        scale = TimeScale(window, int(size))
+        found = [(tick.x / size * window.length + start - self.origin, tick.text)
+                 for tick in ticks(scale, self._opened.trace.clock)]
+        found = [(x, text) for x, text in found if minVal <= x <= maxVal]
+        self._texts = {x: text for x, text in found if text}
+        return [(2, [x for x, text in found if text]), (1, [x for x, text in found if not text])]
+
+    def tickStrings(self, values: list[float], _scale: float, _spacing: float) -> list[str]:
+        """Return what the ruler writes at its ticks."""
+        return [self._texts.get(value, "") for value in values]
+
+
+class DurationAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no type hints
+    """Durations on a logarithmic scale: positions are logarithms of nanoseconds to the base 10."""
+
+    def tickValues(self, minVal: float, maxVal: float, size: float) -> _Levels:  # noqa: N803
+        """Return powers of ten, those between them as small ticks; with 2 and 5 times those where they have room."""
+        decades = range(math.floor(minVal), math.ceil(maxVal) + 1)
+        has_room = size > 200 * max(0.1, maxVal - minVal)
+        factors = (1, 2, 5) if has_room else (1,)
+        if size < 45 * (maxVal - minVal):
+            decades = range(math.floor(minVal / 3) * 3, math.ceil(maxVal) + 1, 3)
+        large = [decade + math.log10(factor) for decade in decades for factor in factors]
+        small = [decade + math.log10(factor) for decade in range(math.floor(minVal), math.ceil(maxVal))
+                 for factor in range(1, 10)]
+        return [(1, [x for x in large if minVal <= x <= maxVal]), (0.1, [x for x in small if minVal <= x <= maxVal])]
+
+    def tickStrings(self, values: list[float], _scale: float, spacing: float) -> list[str]:
+        """Return lengths of time as tables write them, without decimals."""
+        if spacing < 1:
+            return ["" for _ in values]
+        return [format_duration(round(10 ** max(value, 0.0)), 1) for value in values]
+
+
+class CountAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no type hints
+    """Counts n drawn at the logarithm of n + 1, so that a single one can be seen beside thousands."""
+
+    def tickValues(self, minVal: float, maxVal: float, _size: float) -> _Levels:  # noqa: N803
+        """Return 0 and powers of ten."""
+        counts = [0, *(10**decade for decade in range(max(1, math.ceil(maxVal) + 1)))]
+        return [(1, [y for y in map(height, counts) if minVal <= y <= maxVal])]
+
+    def tickStrings(self, values: list[float], _scale: float, _spacing: float) -> list[str]:
+        """Return the counts."""
+        return [f"{round(10**value - 1):,}" for value in values]
+
+
+def height(count: float) -> float:
+    """Return where a count is drawn."""
+    return math.log10(count + 1)
+
+
+def new_plot(x_axis: pg.AxisItem, y_axis: pg.AxisItem | None, name: str) -> Any:
+    """Return a plot with these axes, which only the mouse's x moves.
+
+    Args:
+        x_axis: At the bottom.
+        y_axis: At the left; None = plain numbers.
+        name: For screen readers.
+    """
+    axes = {"bottom": x_axis} | ({"left": y_axis} if y_axis is not None else {})
+    plot = pg.PlotWidget(axisItems=axes)
+    plot.setAccessibleName(name)
+    plot.setMenuEnabled(False)
+    plot.hideButtons()
+    plot.setMouseEnabled(x=True, y=False)
+    plot.getAxis("left").setWidth(LEFT_PX)
+    plot.getAxis("left").enableAutoSIPrefix(False)
+    x_axis.setStyle(hideOverlappingLabels=False)  # it would hide those at the ends
+    plot.setFrameShape(plot.Shape.NoFrame)
+    return plot
+
+
+def paint_with(plot: Any, theme: Theme) -> None:
+    """Give a plot the colours of a theme."""
+    plot.setBackground(colour(theme.base))
+    for side in ("bottom", "left"):
+        axis = plot.getAxis(side)
+        axis.setPen(pg.mkPen(colour(theme.line)))
+        axis.setTextPen(pg.mkPen(colour(theme.dim)))
+    plot.showGrid(x=False, y=False)

@@ -1,0 +1,377 @@
+"""The plots panel: load over time and histograms of durations. pyqtgraph is imported when it is first seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from PySide6.QtCore import QBuffer, QIODevice, QRect, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QHideEvent, QPaintEvent, QShowEvent
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QHBoxLayout,
+    QMenu,
+    QPushButton,
+    QSizePolicy,
+    QStackedWidget,
+    QTabBar,
+    QVBoxLayout,
+    QWidget,
+)
+
+from satview.analysis.basis import Basis
+from satview.analysis.load import LoadBy
+from satview.analysis.occurrences import measures
+from satview.base.errors import WriteError
+from satview.base.new_file import write_file
+from satview.base.safe_text import tool_tip, visible_line
+from satview.formats.registry import source_files
+from satview.gui import dialogs
+from satview.gui.pictures import save_png
+from satview.gui.plain_label import PlainLabel
+from satview.gui.theme import Theme
+from satview.session.jobs import LatestJob
+from satview.session.open_trace import OpenTrace
+from satview.session.plots_view import PlotKind, PlotsView
+from satview.session.plots_work import DurationsPlotted, LoadPlotted, write_csv
+from satview.session.statistics_view import Extent
+from satview.store.trace import Trace
+
+if TYPE_CHECKING:
+    from satview.gui.plots.duration_plot import DurationPlot
+    from satview.gui.plots.load_plot import LoadPlot
+
+_PATTERNS: Final = {"png": "PNG (*.png)", "svg": "SVG (*.svg)", "csv": "CSV (*.csv)"}
+
+_EXTENTS: Final = (Extent.VIEW, Extent.TRACE)  # in the order of the box
+
+
+class PlotsPanel(QWidget):
+    """Plots of the open trace. Works only while it can be seen.
+
+    Attributes:
+        view: What is worked out.
+        load, durations: The plots; None until the panel is first seen.
+        statement: What is drawn, in words.
+        message: Why nothing is.
+
+    Signals:
+        time_wanted: A bin of the load plot was clicked: cycles.
+        event_wanted: One of the longest was clicked: row of its event.
+    """
+
+    time_wanted = Signal(object)  # an int; Qt's own int has 32 bits
+    event_wanted = Signal(int)
+
+    def __init__(
+        self, opened: OpenTrace, basis_of: Callable[[Trace], Basis], left_px: int, theme: Theme,
+        parent: QWidget | None = None,
+    ) -> None:
+        """Make the panel, without its plots.
+
+        Args:
+            opened: The trace.
+            basis_of: Gives what is the same for every window, shared with the statistics.
+            left_px: Width of what is left of the lanes, so that the load plot lies below them.
+            theme: Colours.
+            parent: Owner.
+        """
+        super().__init__(parent)
+        self.setMinimumSize(120, 64)
+        self._opened, self._theme = opened, theme
+        self.view = PlotsView(opened, basis_of, self)
+        self._left_px = left_px
+        self.load: LoadPlot | None = None
+        self.durations: DurationPlot | None = None
+        self._drawn: object = None
+        self._job = LatestJob(self)
+        self._job.done.connect(self._on_exported)
+        self._job.failed.connect(self._on_exported)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addLayout(self._head())
+        self._choices = QStackedWidget(self)
+        self._choices.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        self._choices.addWidget(self._load_choices())
+        self._choices.addWidget(self._duration_choices())
+        layout.addWidget(self._choices)
+        self._stack = QStackedWidget(self)
+        self.message = PlainLabel(self)
+        self.message.setProperty("role", "dim")
+        self.message.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.message.setWordWrap(True)
+        self._stack.addWidget(self.message)
+        layout.addWidget(self._stack, 1)
+        self.view.changed.connect(self._on_view)
+        opened.selection.changed.connect(self._on_selection)
+        opened.renewed.connect(self._on_renewed)
+        self._on_selection()
+
+    def set_theme(self, theme: Theme) -> None:
+        """Draw in other colours."""
+        self._theme = theme
+        for plot in (self.load, self.durations):
+            if plot is not None:
+                plot.set_theme(theme)
+
+    @Slot(int)
+    def set_left(self, left_px: int) -> None:
+        """Put the load plot below the lanes again, after the width of what is left of them has changed."""
+        self._left_px = left_px
+        if self.load is not None:
+            self.load.set_left(left_px)
+
+    def close_down(self) -> None:
+        """Stop the work in the background."""
+        self.view.close()
+        self._job.close()
+
+    @property
+    def plot(self) -> QWidget | None:
+        """The plot that shows; None where a message does."""
+        widget = self._stack.currentWidget()
+        return widget if widget is not self.message else None
+
+    def export(self, kind: str, path: Path) -> None:
+        """Write what shows to a file.
+
+        Args:
+            kind: `png` or `svg` for the picture, `csv` for the numbers.
+            path: The file; replaced once it is complete.
+        """
+        plotted, plot = self.view.plotted.get(self.view.kind), self.plot
+        if plotted is None or plot is None:
+            return
+        reading = source_files(self._opened.trace.path)
+        if kind == "csv":
+            self._job.start(partial(write_csv, self._opened.trace, plotted, path, reading))
+            return
+        try:
+            if kind == "png":
+                save_png(plot.grab(), path, reading)
+            else:
+                write_file(path, _svg(plot), reading=reading)
+        except WriteError as error:
+            self._on_exported(error)
+        else:
+            self._on_exported(f"Wrote {path.name}")
+
+    def _head(self) -> QHBoxLayout:
+        self.tabs = QTabBar(self)
+        self.tabs.setExpanding(False)
+        self.tabs.setDrawBase(False)
+        self.tabs.setAccessibleName("Plot")
+        for plot_kind in PlotKind:
+            self.tabs.addTab(plot_kind.value)
+        self.tabs.currentChanged.connect(self._on_tab)
+        self.export_button = QPushButton("Export", self)
+        self.export_button.setProperty("flat", "true")
+        menu = QMenu(self.export_button)
+        for kind in _PATTERNS:
+            action = menu.addAction(f"{kind.upper()}\N{HORIZONTAL ELLIPSIS}")
+            action.setData(kind)
+        menu.triggered.connect(self._on_export)
+        self.export_button.setMenu(menu)
+        head = QHBoxLayout()
+        head.setContentsMargins(2, 0, 8, 0)
+        head.addWidget(self.tabs)
+        self.statement = PlainLabel(self)
+        self.statement.setProperty("role", "dim")
+        self.statement.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        self.statement.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        head.addWidget(self.statement, 1)
+        head.addWidget(self.export_button)
+        return head
+
+    def _load_choices(self) -> QWidget:
+        self.by = QComboBox(self)
+        self.by.setAccessibleName("Bands")
+        for by in LoadBy:
+            self.by.addItem(f"By {by.value if by is LoadBy.CPU else by.value.lower()}")
+        self.by.setCurrentIndex(list(LoadBy).index(self.view.by))
+        self.by.currentIndexChanged.connect(self._on_by)
+        return _line(self, self.by)
+
+    def _duration_choices(self) -> QWidget:
+        self.measure = QComboBox(self)
+        self.measure.setAccessibleName("What to measure")
+        self.measure.setMaxVisibleItems(24)
+        self._fill_measures()
+        self.measure.currentIndexChanged.connect(self._on_measure)
+        self.extent = QComboBox(self)
+        self.extent.setAccessibleName("Part of the trace")
+        self.extent.addItems(["In view", "Whole trace"])
+        self.extent.currentIndexChanged.connect(self._on_extent)
+        self.only_selected = QCheckBox("Only the selected lane", self)
+        self.only_selected.setToolTip(tool_tip("Only of the selected thread, or of the threads of the process"))
+        self.only_selected.toggled.connect(self.view.set_only_selected)
+        return _line(self, self.measure, self.extent, self.only_selected)
+
+    @Slot()
+    def _on_renewed(self) -> None:
+        self._fill_measures()
+        if self.durations is not None:
+            self.durations.forget_places()
+
+    def _fill_measures(self) -> None:
+        """List what the trace has durations of; what is wanted stays."""
+        found = measures(self._opened.trace)
+        self.measure.blockSignals(True)
+        self.measure.clear()
+        for measure in found:
+            self.measure.addItem(measure.title, measure)
+        keys = [measure.key for measure in found]
+        self.measure.setCurrentIndex(keys.index(self.view.measure.key) if self.view.measure.key in keys else 0)
+        self.measure.blockSignals(False)
+
+    @Slot()
+    def _build(self) -> None:
+        """Make the plots: 0.3 s the first time, for the import; so only once somebody looks."""
+        if self.load is not None or not self.isVisible():
+            return
+        from satview.gui.plots.duration_plot import DurationPlot  # on first use: pyqtgraph
+        from satview.gui.plots.load_plot import LoadPlot
+
+        self.load = LoadPlot(self._opened, self._left_px, self._theme, self)
+        self.durations = DurationPlot(self._opened, self._theme, self)
+        self.load.time_wanted.connect(self.time_wanted)
+        self.durations.event_wanted.connect(self.event_wanted)
+        self._stack.addWidget(self.load)
+        self._stack.addWidget(self.durations)
+        self.view.watch(True)
+        self._on_view()
+
+    @Slot(int)
+    def _on_tab(self, number: int) -> None:
+        self._choices.setCurrentIndex(number)
+        self.view.show_plot(list(PlotKind)[number])
+
+    @Slot(int)
+    def _on_by(self, number: int) -> None:
+        self.view.set_by(list(LoadBy)[number])
+
+    @Slot(int)
+    def _on_measure(self, number: int) -> None:
+        self.view.set_measure(self.measure.itemData(number))
+
+    @Slot(int)
+    def _on_extent(self, number: int) -> None:
+        self.view.set_extent(_EXTENTS[number])
+
+    @Slot()
+    def _on_selection(self) -> None:
+        self.only_selected.setEnabled(self.view.selected is not None or self.only_selected.isChecked())
+
+    @Slot()
+    def _on_view(self) -> None:
+        """Draw what there is, or say why there is nothing."""
+        if self.load is None or self.durations is None:
+            return
+        plotted = self.view.plotted.get(self.view.kind)
+        reason = self.view.error or _reason(plotted)
+        self.message.setText(reason)
+        plot = self.load if self.view.kind is PlotKind.LOAD else self.durations
+        self._stack.setCurrentWidget(self.message if reason else plot)
+        self.export_button.setEnabled(not reason)
+        if reason or plotted is None:
+            self._drawn = None
+            self._say("")
+            return
+        if plotted is self._drawn:
+            return
+        self._drawn = plotted
+        if isinstance(plotted, LoadPlotted):
+            self.load.show_load(plotted)
+            self._say("CPU time without idle and interrupts: "
+                      f"{plotted.shares.sum():.1%} of "
+                      f"{plotted.load.cpus} CPU" + ("s" if plotted.load.cpus > 1 else ""))
+        else:
+            self.durations.show_durations(plotted)
+            whose = _of(plotted)
+            left_out = plotted.found.unfinished
+            self._say(f"{len(plotted.found):,} times{whose}"
+                      + (f"; {left_out:,} more without both ends in the trace" if left_out else ""))
+
+    def _say(self, text: str) -> None:
+        self.statement.setText(text)
+        self.statement.setToolTip(tool_tip(text))
+
+    @Slot(object)
+    def _on_export(self, action: object) -> None:
+        kind = str(action.data())  # type: ignore[attr-defined]  # a QAction
+        path = self._opened.trace.path
+        name = "load" if self.view.kind is PlotKind.LOAD else self.view.measure.key.replace(":", "-").lower()
+        target = dialogs.ask_save(self, path.with_name(f"{path.stem}-{name}.{kind}"), _PATTERNS[kind])
+        if target is not None:
+            self.export(kind, target)
+
+    @Slot(object)
+    def _on_exported(self, said: object) -> None:
+        self._say(str(said))
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Work again."""
+        super().showEvent(event)
+        self.view.watch(self.load is not None)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Make the plots before they are seen first. Docks that are being arranged show too, but are not painted."""
+        super().paintEvent(event)
+        if self.load is None:
+            QTimer.singleShot(0, self._build)
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        """Stop working: nobody looks."""
+        super().hideEvent(event)
+        self.view.watch(False)
+
+
+def _reason(plotted: LoadPlotted | DurationsPlotted | None) -> str:
+    """Return why no plot shows; empty if one does."""
+    if plotted is None:
+        return "Counting\N{HORIZONTAL ELLIPSIS}"
+    if isinstance(plotted, LoadPlotted):
+        return plotted.capture
+    if plotted.histogram is not None:
+        return ""
+    whose = _of(plotted)
+    if plotted.found.unfinished:
+        return f"{plotted.measure.title}: the trace holds both ends of none of the {plotted.found.unfinished:,}{whose}."
+    return (f"{plotted.measure.title}: none{whose} begins in this part of the trace.\n"
+            f"A capture needs {plotted.measure.capture} for it.")
+
+
+def _of(plotted: DurationsPlotted) -> str:
+    """Return whose times are counted, in words; empty for all."""
+    return f" of {visible_line(plotted.whose)}" if plotted.whose else ""
+
+
+def _line(parent: QWidget, *widgets: QWidget) -> QWidget:
+    line = QWidget(parent)
+    layout = QHBoxLayout(line)
+    layout.setContentsMargins(8, 2, 8, 4)
+    layout.setSpacing(6)
+    for widget in widgets:
+        layout.addWidget(widget)
+    layout.addStretch(1)
+    return line
+
+
+def _svg(widget: QWidget) -> bytes:
+    """Return what a widget shows as SVG."""
+    from PySide6.QtSvg import QSvgGenerator  # on first use: windows show without it
+
+    buffer = QBuffer()
+    buffer.open(QIODevice.OpenModeFlag.WriteOnly)
+    generator = QSvgGenerator()
+    generator.setOutputDevice(buffer)
+    generator.setSize(QSize(widget.width(), widget.height()))
+    generator.setViewBox(QRect(0, 0, widget.width(), widget.height()))
+    generator.setTitle("satview")
+    widget.render(generator)
+    buffer.close()
+    return bytes(buffer.data().data())

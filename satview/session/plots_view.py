@@ -1,0 +1,209 @@
+"""The plot that a window shows: what of, of which part of the trace, of whom; worked out in the background."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import StrEnum
+from functools import partial
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
+
+from satview.analysis.basis import Basis
+from satview.analysis.load import LoadBy
+from satview.analysis.occurrences import Measure, measures
+from satview.base.errors import SatviewError
+from satview.base.time import TimeWindow
+from satview.session.jobs import LatestJob
+from satview.session.open_trace import OpenTrace
+from satview.session.plots_work import DurationsPlotted, LoadPlotted, plot_durations, plot_load
+from satview.session.statistics_view import Extent, part_of
+from satview.store.trace import Trace
+
+_SETTLE_MS: Final = 40  # a moving view asks for a new plot that often at most
+
+
+class PlotKind(StrEnum):
+    """The plots there are."""
+
+    LOAD = "Load over time"
+    DURATIONS = "Histogram"
+
+
+class PlotsView(QObject):
+    """Works the wanted plot out whenever what it depends on changes and the panel can be seen.
+
+    Attributes:
+        plotted: The last result for each kind; missing = nothing yet.
+        kind: The wanted plot.
+        by: Bands of the load plot.
+        measure: What the histogram is of.
+        extent: Part of the trace that the histogram is of: all of it, or what the lanes show.
+        only_selected: True to take only the selected thread or process.
+        error: Why nothing could be worked out; empty = fine.
+
+    Signals:
+        changed: Any of it changed, or work began.
+    """
+
+    changed = Signal()
+
+    def __init__(
+        self, opened: OpenTrace, basis_of: Callable[[Trace], Basis], parent: QObject | None = None
+    ) -> None:
+        """Prepare; nothing is worked out before `watch`.
+
+        Args:
+            opened: The trace.
+            basis_of: Gives what is the same for every window, shared with the statistics.
+            parent: Owner.
+        """
+        super().__init__(parent)
+        self._opened, self._basis_of = opened, basis_of
+        self.plotted: dict[PlotKind, LoadPlotted | DurationsPlotted] = {}
+        self.kind = PlotKind.LOAD
+        self.by = LoadBy.PROCESS
+        self.measure: Measure = measures(opened.trace)[0]
+        self.extent = Extent.VIEW
+        self.only_selected = False
+        self.error = ""
+        self._is_watched = False
+        self._is_outdated = False
+        self._job = LatestJob(self)
+        self._job.done.connect(self._on_done)
+        self._job.failed.connect(self._on_failed)
+        self._settle = QTimer(self)
+        self._settle.setSingleShot(True)
+        self._settle.setInterval(_SETTLE_MS)
+        self._settle.timeout.connect(self._start)
+        opened.viewport.window_changed.connect(self._on_window)
+        opened.selection.changed.connect(self._on_selection)
+        opened.renewed.connect(self._on_renewed)
+
+    @property
+    def is_pending(self) -> bool:
+        """True while the plot is older than what is wanted."""
+        return self._job.is_busy or self._settle.isActive() or self._is_outdated
+
+    @property
+    def selected(self) -> tuple[NDArray[np.bool_], str] | None:
+        """The threads of the selected lane, bool (threads,), and what the lane is called; None without such a lane."""
+        lane, trace = self._opened.selection.lane, self._opened.trace
+        if lane is None:
+            return None
+        info, rows = self._opened.timeline.infos[lane], np.arange(len(trace.threads))
+        if info.thread:
+            return rows == info.thread, trace.thread_name(info.thread)
+        if info.process:
+            return trace.threads.process == info.process, trace.process_name(info.process)
+        return None
+
+    def watch(self, is_watched: bool) -> None:
+        """Tell whether the panel can be seen; while it cannot nothing is worked out."""
+        if is_watched != self._is_watched:
+            self._is_watched = is_watched
+            if is_watched:
+                self._start()
+            else:
+                self._settle.stop()
+                self._job.cancel()
+
+    def show_plot(self, kind: PlotKind) -> None:
+        """Want another plot."""
+        self.kind = kind
+        self._start()
+
+    def set_by(self, by: LoadBy) -> None:
+        """Want other bands."""
+        self.by = by
+        self._start()
+
+    def set_measure(self, measure: Measure) -> None:
+        """Want a histogram of something else."""
+        self.measure = measure
+        self._start()
+
+    def set_extent(self, extent: Extent) -> None:
+        """Want a histogram of another part of the trace."""
+        self.extent = extent
+        self._start()
+
+    def set_only_selected(self, only_selected: bool) -> None:
+        """Want a histogram of the selected thread or process, or of all."""
+        self.only_selected = only_selected
+        self._start()
+
+    def close(self) -> None:
+        """Stop the work in the background."""
+        self._settle.stop()
+        self._job.close()
+
+    def _window(self) -> TimeWindow:
+        whole = self._opened.trace.window
+        is_view = self.kind is PlotKind.LOAD or self.extent is Extent.VIEW
+        return part_of(self._opened.viewport.window, whole) if is_view else whole
+
+    @Slot()
+    def _start(self) -> None:
+        self._settle.stop()
+        self._is_outdated = False
+        if not self._is_watched:
+            return
+        self.error = ""
+        trace, window = self._opened.trace, self._window()
+        basis = self._basis_of(trace)
+        if self.kind is PlotKind.LOAD:
+            self._job.start(partial(plot_load, trace, basis, window, self.by))
+        else:
+            threads, whose = None, ""
+            if self.only_selected and self.measure.is_of_threads and (selected := self.selected) is not None:
+                threads, whose = selected
+            self._job.start(partial(plot_durations, trace, basis, window, self.measure, threads, whose))
+        self.changed.emit()
+
+    @Slot(object)
+    def _on_done(self, plotted: object) -> None:
+        if isinstance(plotted, LoadPlotted):
+            self.plotted[PlotKind.LOAD] = plotted
+        elif isinstance(plotted, DurationsPlotted):
+            self.plotted[PlotKind.DURATIONS] = plotted
+        self._catch_up()
+        self.changed.emit()
+
+    @Slot(object)
+    def _on_failed(self, error: object) -> None:
+        if not isinstance(error, (SatviewError, MemoryError)):
+            raise error if isinstance(error, Exception) else RuntimeError(error)
+        self._catch_up()
+        self.error = str(error) or "There is not enough memory for this plot"
+        self.changed.emit()
+
+    def _catch_up(self) -> None:
+        """Ask for what changed while the last plot was worked out."""
+        if self._is_outdated:
+            self._settle.start()
+
+    @Slot()
+    def _on_window(self) -> None:
+        if self.kind is PlotKind.LOAD or self.extent is Extent.VIEW:
+            self._later()
+
+    @Slot()
+    def _on_selection(self) -> None:
+        if self.kind is PlotKind.DURATIONS and self.only_selected:
+            self._later()
+
+    @Slot(object)
+    def _on_renewed(self, _renewal: object) -> None:
+        self._later()
+
+    def _later(self) -> None:
+        """Ask for a new plot soon. A view that moves on lets the plot at work be finished, or none would ever be."""
+        if not self._is_watched:
+            return
+        if self._job.is_busy:
+            self._is_outdated = True
+        elif not self._settle.isActive():
+            self._settle.start()

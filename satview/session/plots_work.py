@@ -1,0 +1,166 @@
+"""Plots worked out on the worker thread: load over time, histograms of durations, and their tables as CSV."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.analysis.basis import Basis
+from satview.analysis.load import OTHERS, Load, LoadBy, load_over_time
+from satview.analysis.occurrences import SHARES, Histogram, Measure, Occurrences, histogram, occurrences
+from satview.analysis.scope import scope_of
+from satview.base.memory import borrowed
+from satview.base.new_file import new_text_file
+from satview.base.safe_text import csv_text
+from satview.base.time import TimeWindow
+from satview.session.jobs import IsCancelled, Report
+from satview.store.trace import Trace
+
+BINS: Final = 300
+_NO_PRIORITY: Final = -1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LoadPlotted:
+    """A load plot.
+
+    Attributes:
+        load: What is drawn.
+        titles: Name of each band.
+        window: The range.
+        capture: Why nothing can be drawn, and how to capture it; empty = it can.
+    """
+
+    load: Load
+    titles: tuple[str, ...]
+    window: TimeWindow
+    capture: str
+
+    @property
+    def shares(self) -> NDArray[np.float64]:
+        """Share of all CPUs of each band over the window, float64 (bands,)."""
+        return np.asarray(self.load.busy_cycles.sum(axis=1) / (self.window.length * self.load.cpus))
+
+    def rows(self, trace: Trace) -> Iterator[tuple[object, ...]]:
+        """Yield the table: names of columns, then one row per bin; times in nanoseconds."""
+        load, clock = self.load, trace.clock
+        yield ("start_ns", "end_ns", *(csv_text(title) for title in self.titles), "interrupts", "unknown")
+        times = [_ns(trace, row) for row in (*load.busy_cycles, load.interrupt_cycles, load.unknown_cycles)]
+        edges = clock.ns_array(load.edges)
+        yield from zip(edges[:-1].tolist(), edges[1:].tolist(), *(row.tolist() for row in times), strict=True)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DurationsPlotted:
+    """A histogram.
+
+    Attributes:
+        measure: What it is of.
+        found: The occurrences.
+        duration_ns: int64, (n,), how long each took.
+        histogram: Their histogram; None = there are none.
+        marks: Text and nanoseconds of p50, p90, p99, p99.9 and the longest.
+        window: The range in which they begin.
+        whose: Thread or process they are of; empty = all.
+    """
+
+    measure: Measure
+    found: Occurrences
+    duration_ns: NDArray[np.int64]
+    histogram: Histogram | None
+    marks: tuple[tuple[str, int], ...]
+    window: TimeWindow
+    whose: str
+
+    def rows(self, trace: Trace) -> Iterator[tuple[object, ...]]:  # noqa: ARG002  -- as of the load plot
+        """Yield the table: names of columns, then one row per bin; limits in nanoseconds."""
+        yield "from_ns", "to_ns", "count"
+        if self.histogram is not None:
+            edges = np.power(10.0, self.histogram.edges_log10).round(3)
+            yield from zip(edges[:-1].tolist(), edges[1:].tolist(), self.histogram.counts.tolist(), strict=True)
+
+
+Plotted = LoadPlotted | DurationsPlotted
+
+
+def plot_load(
+    trace: Trace, basis: Basis, window: TimeWindow, by: LoadBy, is_cancelled: IsCancelled, _report: Report
+) -> LoadPlotted:
+    """Return the load of a window.
+
+    Raises:
+        Cancelled: A newer request came.
+    """
+    scope = scope_of(trace, window, None, basis, borrowed(is_cancelled))
+    load = load_over_time(scope, by, BINS)
+    return LoadPlotted(load, tuple(_band_title(trace, by, int(subject)) for subject in load.subjects), scope.window,
+                       _missing(load))
+
+
+def plot_durations(
+    trace: Trace, basis: Basis, window: TimeWindow, measure: Measure, threads: NDArray[np.bool_] | None, whose: str,
+    is_cancelled: IsCancelled, _report: Report,
+) -> DurationsPlotted:
+    """Return the histogram of a measure over a window, of some threads or of all (None).
+
+    Raises:
+        Cancelled: A newer request came.
+    """
+    scope = scope_of(trace, window, None, basis, borrowed(is_cancelled))
+    found = occurrences(scope, measure.key, threads)
+    duration = _ns(trace, found.cycles)
+    if not len(found):
+        return DurationsPlotted(measure, found, duration, None, (), scope.window, whose)
+    names = [f"p{share * 100:g}" for share in SHARES]
+    cycles = (*found.percentiles(), int(found.cycles.max()))
+    marks = tuple((name, trace.clock.duration_ns(value)) for name, value in zip((*names, "max"), cycles, strict=True))
+    return DurationsPlotted(measure, found, duration, histogram(duration), marks, scope.window, whose)
+
+
+def write_csv(
+    trace: Trace, plotted: Plotted, path: Path, reading: Sequence[Path], _is_cancelled: IsCancelled, _report: Report
+) -> str:
+    """Write the table of a plot; return what is said of it.
+
+    Raises:
+        WriteError: The file cannot be written.
+    """
+    with new_text_file(path, reading=reading, newline="") as file:
+        csv.writer(file).writerows(plotted.rows(trace))
+    return f"Wrote {path.name}"
+
+
+def _ns(trace: Trace, cycles: NDArray[np.int64]) -> NDArray[np.int64]:
+    return trace.clock.ns_array(cycles + trace.clock.start_cycles)
+
+
+def _band_title(trace: Trace, by: LoadBy, subject: int) -> str:
+    if by is LoadBy.CPU:
+        return trace.cpu_title(subject)
+    if by is LoadBy.PRIORITY:
+        return f"Priority {subject}" if subject != _NO_PRIORITY else "Priority not known"
+    if subject == OTHERS:
+        return "Others"
+    if not subject:
+        return "Thread not known"
+    name = trace.process_name(subject)
+    return f"{name} ({int(trace.processes.pid[subject])})" if trace.processes.names[subject] else name
+
+
+def _missing(load: Load) -> str:
+    """Return why there is nothing to draw; empty if there is."""
+    if not load.busy_cycles.any():
+        if load.unknown_cycles.sum() >= load.lengths.sum() * load.cpus:
+            return ("The trace does not tell who had the CPUs here: it has no thread events in this window.\n"
+                    "Capture the class THREAD: ADDCLASS THREAD in rules.")
+        return ""
+    if load.by is LoadBy.PRIORITY and not np.any(load.subjects != _NO_PRIORITY):
+        return ("The trace has no priorities: its thread events were logged fast.\n"
+                "Capture the class THREAD wide: SETCLASSWIDE THREAD in rules, or tracelogger -w.")
+    return ""

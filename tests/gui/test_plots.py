@@ -1,0 +1,314 @@
+"""The plots panel as a user has it: its key, what is drawn, clicks, exports, both themes."""
+
+from __future__ import annotations
+
+import csv
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtGui import QColor
+from PySide6.QtWidgets import QApplication
+
+import satview
+from satview.analysis.load import LoadBy
+from satview.base.time import TimeWindow
+from satview.events.states import process_value
+from satview.gui import dialogs
+from satview.gui.colours import value_colour
+from satview.gui.theme import DARK
+from satview.session.plots_view import PlotKind
+from satview.session.statistics_view import Extent
+from tests.helpers.scene import scene
+
+LEFT = Qt.MouseButton.LeftButton
+DENSE = Path("sample_traces/dense-4cpu.kev").resolve()
+_PROGRAM = """
+import sys, time
+from pathlib import Path
+from satview.gui.application import Application, make_qt_application
+from satview.session.recent_files import RecentFiles
+from satview.session.session import Stage
+from satview.session.settings import Settings
+
+app = make_qt_application()
+window = Application(Settings(None), RecentFiles(None, 0)).new_window()
+window.session.open(Path(sys.argv[1]))
+def settle(until):
+    end = time.monotonic() + 20
+    while not until() and time.monotonic() < end:
+        app.processEvents()
+settle(lambda: window.session.stage is Stage.READY)
+rest = time.monotonic() + 0.5
+settle(lambda: time.monotonic() > rest)
+print("pyqtgraph" in sys.modules)
+window.registry["panels.plots"].run()
+settle(lambda: window.workspace.plots.load is not None)
+print("pyqtgraph" in sys.modules)
+"""
+
+
+@pytest.fixture
+def dense(empty_window, load, qtbot):
+    load(empty_window, DENSE)
+    empty_window.activateWindow()
+    empty_window.workspace.area.view.setFocus()
+    qtbot.waitUntil(empty_window.isActiveWindow)
+    return empty_window
+
+
+def shown(window, qtbot):
+    qtbot.keyClick(window.workspace.area.view, Qt.Key.Key_G)
+    panel = window.workspace.plots
+    qtbot.waitUntil(lambda: panel.load is not None)
+    drawn(panel, qtbot)
+    return panel
+
+
+def drawn(panel, qtbot):
+    qtbot.waitUntil(lambda: not panel.view.is_pending and panel.view.kind in panel.view.plotted)
+    QApplication.processEvents()
+    return panel.view.plotted[panel.view.kind]
+
+
+@pytest.fixture
+def panel(dense, qtbot):
+    return shown(dense, qtbot)
+
+
+@pytest.fixture
+def durations(panel, qtbot):
+    qtbot.mouseClick(panel.tabs, LEFT, pos=panel.tabs.tabRect(1).center())
+    assert panel.view.kind is PlotKind.DURATIONS
+    drawn(panel, qtbot)
+    return panel
+
+
+def choose(box, text):
+    box.setCurrentIndex(box.findText(text))
+
+
+def click(plot, x, y, qtbot):
+    """Click where a point of a plot is drawn."""
+    place = plot.mapFromScene(plot.getViewBox().mapViewToScene(QPointF(x, y)))
+    qtbot.mouseClick(plot.viewport(), LEFT, pos=place)
+
+
+def bars(plot):
+    return [item for item in plot.getPlotItem().items if type(item).__name__ == "BarGraphItem"]
+
+
+def test_pyqtgraph_is_imported_when_the_panel_is_first_seen(tmp_path):
+    done = subprocess.run([sys.executable, "-c", _PROGRAM, str(scene(tmp_path))], capture_output=True, text=True,
+                          timeout=60, check=False, env=os.environ | {"QT_QPA_PLATFORM": "offscreen"})
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["False", "True"]
+
+
+def test_key_shows_and_hides_it_and_hidden_it_does_not_work(panel, dense, qtbot):
+    assert dense.workspace.panel_shows("plots")
+    dense.workspace.area.view.setFocus()
+    qtbot.keyClick(dense.workspace.area.view, Qt.Key.Key_G)
+    assert not dense.workspace.panel_shows("plots")
+    dense.workspace.opened.viewport.zoom(0.5, dense.workspace.opened.trace.window.start)
+    assert not panel.view.is_pending
+
+
+def test_drawn_bars_are_the_cpu_time_of_the_statistics(panel, dense, qtbot):
+    trace, viewport = dense.workspace.opened.trace, dense.workspace.opened.viewport
+    whole = trace.window
+    viewport.jump(TimeWindow(whole.start + whole.length // 3, whole.start + whole.length // 2))
+    for by in LoadBy:
+        choose(panel.by, f"By {by.value if by is LoadBy.CPU else by.value.lower()}")
+        plotted = drawn(panel, qtbot)
+        assert plotted.load.by is by
+        assert (plotted.window.start, plotted.window.end) == (viewport.window.start, viewport.window.end)
+        cpus = satview.Statistics(trace, plotted.window).cpus
+        assert plotted.load.busy_cycles.sum() == cpus.busy_cycles.sum()
+        area = 0.0
+        for item in bars(panel.load.plot):
+            opts = item.opts
+            area += float(np.sum((opts["x1"] - opts["x0"]) * (opts["y1"] - opts["y0"])))
+        told = cpus.busy_cycles.sum() + cpus.interrupt_cycles.sum() + cpus.unknown_cycles.sum()
+        assert area == pytest.approx(told, rel=1e-9)
+        assert panel.load.legend.count() == len(bars(panel.load.plot))
+
+
+def test_bands_have_the_hues_of_the_lanes(panel, dense, qtbot):
+    plotted = panel.view.plotted[PlotKind.LOAD]
+    first = int(plotted.load.subjects[0])
+    wanted = QColor.fromRgb(value_colour(process_value(first), False))
+    picture = panel.load.plot.grab().toImage()
+    box = panel.load.plot.getViewBox()
+    widest = int(np.argmax(plotted.load.busy_cycles[0]))
+    x = float(plotted.load.edges[widest : widest + 2].mean()) - panel.load.plot.getAxis("bottom").origin
+    place = panel.load.plot.mapFromScene(box.mapViewToScene(QPointF(x, 0.2)))
+    assert picture.pixelColor(place) == wanted
+
+
+def test_plot_and_lanes_show_the_same_window_both_ways(panel, dense, qtbot):
+    viewport, box = dense.workspace.opened.viewport, panel.load.plot.getViewBox()
+    origin = panel.load.plot.getAxis("bottom").origin
+
+    def ends():
+        return [origin + round(x) for x in box.viewRange()[0]]
+
+    assert ends() == [viewport.window.start, viewport.window.end]
+    viewport.jump(viewport.window.zoomed(0.25, viewport.window.start + viewport.window.length // 2))
+    assert ends() == [viewport.window.start, viewport.window.end]
+    before = viewport.window
+    view = panel.load.plot.viewport()
+    middle = view.rect().center()
+    qtbot.mousePress(view, LEFT, pos=middle)
+    for step in range(1, 11):
+        qtbot.mouseMove(view, middle - QPoint(10 * step, 0))
+    qtbot.mouseRelease(view, LEFT, pos=middle - QPoint(100, 0))
+    QApplication.processEvents()
+    assert viewport.window.length == before.length
+    assert viewport.window.start > before.start
+    assert ends() == [viewport.window.start, viewport.window.end]
+    viewport.back()
+    assert viewport.window == before
+    assert box.viewRange()[1][0] == pytest.approx(0)
+
+
+def test_plot_lies_below_the_lanes(panel, dense):
+    lanes = dense.workspace.area.view
+    left = lanes.mapToGlobal(QPoint(0, 0)).x()
+    box = panel.load.plot.getViewBox().sceneBoundingRect()
+    at = panel.load.plot.viewport().mapToGlobal(panel.load.plot.mapFromScene(box.topLeft())).x()
+    assert abs(at - left) <= 3
+    assert abs(box.width() - lanes.width()) <= 6
+
+
+def test_click_on_a_bin_goes_there(panel, dense, qtbot):
+    opened = dense.workspace.opened
+    limits = opened.viewport.limits
+    opened.viewport.zoom(0.5, limits.start + limits.length // 2)
+    plotted = drawn(panel, qtbot)
+    edges = plotted.load.edges
+    x = float(edges[250]) + 1.0 - panel.load.plot.getAxis("bottom").origin + float(edges[1] - edges[0]) / 2
+    click(panel.load.plot, x, 1.0, qtbot)
+    qtbot.waitUntil(lambda: opened.selection.event is not None)
+    at = int(opened.trace.events.time_cycles[opened.selection.event])
+    assert abs(at - int(edges[250])) < 3 * int(edges[1] - edges[0])
+
+
+def test_histogram_marks_percentiles_and_lists_the_longest(durations, dense, qtbot):
+    choose(durations.measure, "READY: wait for a CPU")
+    plotted = drawn(durations, qtbot)
+    trace = dense.workspace.opened.trace
+    longest = int(satview.Statistics(trace).threads.longest_ready_cycles.max())
+    assert [name for name, _ in plotted.marks] == ["p50", "p90", "p99", "p99.9", "max"]
+    assert plotted.marks[-1][1] == trace.clock.duration_ns(longest)
+    assert int(np.count_nonzero(plotted.duration_ns <= plotted.marks[0][1])) >= len(plotted.found) / 2
+    heights = 10 ** bars(durations.durations.plot)[0].opts["height"] - 1
+    assert np.rint(heights).astype(int).tolist() == plotted.histogram.counts.tolist()
+    worst = durations.durations.worst
+    assert worst.topLevelItemCount() == 20
+    assert worst.topLevelItem(0).text(0) == "9.440 ms"
+
+
+def test_bar_lists_its_worst_and_a_line_jumps(durations, dense, qtbot):
+    made, opened = durations.view.plotted[PlotKind.DURATIONS], dense.workspace.opened
+    bar = int(np.argmax(made.histogram.counts))
+    middle = float(made.histogram.edges_log10[bar : bar + 2].mean())
+    click(durations.durations.plot, middle, 0.2, qtbot)
+    qtbot.waitUntil(lambda: durations.durations.bar == bar)
+    worst = durations.durations.worst
+    of_bar = made.found.longest(20, made.histogram.bin == bar)
+    assert worst.topLevelItemCount() == 20
+    qtbot.mouseClick(worst.viewport(), LEFT, pos=worst.visualItemRect(worst.topLevelItem(3)).center())
+    event, row = opened.selection.event, int(of_bar[3])
+    assert int(opened.trace.events.time_cycles[event]) == made.found.start[row]
+    assert int(opened.trace.events.thread[event]) == made.found.thread[row]
+    click(durations.durations.plot, float(made.histogram.edges_log10[0]) - 0.05, 0.2, qtbot)
+    assert durations.durations.bar is None
+
+
+def test_view_or_trace_and_all_or_the_selected(durations, dense, qtbot):
+    opened = dense.workspace.opened
+    everything = len(durations.view.plotted[PlotKind.DURATIONS].found)
+    opened.viewport.zoom(0.1, opened.trace.window.start + opened.trace.window.length // 2)
+    part = len(drawn(durations, qtbot).found)
+    assert 0 < part < everything
+    choose(durations.extent, "Whole trace")
+    assert durations.view.extent is Extent.TRACE
+    assert len(drawn(durations, qtbot).found) == everything
+    lane = next(info for info in opened.timeline.infos if info.thread and info.title.endswith("tiles-1"))
+    opened.selection.select(None, lane.index, None)
+    qtbot.mouseClick(durations.only_selected, LEFT, pos=QPoint(8, durations.only_selected.height() // 2))
+    plotted = drawn(durations, qtbot)
+    assert set(plotted.found.thread.tolist()) == {lane.thread}
+    assert f"times of {opened.trace.thread_name(lane.thread)};" in durations.statement.text()
+
+
+def test_exports_are_the_picture_and_the_numbers(panel, dense, qtbot, tmp_path, monkeypatch):
+    plotted, trace = drawn(panel, qtbot), dense.workspace.opened.trace
+    for number, kind in enumerate(("png", "svg", "csv")):
+        path = tmp_path / f"load.{kind}"
+        monkeypatch.setattr(dialogs, "ask_save", lambda *_, path=path: path)
+        panel.export_button.menu().actions()[number].trigger()
+        qtbot.waitUntil(path.exists)
+        qtbot.waitUntil(lambda path=path: panel.statement.text() == f"Wrote {path.name}")
+    assert (tmp_path / "load.png").read_bytes().startswith(b"\x89PNG")
+    drawing = (tmp_path / "load.svg").read_text("utf-8")
+    assert "Interrupts" in drawing
+    with (tmp_path / "load.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.reader(file))
+    assert rows[0][:2] == ["start_ns", "end_ns"]
+    assert rows[0][2:-2] == list(plotted.titles)
+    assert len(rows) == len(plotted.load.lengths) + 1
+    total = sum(int(cell) for row in rows[1:] for cell in row[2:-2])
+    assert total == pytest.approx(trace.clock.duration_ns(int(plotted.load.busy_cycles.sum())), abs=10 * 3_000)
+    before = DENSE.read_bytes()
+    panel.export("csv", DENSE)
+    qtbot.waitUntil(lambda: not panel.statement.text().startswith("Wrote"))
+    assert DENSE.read_bytes() == before
+
+
+def test_dark_theme_paints_the_plots_dark(durations, dense, qtbot):
+    dense.registry["view.theme_dark"].run()
+    QApplication.processEvents()
+    picture = durations.durations.plot.grab().toImage()
+    assert picture.pixelColor(picture.width() - 2, 2).rgb() & 0xFFFFFF == DARK.base
+    colours = {picture.pixel(x, y) & 0xFFFFFF for x in range(0, picture.width(), 2) for y in range(picture.height())}
+    assert DARK.accent in colours
+
+
+def test_without_threads_or_priorities_it_says_what_to_capture(window, qtbot):
+    panel = shown(window, qtbot)
+    choose(panel.by, "By priority")
+    drawn(panel, qtbot)
+    assert panel.plot is None
+    assert "SETCLASSWIDE THREAD" in panel.message.text()
+    assert not panel.export_button.isEnabled()
+    qtbot.mouseClick(panel.tabs, LEFT, pos=panel.tabs.tabRect(1).center())
+    choose(panel.measure, "Message round trip")
+    drawn(panel, qtbot)
+    assert "COMM events" in panel.message.text()
+
+
+def test_lost_time_is_hatched(window, opened, qtbot):
+    panel = shown(window, qtbot)
+    titles = [panel.load.legend.item(row).text() for row in range(panel.load.legend.count())]
+    assert any(title.endswith("Not known") for title in titles)
+    assert bars(panel.load.plot)[-1].opts["brush"].style() == Qt.BrushStyle.BDiagPattern
+
+
+def test_a_view_that_keeps_moving_is_drawn_and_ends_right(panel, dense, qtbot):
+    viewport, trace = dense.workspace.opened.viewport, dense.workspace.opened.trace
+    viewport.jump(viewport.window.zoomed(0.2, viewport.window.start))
+    drawn(panel, qtbot)
+    windows = set()
+    panel.view.changed.connect(lambda: windows.add(panel.view.plotted[PlotKind.LOAD].window))
+    for _ in range(60):
+        viewport.pan(0.01)
+        qtbot.wait(5)
+    assert len(windows) > 2
+    plotted = drawn(panel, qtbot)
+    assert plotted.window == viewport.window.clamped(trace.window)
