@@ -88,7 +88,7 @@ class Basis:
             for number in range(self.trace.cpu_count)
         ]
         runs = Runs(*(np.concatenate([getattr(part, name) for part, _ in parts]) for name in Runs.__slots__))
-        return runs, np.concatenate([told for _, told in parts])
+        return runs, np.concatenate([priorities for _, priorities in parts])
 
     @cached_property
     def interrupts(self) -> tuple[Stretches, ...]:
@@ -124,8 +124,8 @@ def _with_priority(
     edges = np.concatenate(([far.min], time[1:], [far.max]))
     rows, number, start, end = cut_at(runs.start[first:last], runs.end[first:last], edges)
     rows = rows + first
-    told = np.where(runs.thread[rows] > 0, priority[number], NO_PRIORITY)
-    return Runs(runs.cpu[rows], start, end, runs.thread[rows], runs.value[rows]), told
+    priorities = np.where(runs.thread[rows] > 0, priority[number], NO_PRIORITY)
+    return Runs(runs.cpu[rows], start, end, runs.thread[rows], runs.value[rows]), priorities
 
 
 def _handled(spans: LaneSpans) -> Stretches:

@@ -101,6 +101,29 @@ def test_new_events_appear_and_end_like_a_trace_opened_at_once(writer, follow, q
     assert [info.title for info in other.timeline.infos] == [info.title for info in opened.timeline.infos]
 
 
+def test_plots_follow_the_longer_reading(writer, follow, qtbot):
+    import satview
+
+    writer.write(0.4)
+    window = follow(writer.path)
+    window.workspace.toggle_panel("plots")
+    plots = window.workspace.plots
+    qtbot.waitUntil(lambda: plots.plot is plots.load is not None)
+    shown = plots.view.plotted
+    for before, share in ((0.4, 0.7), (0.7, 1.0)):
+        writer.append(before, share)
+        opened = grown(qtbot, window, writer.upto(share))
+        whole = opened.trace.window
+        opened.viewport.show_all()
+        qtbot.waitUntil(lambda whole=whole: not plots.view.is_pending and shown["Load over time"].window == whole)
+        load = shown["Load over time"].load
+        assert load.busy_cycles.sum() == satview.Statistics(opened.trace).cpus.busy_cycles.sum()
+        bars = [item.opts for item in plots.load.plot.getPlotItem().items if "x0" in getattr(item, "opts", {})]
+        origin = plots.load.plot.getAxis("bottom").origin
+        assert [int(bars[0]["x0"][0]) + origin, int(bars[0]["x1"][-1]) + origin] == [whole.start, whole.end]
+        assert plots.plot is plots.load
+
+
 def test_half_a_slot_is_no_problem_and_is_read_when_whole(writer, follow, qtbot):
     cut = writer.upto(0.5) * 16
     writer.path.write_bytes(writer.start + writer.slots[: cut + 5])

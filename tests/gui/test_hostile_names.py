@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
 from PySide6.QtCore import QAbstractListModel, QModelIndex, Qt
@@ -121,6 +122,32 @@ def test_information_hover_and_search_show_names_as_text(hostile, qtbot):
     hostile.registry["go.to_lane"].run()
     QApplication.processEvents()
     assert walk(hostile) > 11
+
+
+def test_plots_and_their_files_show_names_as_text(hostile, qtbot, tmp_path):
+    work = hostile.workspace
+    work.docks["plots"].raise_()
+    plots = work.plots
+    qtbot.waitUntil(lambda: plots.plot is not None and plots.plot is plots.load)
+    lines = [plots.load.legend.item(row).text() for row in range(plots.load.legend.count())]
+    assert sum('x.png">\\x1b' in line for line in lines) == 1  # the name of a process is what follows its last slash
+    for kind in ("svg", "csv"):
+        plots.export(kind, tmp_path / f"load.{kind}")
+        qtbot.waitUntil((tmp_path / f"load.{kind}").exists)
+    drawing = ET.parse(tmp_path / "load.svg")
+    assert not [node for node in drawing.iter() if node.tag.endswith("img")]
+    text = (tmp_path / "load.csv").read_text("utf-8")
+    assert not UNSEEN.search(text)
+    assert "\n=cmd" not in text
+    plots.tabs.setCurrentIndex(1)
+    qtbot.waitUntil(lambda: plots.plot is plots.durations)
+    assert IMAGE in plots.durations.worst.topLevelItem(0).text(2)
+    work.opened.selection.select(None, work.opened.lane_of_thread(int(work.opened.trace.events.thread[20])), None)
+    plots.only_selected.click()
+    qtbot.waitUntil(lambda: IMAGE in plots.statement.text())
+    for plot in (plots.load.plot, plots.durations.plot):
+        assert not [item for item in plot.scene().items() if hasattr(item, "toHtml") and "<img" in item.toHtml()]
+    walk(hostile)
 
 
 def test_every_tool_tip_and_label_goes_through_the_one_function():

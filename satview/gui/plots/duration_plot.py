@@ -100,7 +100,7 @@ class DurationPlot(QWidget):
         self.worst.clear()
         self._plotted = None
 
-    def choose_bar(self, bar: int | None) -> None:
+    def select_bar(self, bar: int | None) -> None:
         """List the longest of one bar, or of all (None)."""
         self.bar = bar
         self._draw()
@@ -163,7 +163,7 @@ class DurationPlot(QWidget):
             return
         if box.sceneBoundingRect().contains(click.scenePos()):
             at = int(np.searchsorted(made.edges_log10, box.mapSceneToView(click.scenePos()).x(), side="right")) - 1
-            self.choose_bar(at if 0 <= at < len(made.counts) and made.counts[at] else None)
+            self.select_bar(at if 0 <= at < len(made.counts) and made.counts[at] else None)
 
     @Slot(QTreeWidgetItem, int)
     def _on_item(self, item: QTreeWidgetItem, _column: int = 0) -> None:

@@ -94,11 +94,11 @@ class PlotsPanel(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addLayout(self._head())
-        self._choices = QStackedWidget(self)
-        self._choices.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
-        self._choices.addWidget(self._load_choices())
-        self._choices.addWidget(self._duration_choices())
-        layout.addWidget(self._choices)
+        self._options = QStackedWidget(self)
+        self._options.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        self._options.addWidget(self._load_options())
+        self._options.addWidget(self._duration_options())
+        layout.addWidget(self._options)
         self._stack = QStackedWidget(self)
         self.message = PlainLabel(self)
         self.message.setProperty("role", "dim")
@@ -187,7 +187,7 @@ class PlotsPanel(QWidget):
         head.addWidget(self.export_button)
         return head
 
-    def _load_choices(self) -> QWidget:
+    def _load_options(self) -> QWidget:
         self.by = QComboBox(self)
         self.by.setAccessibleName("Bands")
         for by in LoadBy:
@@ -196,7 +196,7 @@ class PlotsPanel(QWidget):
         self.by.currentIndexChanged.connect(self._on_by)
         return _line(self, self.by)
 
-    def _duration_choices(self) -> QWidget:
+    def _duration_options(self) -> QWidget:
         self.measure = QComboBox(self)
         self.measure.setAccessibleName("What to measure")
         self.measure.setMaxVisibleItems(24)
@@ -247,7 +247,7 @@ class PlotsPanel(QWidget):
 
     @Slot(int)
     def _on_tab(self, number: int) -> None:
-        self._choices.setCurrentIndex(number)
+        self._options.setCurrentIndex(number)
         self.view.show_plot(list(PlotKind)[number])
 
     @Slot(int)
