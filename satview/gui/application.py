@@ -19,6 +19,7 @@ from satview.base.errors import SourceChangedError
 from satview.base.process_end import Ended, internal_report, say
 from satview.gui import theme as themes
 from satview.gui.end_signals import EndSignals
+from satview.gui.garbage import GuiThreadCollector
 from satview.gui.icons import app_icon
 from satview.gui.main_window import MainWindow
 from satview.session.recent_files import RecentFiles, recent_files_file
@@ -45,6 +46,7 @@ class Application(QObject):
 
     def __init__(self, settings: Settings, recent: RecentFiles, parent: QObject | None = None) -> None:
         super().__init__(parent)
+        GuiThreadCollector(self)
         self.settings = settings
         self.recent = recent
         self.windows: list[MainWindow] = []

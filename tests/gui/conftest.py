@@ -7,7 +7,7 @@ import os
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEvent, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
@@ -48,6 +48,7 @@ def application(qapp):
     app.deleteLater()
     QApplication.sendPostedEvents(None, 0)
     qapp.processEvents()
+    QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)  # Python collects by itself again
 
 
 @pytest.fixture

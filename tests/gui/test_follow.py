@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import struct
 import subprocess
 import sys
@@ -17,6 +16,7 @@ from satview.capture.run import Capture, run
 from satview.events import wire
 from satview.session.session import Stage
 from tests.gui.conftest import settle
+from tests.helpers.collector import no_collector
 from tests.helpers.kev import TraceBuilder
 
 END = b"TRACE_HEADER_END::"
@@ -564,13 +564,9 @@ def test_command_line_checks_follow():
 def test_a_reading_that_was_followed_on_is_gone_without_the_collector(follow, writer, qtbot):
     writer.write(0.3)
     window = follow(writer.path)
-    gc.collect()
-    gc.disable()
-    try:
+    with no_collector():
         for share, until in ((0.3, 0.5), (0.5, 0.7), (0.7, 0.9)):
             times = weakref.ref(window.session.opened.trace.events.time_cycles)
             with qtbot.waitSignal(window.session.renewed, timeout=10_000):
                 writer.append(share, until)
             qtbot.waitUntil(lambda times=times: times() is None, timeout=3_000)
-    finally:
-        gc.enable()

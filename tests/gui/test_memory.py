@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-import gc
 import weakref
-from contextlib import contextmanager
 
 from PySide6.QtCore import QEvent
 from PySide6.QtWidgets import QApplication
 
 from satview.session.session import Stage
+from tests.helpers.collector import no_collector
 from tests.helpers.scene import scene
-
-
-@contextmanager
-def no_collector():
-    gc.collect()
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 def settle(qtbot):

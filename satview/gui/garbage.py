@@ -1,0 +1,45 @@
+"""Runs Python's garbage collector in the GUI thread only.
+
+Python collects in whatever thread allocates the object too many. A worker that did so destroyed widgets of a closed
+window: Qt held a lock of its signals and waited for the interpreter, the GUI thread held the interpreter and waited for
+that lock, and the window stood still for ever.
+"""
+
+from __future__ import annotations
+
+import gc
+from typing import Final
+
+from PySide6.QtCore import QObject, QTimer, Slot
+
+_EVERY_MS: Final = 500
+
+
+class GuiThreadCollector(QObject):
+    """Switches automatic collection off while it lives, and collects from the event loop by the same thresholds.
+
+    A first threshold of 0 means no collection, as for Python itself.
+    """
+
+    def __init__(self, parent: QObject) -> None:
+        super().__init__(parent)
+        gc.disable()
+        self.destroyed.connect(_enable)
+        timer = QTimer(self)
+        timer.timeout.connect(self.collect)
+        timer.start(_EVERY_MS)
+
+    @Slot()
+    def collect(self) -> None:
+        """Collect the oldest generation that has reached its threshold."""
+        counts, thresholds = gc.get_count(), gc.get_threshold()
+        if not thresholds[0]:
+            return
+        for generation in (2, 1, 0):
+            if counts[generation] > thresholds[generation]:
+                gc.collect(generation)
+                return
+
+
+def _enable(_collector: object = None) -> None:
+    gc.enable()

@@ -1,0 +1,51 @@
+"""Garbage is collected in the GUI thread, whoever allocates."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import weakref
+
+from PySide6.QtCore import QEvent
+from PySide6.QtWidgets import QApplication
+
+from satview.gui.application import Application
+from satview.gui.garbage import GuiThreadCollector
+from satview.session.recent_files import RecentFiles
+from satview.session.settings import Settings
+
+
+class Node:
+    """One object of a cycle."""
+
+
+def cycle(threads: list[int]) -> None:
+    """Make garbage that notes in which thread it is collected."""
+    first, second = Node(), Node()
+    first.other, second.other = second, first
+    weakref.finalize(first, lambda: threads.append(threading.get_ident()))
+
+
+def test_a_worker_that_allocates_collects_nothing(application, qtbot):
+    threads: list[int] = []
+    cycle(threads)
+    worker = threading.Thread(target=lambda: [[object()] for _ in range(200_000)])
+    worker.start()
+    worker.join()
+    assert threads == []
+    for _ in range(11 * 11):  # until the oldest generation's turn
+        kept = [[] for _ in range(1_000)]
+        application.findChild(GuiThreadCollector).collect()
+        if threads:
+            break
+    assert len(kept) == 1_000
+    assert threads == [threading.get_ident()]
+
+
+def test_python_collects_again_once_the_application_is_gone(qapp):
+    gc.enable()
+    application = Application(Settings(None), RecentFiles(None, 10))
+    assert not gc.isenabled()
+    application.deleteLater()
+    QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+    assert gc.isenabled()
