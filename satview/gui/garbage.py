@@ -16,15 +16,15 @@ _EVERY_MS: Final = 500
 
 
 class GuiThreadCollector(QObject):
-    """Switches automatic collection off while it lives, and collects from the event loop by the same thresholds.
+    """Switches automatic collection off for the rest of the process, and collects from the event loop instead.
 
-    A first threshold of 0 means no collection, as for Python itself.
+    The thresholds are those of Python; a first one of 0 means no collection. It is not switched on again when the
+    collector goes: a collection in the middle of Qt's destruction of objects would wait for a lock of its own thread.
     """
 
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
         gc.disable()
-        self.destroyed.connect(_enable)
         timer = QTimer(self)
         timer.timeout.connect(self.collect)
         timer.start(_EVERY_MS)
@@ -39,7 +39,3 @@ class GuiThreadCollector(QObject):
             if counts[generation] > thresholds[generation]:
                 gc.collect(generation)
                 return
-
-
-def _enable(_collector: object = None) -> None:
-    gc.enable()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import os
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 import pytest
-from PySide6.QtCore import QEvent, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
@@ -48,7 +49,8 @@ def application(qapp):
     app.deleteLater()
     QApplication.sendPostedEvents(None, 0)
     qapp.processEvents()
-    QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)  # Python collects by itself again
+    gc.collect(1)
+    gc.enable()  # for tests without a window, which have no event loop that collects
 
 
 @pytest.fixture

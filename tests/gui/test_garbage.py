@@ -6,13 +6,7 @@ import gc
 import threading
 import weakref
 
-from PySide6.QtCore import QEvent
-from PySide6.QtWidgets import QApplication
-
-from satview.gui.application import Application
 from satview.gui.garbage import GuiThreadCollector
-from satview.session.recent_files import RecentFiles
-from satview.session.settings import Settings
 
 
 class Node:
@@ -27,6 +21,7 @@ def cycle(threads: list[int]) -> None:
 
 
 def test_a_worker_that_allocates_collects_nothing(application, qtbot):
+    assert not gc.isenabled()
     threads: list[int] = []
     cycle(threads)
     worker = threading.Thread(target=lambda: [[object()] for _ in range(200_000)])
@@ -40,12 +35,3 @@ def test_a_worker_that_allocates_collects_nothing(application, qtbot):
             break
     assert len(kept) == 1_000
     assert threads == [threading.get_ident()]
-
-
-def test_python_collects_again_once_the_application_is_gone(qapp):
-    gc.enable()
-    application = Application(Settings(None), RecentFiles(None, 10))
-    assert not gc.isenabled()
-    application.deleteLater()
-    QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
-    assert gc.isenabled()
