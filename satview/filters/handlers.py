@@ -30,6 +30,7 @@ from types import CodeType
 from typing import Any, Final
 
 from satview.base.errors import UsageError, told
+from satview.base.small_file import read_small
 from satview.base.watchdog import Stuck, Watchdog
 from satview.events.catalogue import catalogue
 from satview.events.spec import Release
@@ -223,13 +224,7 @@ def load_handlers(path: Path | str, release: Release, *, allow_code: bool) -> Ha
 
 
 def _compiled(path: Path) -> CodeType:
-    try:
-        with path.open("rb") as file:
-            source = file.read(FILE_LIMIT + 1)
-    except OSError as error:
-        raise UsageError(f"{path.name}: {error.strerror or error}") from error
-    if len(source) > FILE_LIMIT:
-        raise UsageError(f"{path.name}: a file of handlers may have {FILE_LIMIT} bytes")
+    source = read_small(path, FILE_LIMIT, f"a file of handlers may have {FILE_LIMIT} bytes")
     try:
         return compile(source, str(path), "exec")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:

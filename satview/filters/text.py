@@ -24,6 +24,7 @@ from typing import Final
 
 from satview.base.errors import UsageError
 from satview.base.new_file import write_file
+from satview.base.small_file import read_small
 from satview.base.targets import Reading
 from satview.events.catalogue import catalogue
 from satview.events.modes import RULE_MODES, Mode
@@ -457,13 +458,7 @@ def read_rule_text(path: Path | str) -> str:
         UsageError: It is too large, no text, or cannot be read.
     """
     path = Path(path)
-    try:
-        with path.open("rb") as file:
-            data = file.read(FILE_LIMIT + 1)
-    except OSError as error:
-        raise UsageError(f"{path.name}: {error.strerror or error}") from error
-    if len(data) > FILE_LIMIT:
-        raise UsageError(f"{path.name}: a rule file may have {FILE_LIMIT} bytes")
+    data = read_small(path, FILE_LIMIT, f"a rule file may have {FILE_LIMIT} bytes")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

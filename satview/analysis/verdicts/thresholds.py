@@ -12,6 +12,7 @@ from typing import Final
 from satview.analysis.verdicts.verdict import VerdictKind
 from satview.base.errors import UsageError
 from satview.base.resources import resource_path
+from satview.base.small_file import read_small
 
 _Table = dict[str, dict[str, float]]
 _MOST_BYTES: Final = 1 << 16
@@ -62,13 +63,7 @@ def read_thresholds(path: Path) -> Thresholds:
         UsageError: The file cannot be read, is no TOML, or has a name or value that is none; says file, line and what
             to write.
     """
-    try:
-        with path.open("rb") as stream:
-            data = stream.read(_MOST_BYTES + 1)
-    except OSError as error:
-        raise UsageError(f"{path.name}: {error.strerror or error}") from error
-    if len(data) > _MOST_BYTES:
-        raise UsageError(f"{path.name}: more than {_MOST_BYTES // 1024} KiB; a file of thresholds is far smaller")
+    data = read_small(path, _MOST_BYTES, f"more than {_MOST_BYTES // 1024} KiB; a file of thresholds is far smaller")
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
