@@ -210,9 +210,9 @@ class ClockReview:
                 verdicts.corrections.append(Correction(cpu, row, np.iinfo(np.int64).max, -turns))
         for cpu, claim in sorted(self._claims.items()):
             is_old = rows - claim.row > LOOK_AHEAD_EVENTS
-            # A board may have a counter for each CPU, so the first TIME of one may be away from the others.
             fellows = [references[other] for other in self._claims if other != cpu]
             is_agreed = any(abs(references[cpu] - time) < TURN for time in fellows)
+            # A board may have a counter for each CPU, so the first TIME of one may be away from the others.
             is_harmless = abs(claim.turns) <= _BELIEVED_TURNS and (claim.is_excused or claim.is_first or not others)
             if is_old or is_agreed or is_harmless or _is_near(references[cpu], claim.turns, others):
                 _report(verdicts, cpu, claim)
