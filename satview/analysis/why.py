@@ -177,7 +177,7 @@ class _Chain:
         state = {ABSENT: "ABSENT", UNKNOWN: "UNKNOWN"}.get(value) or STATE_BY_VALUE[value].name
         step = WhyStep(thread, at, value, state, since, until, row)
         if value in (ABSENT, UNKNOWN, DEAD):
-            return replace(step, says=f"{self.evidence.name(thread)} {_IN_NO_STATE[value]} at {self._moment(at)}.")
+            return replace(step, says=f"{self.evidence.name(thread)} {IN_NO_STATE[value]} at {self._moment(at)}.")
         if self.evidence.is_idle[thread]:
             return replace(step, says=f"{self.evidence.name(thread)} is an idle thread.")
         step = replace(step, priority=self._priority(_row(spans, place)))
@@ -282,7 +282,7 @@ class _Chain:
         return self.evidence.moment(cycles)
 
 
-_IN_NO_STATE: Final = {
+IN_NO_STATE: Final = {
     ABSENT: "does not exist",
     UNKNOWN: "is in a state that the trace does not tell",
     DEAD: "is dead",
