@@ -33,7 +33,7 @@ from satview.session.statistics_work import SheetCsvWork, sheet_text
 _HOW: Final = "Select a range on the lane of a thread and press Shift+Y:\nwhat had to happen for it to get to its end."
 _BAR_PX: Final = 6  # below the text of a row with a bar
 _PIECE_WIDTHS_PX: Final = (120, 80, 170, 420)
-_TOTAL_WIDTHS_PX: Final = (116, 78, 76, 62)
+_TOTAL_WIDTHS_PX: Final = (116, 86, 76, 76)
 
 
 class PathPanel(Panel):
