@@ -397,3 +397,146 @@ EXPORT int64_t satview_clock(const uint32_t *stamp, const uint8_t *cpu, int64_t 
         *last = out[count - 1];
     return entries;
 }
+
+enum { VALUES = 64, SEEN_RUNNING = 0x40, SEEN_EVENT = 0x80 };
+
+/* Return the value with the largest share of a pixel, the smallest of several, and forget the shares. */
+static uint8_t settled(int64_t *share, const uint8_t *kinds, int present, const uint8_t *busy)
+{
+    uint8_t best = kinds[0], flag = 0;
+    for (int k = 0; k < present; k++) {
+        uint8_t one = kinds[k];
+        if (share[one] > share[best] || (share[one] == share[best] && one < best))
+            best = one;
+        flag |= busy[one] ? SEEN_RUNNING : 0;
+    }
+    for (int k = 0; k < present; k++)
+        share[kinds[k]] = 0;
+    return best | flag;
+}
+
+/*
+ * Draw one lane: the value that covers most of each pixel. Twin: exact_raster (timeline/spans.py).
+ *
+ * start, value: intervals in time order, each ending where the next begins, the last at end. edge: where pixels begin,
+ * strictly ascending, width + 1 of them. busy: of every value. out: zeros, width of them.
+ */
+EXPORT int64_t satview_raster(const int64_t *start, const uint8_t *value, int64_t count, int64_t end,
+                              const int64_t *edge, int64_t width, const uint8_t *busy, uint8_t *out)
+{
+    int64_t share[VALUES] = {0};
+    uint8_t kinds[VALUES];
+    int present = 0;
+    int64_t p = 0;
+    if (width < 1)
+        return -1;
+    for (int64_t i = 0; i < count; i++) {
+        int64_t from = start[i], to = i + 1 < count ? start[i + 1] : end;
+        uint8_t kind = value[i] & (VALUES - 1);
+        if (from < edge[0])
+            from = edge[0];
+        if (to > edge[width])
+            to = edge[width];
+        if (to <= from)
+            continue;
+        while (from < to) {
+            int64_t stop;
+            if (from >= edge[p + 1]) { /* the pixel is done */
+                if (present)
+                    out[p] = settled(share, kinds, present, busy);
+                present = 0;
+                p++; /* p + 1 <= width: from is less than the last edge */
+                if (to >= edge[p + 1] && from == edge[p]) { /* whole pixels */
+                    uint8_t flagged = kind | (busy[kind] ? SEEN_RUNNING : 0);
+                    while (p < width && to >= edge[p + 1] && from == edge[p]) {
+                        out[p] = flagged;
+                        from = edge[++p];
+                    }
+                    if (p == width || from >= to) {
+                        if (p == width)
+                            return 0;
+                        break;
+                    }
+                }
+                continue;
+            }
+            stop = to < edge[p + 1] ? to : edge[p + 1];
+            if (!share[kind])
+                kinds[present++] = kind;
+            share[kind] += stop - from;
+            from = stop;
+        }
+    }
+    if (present)
+        out[p] = settled(share, kinds, present, busy);
+    return 0;
+}
+
+/*
+ * Coarse copies of a block of cells of one lane. Twin: build_levels (timeline/levels.py).
+ *
+ * start, value: the intervals that reach into the block, each ending where the next begins, the last at end. origin:
+ * where cell 0 of the block begins; cells are 2^shift cycles. kind_of: value to kind; value_of: kind to value,
+ * ascending. busy: of every kind. cover: cells x kinds, scratch, left with the sums of the last level. seen: flag per
+ * cell, scratch too. out: levels one after the other, cells, (cells + 1) / 2, ...; room: its size. Sums are halved once
+ * more after the last level if more is not 0.
+ */
+EXPORT int64_t satview_levels(const int64_t *start, const uint8_t *value, int64_t count, int64_t end, int64_t origin,
+                              int64_t shift, int64_t cells, const int64_t *kind_of, const uint8_t *value_of,
+                              const uint8_t *busy, int64_t kinds, int64_t *cover, uint8_t *seen, int64_t levels,
+                              int64_t more, uint8_t *out, int64_t room)
+{
+    int64_t limit, written = 0;
+    if (shift < 0 || shift > 62 || cells < 1 || cells > (INT64_MAX >> shift) || kinds < 1 || kinds > VALUES)
+        return -1;
+    limit = cells << shift;
+    for (int64_t i = 0; i < cells * kinds; i++)
+        cover[i] = 0;
+    for (int64_t i = 0; i < count; i++) {
+        int64_t from = start[i] - origin, to = (i + 1 < count ? start[i + 1] : end) - origin, kind, cell;
+        if (from < 0)
+            from = 0;
+        if (to > limit)
+            to = limit;
+        if (to <= from)
+            continue;
+        kind = kind_of[value[i] & (VALUES - 1)];
+        if (kind < 0 || kind >= kinds)
+            return -1;
+        for (cell = from >> shift; from < to; cell++) {
+            int64_t stop = (cell + 1) << shift;
+            if (stop > to)
+                stop = to;
+            cover[cell * kinds + kind] += stop - from;
+            from = stop;
+        }
+    }
+    for (int64_t level = 0; level < levels; level++) {
+        if (written + cells > room)
+            return -1;
+        for (int64_t cell = 0; cell < cells; cell++) {
+            const int64_t *mine = cover + cell * kinds;
+            int64_t best = 0;
+            uint8_t flag = seen[cell] ? SEEN_EVENT : 0;
+            for (int64_t kind = 0; kind < kinds; kind++) {
+                if (mine[kind] > mine[best])
+                    best = kind;
+                if (mine[kind] > 0 && busy[kind])
+                    flag |= SEEN_RUNNING;
+            }
+            out[written++] = value_of[best] | flag;
+        }
+        if (level + 1 < levels || more) {
+            int64_t half = (cells + 1) / 2;
+            for (int64_t cell = 0; cell < half; cell++) {
+                int has_second = 2 * cell + 1 < cells;
+                for (int64_t kind = 0; kind < kinds; kind++)
+                    cover[cell * kinds + kind] = cover[2 * cell * kinds + kind] +
+                                                 (has_second ? cover[(2 * cell + 1) * kinds + kind] : 0);
+                seen[cell] = seen[2 * cell] | (has_second ? seen[2 * cell + 1] : 0);
+            }
+            cells = half;
+        }
+    }
+    return written;
+}

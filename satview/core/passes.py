@@ -222,6 +222,83 @@ def clock(
     return int(carried[0]), log[:entries]
 
 
+def raster(
+    start: NDArray[np.int64], value: NDArray[np.uint8], end: int, edges: NDArray[np.int64], busy: NDArray[np.uint8],
+    out: NDArray[np.uint8],
+) -> None:  # fmt: skip
+    """Draw one lane: write the value that covers most of each pixel, with the flag of those in which anything ran.
+
+    Args:
+        start: int64 (n,), when intervals begin, ascending; each ends where the next begins.
+        value: uint8 (n,).
+        end: Where the last one ends, cycles.
+        edges: int64 (width + 1,), where pixels begin, strictly ascending.
+        busy: uint8 (64,), which values are of something that runs.
+        out: uint8 (width,), zeros.
+    """
+    assert len(start) == len(value)
+    assert len(edges) == len(out) + 1
+    assert len(busy) >= _CPUS
+    assert start.flags.c_contiguous
+    assert out.flags.c_contiguous
+    _function("satview_raster")(
+        _POINTER(start.ctypes.data), _POINTER(value.ctypes.data), _I64(len(start)), _I64(end),
+        _POINTER(edges.ctypes.data), _I64(len(out)), _POINTER(busy.ctypes.data), _POINTER(out.ctypes.data),
+    )  # fmt: skip
+
+
+def levels(
+    start: NDArray[np.int64], value: NDArray[np.uint8], end: int, origin: int, shift: int, kinds: LevelKinds,
+    seen: NDArray[np.bool_], depth: int, *, halves_last: bool,
+) -> tuple[list[NDArray[np.uint8]], NDArray[np.int64], NDArray[np.bool_]]:  # fmt: skip
+    """Return coarse copies of a block of cells of one lane, and the sums and flags of the coarsest.
+
+    Args:
+        start: int64 (n,), when the intervals that reach into the block begin, ascending.
+        value: uint8 (n,).
+        end: Where the last one ends, cycles.
+        origin: Where the block begins, cycles.
+        shift: Cells are 2^shift cycles.
+        kinds: The values of the lane.
+        seen: bool (cells,), the lane has an event there; not changed.
+        depth: How many levels.
+        halves_last: Give sums and flags of one level more.
+
+    Returns:
+        uint8 arrays, the finest first; int64 (kinds, cells of the coarsest); bool (the same cells).
+    """
+    cells, sizes = len(seen), [len(seen)]
+    while len(sizes) < depth + halves_last:
+        sizes.append((sizes[-1] + 1) // 2)
+    cover, flags = np.empty((cells, len(kinds.value_of)), np.int64), seen.astype(np.uint8)
+    out = np.empty(sum(sizes[:depth]), np.uint8)
+    written = _function("satview_levels")(
+        _POINTER(start.ctypes.data), _POINTER(value.ctypes.data), _I64(len(start)), _I64(end), _I64(origin),
+        _I64(shift), _I64(cells), _POINTER(kinds.kind_of.ctypes.data), _POINTER(kinds.value_of.ctypes.data),
+        _POINTER(kinds.busy.ctypes.data), _I64(len(kinds.value_of)), _POINTER(cover.ctypes.data),
+        _POINTER(flags.ctypes.data), _I64(depth), _I64(halves_last), _POINTER(out.ctypes.data), _I64(len(out)),
+    )  # fmt: skip
+    assert written == len(out)
+    last = sizes[-1]
+    return np.split(out, np.cumsum(sizes[: depth - 1])), cover.ravel()[: last * len(kinds.value_of)].reshape(
+        last, -1).T, flags[:last].view(np.bool_)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class LevelKinds:
+    """The values of one lane.
+
+    Attributes:
+        value_of: uint8 (k,), ascending.
+        kind_of: int64 (64,), where each value is among them.
+        busy: uint8 (k,), which of them are of something that runs.
+    """
+
+    value_of: NDArray[np.uint8]
+    kind_of: NDArray[np.int64]
+    busy: NDArray[np.uint8]
+
+
 def _function(name: str) -> Any:
     found = library()
     assert found is not None, "the core is not there: ask is_available() first"

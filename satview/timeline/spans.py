@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.time import TimeWindow
+from satview.core import passes
 from satview.events.states import ABSENT, IS_BUSY, SEEN_RUNNING, VALUE_COUNT
 
 _GROUPS: Final = 1 << 14  # shared pixels settled at a time: their table stays in cache
@@ -61,6 +62,10 @@ class LaneSpans:
             return -1
         return int(np.searchsorted(self.start_cycles, cycles, side="right")) - 1
 
+    def end_of(self, part: slice) -> int:
+        """Return where the last of some neighbouring intervals ends."""
+        return int(self.start_cycles[part.stop]) if part.stop < len(self) else self.end_cycles
+
     def visible(self, window: TimeWindow) -> slice:
         """Return the intervals that reach into a window."""
         first = max(0, int(np.searchsorted(self.start_cycles, window.start, side="right")) - 1)
@@ -105,6 +110,11 @@ def exact_raster(lanes: Sequence[LaneSpans], window: TimeWindow, width_px: int) 
     out = np.zeros((len(lanes), width_px), np.uint8)
     parts = [(i, lane, lane.visible(window)) for i, lane in enumerate(lanes)]
     parts = [(i, lane, part) for i, lane, part in parts if part.stop > part.start]
+    if passes.is_available() and window.length >= width_px:
+        busy = IS_BUSY.astype(np.uint8)
+        for place, lane, part in parts:
+            passes.raster(lane.start_cycles[part], lane.value[part], lane.end_of(part), edges, busy, out[place])
+        return out
     if not parts:
         return out
     sizes = np.array([part.stop - part.start for _, _, part in parts])
@@ -114,7 +124,7 @@ def exact_raster(lanes: Sequence[LaneSpans], window: TimeWindow, width_px: int) 
     end = np.empty_like(start)
     end[:-1] = start[1:]
     ends = np.cumsum(sizes) - 1
-    end[ends] = [lane.start_cycles[part.stop] if part.stop < len(lane) else lane.end_cycles for _, lane, part in parts]
+    end[ends] = [lane.end_of(part) for _, lane, part in parts]
     start, end = np.maximum(start, window.start), np.minimum(end, window.end)
     inside = end > start
     row, start, end, value = row[inside], start[inside], end[inside], value[inside]

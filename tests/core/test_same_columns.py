@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from satview.base.errors import SatviewError
+from satview.base.time import TimeWindow
 from satview.capture.workloads import registry
 from satview.core import passes
 from satview.events import wire
@@ -18,6 +19,8 @@ from satview.events.spec import Release
 from satview.formats.kev import decode
 from satview.formats.kev.decode import COLUMNS, Decoder
 from satview.formats.kev.reader import open_kev
+from satview.timeline.levels import build_levels, finest_shift
+from satview.timeline.spans import LaneSpans, exact_raster
 from tests.analysis.test_why import made_of
 from tests.fuzz import traces
 from tests.fuzz.cases import all_cases
@@ -155,3 +158,33 @@ def test_a_clock_with_an_own_rollover_on_every_cpu(monkeypatch):
     assert mine.time.tolist() == [turn - 100, turn - 90, turn + 20, turn - 10, turn + 30]
     assert_same(mine, decoded(slots, Release.QNX_7, True, monkeypatch, 1 << 17))
     assert all(first <= second for first, second in pairwise(mine.slot.tolist()))
+
+
+def random_lane(rng, window):
+    """Return touching intervals from the start of a window on, some of one cycle, some long."""
+    start, value = [window.start], [int(rng.integers(0, 64))]
+    while True:
+        start.append(start[-1] + int(rng.choice((1, 2, 7, 100, 5000, window.length // 3 + 1))))
+        if start[-1] >= window.end or len(start) > 400:
+            break
+        value.append(int(rng.choice((0, 1, 2, 3, 40, 63))))
+    starts = np.array(start[: len(value)], np.int64)
+    return LaneSpans(starts, np.array(value, np.uint8), np.zeros(len(value), np.uint32), None, window.end)
+
+
+def test_rasters_and_levels():
+    rng = np.random.default_rng(8)
+    for number in range(300):
+        start = int(rng.integers(-10, 1 << 40))
+        window = TimeWindow(start, start + int(rng.choice((1, 3, 1000, 30_000, 1 << 20, 1 << 36))))
+        lanes = [random_lane(rng, window) for _ in range(3)]
+        view = TimeWindow(window.start - int(rng.integers(0, 50)), window.end + int(rng.integers(1, 50)))
+        view = view if rng.random() < 0.5 else TimeWindow(window.start + window.length // 3, window.end)
+        width = int(rng.choice((1, 2, 17, 400)))
+        seen = rng.random(((window.length - 1) >> finest_shift(window, len(lanes[0]))) + 1) < 0.1
+        mine = exact_raster(lanes, view, width), build_levels(lanes[0], window, seen)
+        with without_core():
+            theirs = exact_raster(lanes, view, width), build_levels(lanes[0], window, seen)
+        assert mine[0].tolist() == theirs[0].tolist(), number
+        assert (mine[1].origin, mine[1].shift) == (theirs[1].origin, theirs[1].shift)
+        assert [cells.tolist() for cells in mine[1].cells] == [cells.tolist() for cells in theirs[1].cells], number
