@@ -83,8 +83,8 @@ def build_levels(spans: LaneSpans, window: TimeWindow, seen_events: NDArray[np.b
             begin = window.start + (at << shift)
             part = spans.visible(TimeWindow(begin, begin + (count << shift)))
             made, whole, seen = passes.levels(
-                spans.start_cycles[part], spans.value[part], spans.end_of(part), begin, shift, kinds, finest[at : at + count], deep,
-                halves_last=level_count > deep)  # fmt: skip
+                spans.start_cycles[part], spans.value[part], spans.end_of(part), begin, shift, kinds,
+                finest[at : at + count], deep, halves_last=level_count > deep)  # fmt: skip
             for level, cells in enumerate(made):
                 levels[level].append(cells)
             top.append(whole.astype(np.float64))
