@@ -18,7 +18,9 @@ from numpy.typing import NDArray
 
 from satview.analysis.basis import Basis
 from satview.analysis.call_times import CallTable, InterruptTable, call_times, interrupt_times
-from satview.analysis.cpu_times import CpuTable, RunTimes, cpu_times
+from satview.analysis.client_server import ClientServer, client_server
+from satview.analysis.cpu_messages import CpuMessages, cpu_messages
+from satview.analysis.cpu_times import CpuTable, Migrations, RunTimes, cpu_times, migrations
 from satview.analysis.event_counts import EventTable, ThreadCounts, event_counts
 from satview.analysis.measured_cpu import measured_cpu
 from satview.analysis.message_times import MessageTable, message_times
@@ -176,6 +178,21 @@ class Statistics:
     def interrupts(self) -> InterruptTable:
         """One row per interrupt vector."""
         return interrupt_times(self._scope)
+
+    @cached_property
+    def client_server(self) -> ClientServer:
+        """Who ran for whom, one row per thread."""
+        return client_server(self._scope)
+
+    @cached_property
+    def migrations(self) -> Migrations:
+        """One row per run that began on another CPU than the one before."""
+        return migrations(self._scope)
+
+    @cached_property
+    def cpu_messages(self) -> CpuMessages:
+        """From which CPU to which messages went."""
+        return cpu_messages(self._scope)
 
     @cached_property
     def threads(self) -> ThreadStatistics:
