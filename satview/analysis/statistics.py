@@ -24,6 +24,7 @@ from satview.analysis.cpu_times import CpuTable, Migrations, RunTimes, cpu_times
 from satview.analysis.event_counts import EventTable, ThreadCounts, event_counts
 from satview.analysis.measured_cpu import measured_cpu
 from satview.analysis.message_times import MessageTable, message_times
+from satview.analysis.partitions import Bankruptcies, PartitionTable, bankruptcies, partition_times
 from satview.analysis.scope import Mask, scope_of
 from satview.analysis.state_times import StateTimes, state_times
 from satview.base.time import TimeWindow
@@ -193,6 +194,16 @@ class Statistics:
     def cpu_messages(self) -> CpuMessages:
         """From which CPU to which messages went."""
         return cpu_messages(self._scope)
+
+    @cached_property
+    def partitions(self) -> PartitionTable:
+        """Budgets and use of partitions, one row per configuration and partition."""
+        return partition_times(self._scope)
+
+    @cached_property
+    def bankruptcies(self) -> Bankruptcies:
+        """When partitions overran their critical budgets."""
+        return bankruptcies(self._scope)
 
     @cached_property
     def threads(self) -> ThreadStatistics:

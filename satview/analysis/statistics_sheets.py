@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from satview.analysis.call_times import Durations
 from satview.analysis.cpu_sheets import cpu_matrix_sheet, migration_sheet
+from satview.analysis.partition_sheet import partition_sheet
 from satview.analysis.served_sheets import client_server_sheet
 from satview.analysis.sheet_rows import Shown, columns_of, sheet_of, thread_columns, threads_shown
 from satview.analysis.sheets import Column, Columns, Kind, Sheet, Subject
@@ -194,6 +195,7 @@ SHEETS: Final[dict[str, Callable[[Statistics, Shown], Sheet]]] = {
     "client-server": client_server_sheet,
     "migration": migration_sheet,
     "cpu-matrix": cpu_matrix_sheet,
+    "partition": partition_sheet,
 }
 TITLES: Final = {
     "thread": "Threads",
@@ -207,6 +209,7 @@ TITLES: Final = {
     "client-server": "Client and server",
     "migration": "Migrations",
     "cpu-matrix": "Between CPUs",
+    "partition": "Partitions",
 }
 
 
