@@ -117,6 +117,19 @@ def snapshot(
     return Snapshot(at, tuple(_Groups(scope, at).made()))
 
 
+def state_text(trace: Trace, group: SnapshotGroup) -> str:
+    """Return the state of a group, with the CPU where there is one."""
+    return f"{group.state} on {trace.cpu_title(group.cpu)}" if group.cpu >= 0 else group.state
+
+
+def holder_text(trace: Trace, group: SnapshotGroup) -> str:
+    """Return who holds what a group waits for, or serves it; empty if not known."""
+    if group.holder <= 0 or group.certainty is None:
+        return ""
+    is_exact = group.certainty.name == "EXACT"
+    return f"{trace.thread_name(group.holder)}{'' if is_exact else f' ({group.certainty.name.lower()})'}"
+
+
 class _Groups:
     """Puts the threads of one moment into groups."""
 
@@ -156,8 +169,9 @@ class _Groups:
         An event may repeat a state: it tells a new priority, or stands in the opening dump.
         """
         trace, states = self._trace, self._trace.states
-        key = trace.events.thread[states.event].astype(np.int64) << 32 | states.event
-        place = np.searchsorted(key, thread << 32 | self._bound) - 1
+        # A search in each thread: keys of all events of a long trace would take longer than all else.
+        place = np.array([states.start[row] + np.searchsorted(states.of(row), self._bound) - 1
+                          for row in thread.tolist()], np.int64)  # fmt: skip
         known = (value != UNKNOWN) & (place >= states.start[thread])
         codes = value_of_code(trace)
         tables = np.stack((codes, idle_values(codes)))
@@ -178,12 +192,11 @@ class _Groups:
     def _waits(self, thread: _Ints, last: _Ints) -> _Ints:
         """Return the row of `waits` that the last event of each thread begins, -1 for none."""
         waiting = blockers(self._trace).waits
-        key = waiting.thread << 32 | waiting.row
-        wanted = thread << 32 | np.maximum(last, 0)
-        place = np.minimum(np.searchsorted(key, wanted), max(len(key) - 1, 0))
-        fits = np.zeros(len(thread), np.bool_)
-        if len(key):
-            fits = (key[place] == wanted) & (last >= 0)
+        first, end = (np.searchsorted(waiting.thread, thread, side=side) for side in ("left", "right"))
+        place = np.array([begin + np.searchsorted(waiting.row[begin:stop], row) for begin, stop, row in
+                          zip(first.tolist(), end.tolist(), last.tolist(), strict=True)], np.int64)  # fmt: skip
+        fits = place < end
+        fits[fits] = waiting.row[place[fits]] == last[fits]
         return np.where(fits, place, _NONE)
 
     def _holders(self, wait: _Ints) -> tuple[_Ints, _Ints]:

@@ -6,7 +6,7 @@ import argparse
 import json
 from typing import Any
 
-from satview.analysis.snapshot import Snapshot, SnapshotGroup, snapshot
+from satview.analysis.snapshot import Snapshot, SnapshotGroup, holder_text, snapshot, state_text
 from satview.base.process_end import COST_DATA, FINE
 from satview.base.time import format_duration, format_time
 from satview.formats.registry import open_trace
@@ -101,16 +101,3 @@ def _print_table(trace: Trace, found: Snapshot) -> None:
             length = format_duration(since) if since >= 0 else ""
             shown.add_row(*map(cell, (*(head if not i else ("", "", "", "")), trace.thread_name(each.thread), length)))
     console.print(shown)
-
-
-def state_text(trace: Trace, group: SnapshotGroup) -> str:
-    """Return the state of a group, with the CPU where there is one."""
-    return f"{group.state} on {trace.cpu_title(group.cpu)}" if group.cpu >= 0 else group.state
-
-
-def holder_text(trace: Trace, group: SnapshotGroup) -> str:
-    """Return who holds what a group waits for, or serves it; empty if not known."""
-    if group.holder <= 0 or group.certainty is None:
-        return ""
-    is_exact = group.certainty.name == "EXACT"
-    return f"{trace.thread_name(group.holder)}{'' if is_exact else f' ({group.certainty.name.lower()})'}"
