@@ -47,8 +47,8 @@ class ClientServer:
     """One row per row of the thread table; every column int64 (threads,), cycles within the range.
 
     Times are gross: interrupts that were handled meanwhile are part of them. Where events are missing `self_cycles` and
-    `imposed_cycles` are lower bounds; then a server may have worked for a client of which nothing is known, so that
-    some of `own_cycles` belongs to others.
+    `imposed_cycles` are lower bounds; then, and for messages that were received before the trace began, a server may
+    have worked for a client of which nothing is known, so that some of `own_cycles` belongs to others.
 
     Attributes:
         self_cycles: It ran; 0 for idle threads.

@@ -19,7 +19,8 @@ from tests.capture.made import ALL, FAST, WIDE, Traced, damaged, traced
 from tests.capture.truth_sums import Stretch, TruthSums
 
 WORKLOADS = ("client-server", "nested-inversion", "message-deadlock", "producer-consumer", "partitions", "signals",
-             "small-system", "automotive", "mishaps")
+             "small-system", "automotive", "mishaps", "nested-servers",
+             "partition-starvation")
 CASES = [pytest.param((name, release, form), id=f"{name}-{release}-{form}") for name in WORKLOADS
          for release, form in ((Release.QNX_6, "fast"), (Release.QNX_7, "wide"), (Release.QNX_8, "fast"))]
 Pair = tuple[ThreadId, ThreadId]

@@ -137,7 +137,7 @@ def accounts(made, window):
 
 
 @pytest.mark.parametrize("release", RELEASES, ids=str)
-@pytest.mark.parametrize("name", ["partitions"])
+@pytest.mark.parametrize("name", ["partitions", "partition-starvation"])
 def test_the_accounts_of_the_scheduler(name, release, tmp_path):
     found = registry.find(name)
     made = traced_later(found.setup, 40, 600, tmp_path, release, found.cpus, WIDE)
