@@ -36,7 +36,10 @@ class Places:
             if lane is not None:
                 self._opened.lanes.reveal(lane)
                 self._opened.select_at(lane, cycles)
-            self._fit(column, row, cycles)
+            if column.kind is Kind.DURATION:
+                self._fit(column, row, cycles)
+            else:
+                self._opened.viewport.reveal(cycles)
         elif event >= 0 or sheet.subject is Subject.EVENT:
             event = event if event >= 0 else int(sheet.subjects[row])
             self._navigation.show_event(event)
