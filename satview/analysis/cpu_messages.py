@@ -34,8 +34,10 @@ class CpuMessages:
 def cpu_messages(scope: Scope) -> CpuMessages:
     """Return where the messages that were sent within the range, and count, were received, whenever that was."""
     sends, cpu, cpus = scope.chosen(IS_SEND), scope.trace.events.cpu, scope.trace.cpu_count
+    sends = sends[cpu[sends] < cpus]  # damaged events name CPUs that the target does not have
     received = messages(scope.trace).ends_of(sends)
     known = received != NO_EVENT
+    known[known] = cpu[received[known]] < cpus
     pair = cpu[sends[known]].astype(np.int64) * cpus + cpu[received[known]]
     return CpuMessages(np.bincount(pair, minlength=cpus * cpus).reshape(cpus, cpus),
                        np.bincount(cpu[sends[~known]], minlength=cpus))
