@@ -75,7 +75,9 @@ class SnapshotPanel(Panel):
         self.view.close()
 
     def copied_text(self) -> str:
-        """Return the whole snapshot as tab-separated text with column names."""
+        """Return the whole snapshot as tab-separated text with column names, while the tree has the focus."""
+        if not self.tree.hasFocus():
+            return ""
         lines = [("State", "Waits for", "Held or served by", "Thread", "For")]
         for group in self.view.found.groups if self.view.found is not None else ():
             lines += [(group.state, self._what(group), self._by(group), self._name(each.thread), self._for(each))

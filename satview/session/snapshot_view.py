@@ -96,8 +96,11 @@ class SnapshotView(Answer):
 
     @Slot(object)
     def _on_renewed(self, _renewal: object) -> None:
-        if self._is_watched:
-            self._settle.start()
+        if self._is_watched and self._wanted is not None:
+            self._settle.start()  # what is shown holds until then
+        else:
+            self._job.cancel()
+            self.trace, self.found = self._opened.trace, None  # or else the shorter reading would be kept
 
     @Slot()
     def _look(self) -> None:

@@ -125,6 +125,16 @@ def test_servers_that_seem_to_serve_each_other_bill_each_run_once(tmp_path):
     assert sum(own + caused for _, _, own, caused in threads.values()) == 3 * 10_000 - 33
 
 
+def test_a_client_has_one_message_under_way(tmp_path):
+    """Without changes of state and a reply, the next send tells that the one before is over."""
+    made = TraceBuilder(cpus=2).time_event(0).state("RUNNING", 10, A, 1, 0).state("RUNNING", 11, B, 1, 1)
+    for time in (1_000, 3_000):
+        made.event(SEND, time, (A << 16 | 1, B), 0).event(RECEIPT, time + 1, (A << 16 | 1, B), 1)
+    trace = made.event(wire.code(6, 1), 9_999).open(tmp_path)
+    assert (services(trace).end - START).tolist() == [3_000, 10_000]
+    assert told(trace)[1] == {(A, B): 10_000 - 1_001 - 1}
+
+
 def test_nothing_is_billed_beyond_lost_events(tmp_path):
     """The reply may be among what is missing."""
     whole = services(chain().open(tmp_path))

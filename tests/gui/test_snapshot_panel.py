@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 
 import satview
@@ -132,9 +133,17 @@ def test_branches_stay_as_the_user_left_them(shown, qtbot):
     assert states(panel)["RECEIVE"].isExpanded()
 
 
-def test_copy_takes_all_threads(shown):
-    _, panel = shown
-    lines = panel.copied_text().splitlines()
+def test_copy_takes_all_threads_while_the_tree_has_the_focus(shown, qtbot):
+    window, panel = shown
+    window.session.opened.select_event(len(window.session.opened.trace.events) // 2)
+    qtbot.waitUntil(lambda: not panel.view.is_pending)
+    window.activateWindow()
+    window.workspace.area.view.setFocus()
+    assert panel.copied_text() == ""
+    panel.tree.setFocus()
+    qtbot.waitUntil(panel.tree.hasFocus)
+    qtbot.keyClick(panel.tree, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    lines = QGuiApplication.clipboard().text().splitlines()
     assert len(lines) == 1 + panel.view.found.thread_count
     assert lines[0] == "State\tWaits for\tHeld or served by\tThread\tFor"
     assert any(line.startswith("MUTEX\tmutex 0x") for line in lines)
