@@ -15,6 +15,7 @@ The public API, each name imported when first used:
     for step in satview.why(trace, "devb-eide 2", trace.clock.cycles(1_500_000)):   # why it runs, is ready or waits
         print(step.says)
     path = satview.critical_path(trace, "devb-eide 2", trace.window)   # what had to happen one after the other
+    now = satview.snapshot(trace, trace.clock.cycles(1_500_000))       # what every thread does then, in groups
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from satview.analysis.critical_path import CriticalPath, critical_path
+    from satview.analysis.snapshot import snapshot
     from satview.analysis.statistics import Statistics
     from satview.analysis.verdicts.find import find_verdicts as check
     from satview.analysis.verdicts.thresholds import read_thresholds
@@ -61,6 +63,7 @@ __all__ = [
     "open_trace",
     "read_thresholds",
     "select",
+    "snapshot",
     "transactions",
     "why",
 ]
@@ -83,6 +86,7 @@ _HOMES = {
     "open_trace": "satview.formats.registry",
     "read_thresholds": "satview.analysis.verdicts.thresholds",
     "select": "satview.filters.expression",
+    "snapshot": "satview.analysis.snapshot",
     "transactions": "satview.links.transactions",
     "why": "satview.analysis.why",
 }

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from satview.events.states import INTERRUPT
-from satview.filters.facts import UNKNOWN as NO_PRIORITY
+from satview.filters.facts import UNKNOWN as NOT_TOLD
 from satview.filters.facts import TraceFacts
+from satview.store.arguments import argument_under
 from satview.store.idle import idle_threads
 from satview.store.losses import EVERY_CPU, losses
 from satview.store.stretches import Cycles, Stretches, cut_at
 from satview.store.trace import Trace
 from satview.timeline.per_cpu import cpu_spans, interrupt_spans, run_slices
 from satview.timeline.spans import LaneSpans
+
+_CRITICAL: Final = 1  # bit of sched_flags
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +85,31 @@ class Basis:
             The runs, and int64 of the same length, -1 where the trace does not tell: events logged fast have none.
         """
         rows, _ = run_slices(self.trace)
-        priority, cpu = self.facts.priority(rows), self.trace.events.cpu[rows]
-        time = self.trace.events.time_cycles[rows]
+        return self._runs_by(rows, self.facts.priority(rows))
+
+    @cached_property
+    def runs_by_partition(self) -> tuple[Runs, NDArray[np.int64], NDArray[np.bool_]]:
+        """The runs, cut where a RUNNING event tells another partition, the partitions, and whether they are critical.
+
+        Returns:
+            The runs, int64 of the same length, -1 where the trace does not tell (events logged fast, or no partitions),
+            and bool of the same length: the thread may draw on the critical budget.
+        """
+        rows, _ = run_slices(self.trace)
+        partition = argument_under(self.trace, rows, "partition", "partition_id")  # 6.x, later
+        is_critical = np.maximum(argument_under(self.trace, rows, "sched_flags"), 0) & _CRITICAL
+        runs, told = self._runs_by(rows, np.where(partition >= 0, partition << 1 | is_critical, NOT_TOLD))
+        return runs, told >> 1, (told >= 0) & (told & 1 > 0)
+
+    def _runs_by(self, rows: NDArray[np.uint32], told: NDArray[np.int64]) -> tuple[Runs, NDArray[np.int64]]:
+        """Return the runs cut where RUNNING events tell another value, and the value of each."""
+        cpu, time = self.trace.events.cpu[rows], self.trace.events.time_cycles[rows]
         parts = [
-            _with_priority(self.runs, number, time[cpu == number], priority[cpu == number])
+            _with_value(self.runs, number, time[cpu == number], told[cpu == number])
             for number in range(self.trace.cpu_count)
         ]
         runs = Runs(*(np.concatenate([getattr(part, name) for part, _ in parts]) for name in Runs.__slots__))
-        return runs, np.concatenate([priorities for _, priorities in parts])
+        return runs, np.concatenate([values for _, values in parts])
 
     @cached_property
     def interrupts(self) -> tuple[Stretches, ...]:
@@ -110,22 +131,20 @@ def _runs_of(cpu: int, spans: LaneSpans) -> Runs:
     return Runs(number, spans.start_cycles[begins], end[last], thread[begins], spans.value[begins])
 
 
-def _with_priority(
-    runs: Runs, cpu: int, time: Cycles, priority: NDArray[np.int64]
-) -> tuple[Runs, NDArray[np.int64]]:
-    """Return the runs of a CPU cut where its RUNNING events tell another priority, and the priority of each."""
+def _with_value(runs: Runs, cpu: int, time: Cycles, told: NDArray[np.int64]) -> tuple[Runs, NDArray[np.int64]]:
+    """Return the runs of a CPU cut where its RUNNING events tell another value, and the value of each."""
     keep = np.append(time[1:] != time[:-1], True)[: len(time)]  # of events at one time the last counts
-    time, priority = time[keep], priority[keep]
+    time, told = time[keep], told[keep]
     if not len(time):
-        priority = np.array([NO_PRIORITY])
+        told = np.array([NOT_TOLD])
     first, last = np.searchsorted(runs.cpu, (cpu, cpu + 1))
     far = np.iinfo(np.int64)
     # Before the first event too: the opening dump tells who ran from the start of the trace on.
     edges = np.concatenate(([far.min], time[1:], [far.max]))
     rows, number, start, end = cut_at(runs.start[first:last], runs.end[first:last], edges)
     rows = rows + first
-    priorities = np.where(runs.thread[rows] > 0, priority[number], NO_PRIORITY)
-    return Runs(runs.cpu[rows], start, end, runs.thread[rows], runs.value[rows]), priorities
+    values = np.where(runs.thread[rows] > 0, told[number], NOT_TOLD)
+    return Runs(runs.cpu[rows], start, end, runs.thread[rows], runs.value[rows]), values
 
 
 def _handled(spans: LaneSpans) -> Stretches:

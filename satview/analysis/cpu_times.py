@@ -74,10 +74,32 @@ class RunTimes:
     migrations: NDArray[np.int64]
 
 
+@dataclass(frozen=True, slots=True)
+class Migrations:
+    """Runs that begin on another CPU than the thread's run before, by thread, then in time order.
+
+    Source: formula 3 of the reference.
+
+    Attributes:
+        thread: int64, (n,), row of the thread table.
+        from_cpu: int64, where it ran before; -1 = not sure, events are missing in between.
+        to_cpu: int64, where it runs now.
+        time_cycles: int64, when that run begins.
+    """
+
+    thread: NDArray[np.int64]
+    from_cpu: NDArray[np.int64]
+    to_cpu: NDArray[np.int64]
+    time_cycles: Cycles
+
+    def __len__(self) -> int:
+        return len(self.thread)
+
+
 def cpu_times(scope: Scope) -> tuple[CpuTable, RunTimes]:
     """Return both tables."""
     scope.check()
-    runs, window = scope.basis.runs, scope.window
+    runs = scope.basis.runs
     start, end = scope.cut(runs.start, runs.end)
     interrupted = np.zeros(len(start), np.int64)
     for cpu, handled in enumerate(scope.basis.interrupts):
@@ -86,8 +108,7 @@ def cpu_times(scope: Scope) -> tuple[CpuTable, RunTimes]:
     scope.check()
     net = end - start - interrupted
     goes_on = _goes_on(scope)
-    begins = (runs.start >= window.start) & (runs.start < window.end) & (runs.thread > 0) & ~goes_on
-    times = _Times(runs, start, end, net, interrupted, begins, goes_on)
+    times = _Times(runs, start, end, net, interrupted, _begins(scope, goes_on), goes_on)
     return _cpu_table(scope, times), _run_times(scope, times)
 
 
@@ -176,7 +197,8 @@ def _run_times(scope: Scope, times: _Times) -> RunTimes:
     return RunTimes(
         sum_by(mine, times.net[is_known], threads), sum_by(mine, times.interrupted[is_known], threads),
         np.bincount(runs.thread[is_known & first], minlength=threads),
-        np.bincount(runs.thread[begins], minlength=threads), longest, longest_start, _migrations(scope, times),
+        np.bincount(runs.thread[begins], minlength=threads), longest, longest_start,
+        np.bincount(_migrations(scope, begins).thread, minlength=threads),
     )
 
 
@@ -188,12 +210,26 @@ def _first_in_range(times: _Times) -> NDArray[np.bool_]:
     return out
 
 
-def _migrations(scope: Scope, times: _Times) -> NDArray[np.int64]:
-    """Return how many runs of each thread begin in the range on another CPU than its run before."""
-    runs = times.runs
+def migrations(scope: Scope) -> Migrations:
+    """Return the migrations of threads that are no idle threads, as their runs begin within the range."""
+    return _migrations(scope, _begins(scope, _goes_on(scope)))
+
+
+def _begins(scope: Scope, goes_on: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Tell which runs of threads begin in the range."""
+    runs, window = scope.basis.runs, scope.window
+    return (runs.start >= window.start) & (runs.start < window.end) & (runs.thread > 0) & ~goes_on
+
+
+def _migrations(scope: Scope, begins: NDArray[np.bool_]) -> Migrations:
+    runs = scope.basis.runs
     # Runs before the range tell where a thread came from; those behind it do not matter.
     rows = np.flatnonzero((runs.thread > 0) & (runs.start < scope.window.end) & ~scope.basis.is_idle[runs.thread])
     rows = rows[np.lexsort((runs.start[rows], runs.thread[rows]))]
-    thread, cpu = runs.thread[rows], runs.cpu[rows]
-    moved = (cpu[1:] != cpu[:-1]) & (thread[1:] == thread[:-1]) & times.begins[rows[1:]]
-    return np.bincount(thread[1:][moved], minlength=len(scope.trace.threads))
+    before, after = rows[:-1], rows[1:]
+    moved = (runs.cpu[before] != runs.cpu[after]) & (runs.thread[before] == runs.thread[after]) & begins[after]
+    before, after = before[moved], after[moved]
+    # Where events are missing in between it may have been elsewhere meanwhile.
+    is_sure = ~scope.basis.lost.meet(runs.end[before], runs.start[after])
+    return Migrations(runs.thread[after], np.where(is_sure, runs.cpu[before].astype(np.int64), -1),
+                      runs.cpu[after].astype(np.int64), runs.start[after])

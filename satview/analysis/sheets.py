@@ -34,6 +34,7 @@ class Subject(StrEnum):
     PROCESS = "process"
     CPU = "cpu"
     EVENT = "event"  # the row of an event that stands for all of its kind
+    NONE = "none"  # nothing that a lane or event stands for, such as a partition
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -18,10 +18,13 @@ from numpy.typing import NDArray
 
 from satview.analysis.basis import Basis
 from satview.analysis.call_times import CallTable, InterruptTable, call_times, interrupt_times
-from satview.analysis.cpu_times import CpuTable, RunTimes, cpu_times
+from satview.analysis.client_server import ClientServer, client_server
+from satview.analysis.cpu_messages import CpuMessages, cpu_messages
+from satview.analysis.cpu_times import CpuTable, Migrations, RunTimes, cpu_times, migrations
 from satview.analysis.event_counts import EventTable, ThreadCounts, event_counts
 from satview.analysis.measured_cpu import measured_cpu
 from satview.analysis.message_times import MessageTable, message_times
+from satview.analysis.partitions import Bankruptcies, PartitionTable, bankruptcies, partition_times
 from satview.analysis.scope import Mask, scope_of
 from satview.analysis.state_times import StateTimes, state_times
 from satview.base.time import TimeWindow
@@ -176,6 +179,31 @@ class Statistics:
     def interrupts(self) -> InterruptTable:
         """One row per interrupt vector."""
         return interrupt_times(self._scope)
+
+    @cached_property
+    def client_server(self) -> ClientServer:
+        """Who ran for whom, one row per thread."""
+        return client_server(self._scope)
+
+    @cached_property
+    def migrations(self) -> Migrations:
+        """One row per run that began on another CPU than the one before."""
+        return migrations(self._scope)
+
+    @cached_property
+    def cpu_messages(self) -> CpuMessages:
+        """From which CPU to which messages went."""
+        return cpu_messages(self._scope)
+
+    @cached_property
+    def partitions(self) -> PartitionTable:
+        """Budgets and use of partitions, one row per configuration and partition."""
+        return partition_times(self._scope)
+
+    @cached_property
+    def bankruptcies(self) -> Bankruptcies:
+        """When partitions overran their critical budgets."""
+        return bankruptcies(self._scope)
 
     @cached_property
     def threads(self) -> ThreadStatistics:

@@ -9,21 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.call_times import Durations
+from satview.analysis.cpu_sheets import cpu_matrix_sheet, migration_sheet
+from satview.analysis.partition_sheet import partition_sheet
+from satview.analysis.served_sheets import client_server_sheet
+from satview.analysis.sheet_rows import Shown, columns_of, sheet_of, thread_columns, threads_shown
 from satview.analysis.sheets import Column, Columns, Kind, Sheet, Subject
 from satview.analysis.statistics import Statistics
 from satview.events.states import ABSENT, IDLE, READY, RUNNING, STATE_BY_VALUE, UNKNOWN, WAITING
 
-Shown = NDArray[np.bool_] | None
-_NS_PER_S: Final = 1_000_000_000
-
 
 def thread_sheet(found: Statistics, shown: Shown = None) -> Sheet:
     """Return one row per thread that exists in the range, idle threads left out."""
-    trace, threads, states = found.trace, found.threads, found.states
-    columns = _columns(found, _threads_shown(found, shown))
-    columns.text("thread", "Thread", trace.thread_name)
-    columns.number("pid", "pid", trace.threads.pid, "Process number.")
-    columns.number("tid", "tid", trace.threads.tid, "Thread number within the process.")
+    threads, states = found.threads, found.states
+    columns = columns_of(found, threads_shown(found, shown))
+    thread_columns(columns, found, np.arange(len(threads)))
     _cpu_columns(columns, found, threads.cpu_cycles)
     if found.measures_cpu:
         columns.duration("running_ns", "RUNNING", threads.run_cycles, "Not known to wait; CPU time is what it worked.")
@@ -43,7 +42,7 @@ def thread_sheet(found: Statistics, shown: Shown = None) -> Sheet:
                      "The trace does not tell the state: before its first event, or events were lost.")
     _switch_columns(columns, threads.switches, threads.preemptions, threads.migrations)
     _logged_columns(columns, threads.sent, threads.received, threads.calls, threads.events)
-    return _sheet("thread", "Threads", Subject.THREAD, columns, "cpu_ns", "No thread is known in this range.",
+    return sheet_of("thread", "Threads", Subject.THREAD, columns, "cpu_ns", "No thread is known in this range.",
                   "Idle threads are under CPUs.")
 
 
@@ -51,8 +50,8 @@ def state_sheet(found: Statistics, shown: Shown = None) -> Sheet:
     """Return one row per thread and state."""
     trace, states = found.trace, found.states
     rows = np.flatnonzero(~np.isin(states.value, (ABSENT, IDLE, WAITING)))
-    rows = rows[np.isin(states.thread[rows], _threads_shown(found, shown))]
-    columns = _columns(found, rows)
+    rows = rows[np.isin(states.thread[rows], threads_shown(found, shown))]
+    columns = columns_of(found, rows)
     columns.text("thread", "Thread", lambda row: trace.thread_name(int(states.thread[row])))
     columns.text("state", "State", lambda row: _state_name(int(states.value[row])))
     columns.duration("total_ns", "Time", states.total_cycles, "Time in this state.")
@@ -61,7 +60,7 @@ def state_sheet(found: Statistics, shown: Shown = None) -> Sheet:
     columns.mean("mean_ns", "Mean", states.total_cycles, states.count, "Mean length, cut at the range.")
     columns.duration("longest_ns", "Longest", states.longest_cycles, "The longest interval, cut at the range.",
                      start=states.longest_start_cycles)
-    return _sheet("state", "States", Subject.THREAD, columns, "total_ns", "No state is known in this range.",
+    return sheet_of("state", "States", Subject.THREAD, columns, "total_ns", "No state is known in this range.",
                   subjects=states.thread)
 
 
@@ -69,9 +68,9 @@ def process_sheet(found: Statistics, shown: Shown = None) -> Sheet:
     """Return one row per process: sums over its threads."""
     trace, processes = found.trace, found.processes
     mine = np.zeros(len(processes), np.bool_)
-    mine[trace.threads.process[_threads_shown(found, shown)]] = True
+    mine[trace.threads.process[threads_shown(found, shown)]] = True
     mine[0] = False
-    columns = _columns(found, np.flatnonzero(mine))
+    columns = columns_of(found, np.flatnonzero(mine))
     columns.text("process", "Process", trace.process_name)
     columns.number("pid", "pid", trace.processes.pid, "Process number.")
     columns.count("threads", "Threads", processes.threads, "Threads that the trace knows.")
@@ -81,7 +80,7 @@ def process_sheet(found: Statistics, shown: Shown = None) -> Sheet:
     columns.count("runs", "Runs", processes.runs, "Stretches of its threads on a CPU.")
     _switch_columns(columns, processes.switches, processes.preemptions, processes.migrations)
     _logged_columns(columns, processes.sent, processes.received, processes.calls, processes.events)
-    return _sheet("process", "Processes", Subject.PROCESS, columns, "cpu_ns", "No process is known in this range.",
+    return sheet_of("process", "Processes", Subject.PROCESS, columns, "cpu_ns", "No process is known in this range.",
                   "Idle threads count as no process's.")
 
 
@@ -89,7 +88,7 @@ def cpu_sheet(found: Statistics, _shown: Shown = None) -> Sheet:
     """Return one row per CPU."""
     trace, cpus = found.trace, found.cpus
     length = found.window.length
-    columns = _columns(found, np.arange(len(cpus)))
+    columns = columns_of(found, np.arange(len(cpus)))
     columns.text("cpu", "CPU", trace.cpu_title)
     columns.duration("busy_ns", "Busy", cpus.busy_cycles, "Threads ran, interrupts and idle threads left out.")
     columns.share("busy_share", "Busy share", cpus.busy_cycles, length, "The same as a share of the range.")
@@ -110,14 +109,14 @@ def cpu_sheet(found: Statistics, _shown: Shown = None) -> Sheet:
                  lambda row: trace.thread_name(int(cpus.busiest[row])) if cpus.busiest[row] else "",
                  "The thread that had most of it.")
     columns.share("busiest_share", "Its share", cpus.busiest_cycles, length, "Share of the range.")
-    return _sheet("cpu", "CPUs", Subject.CPU, columns, "", "The trace names no CPU.",
+    return sheet_of("cpu", "CPUs", Subject.CPU, columns, "", "The trace names no CPU.",
                   "Busy, interrupts, idle and unknown add up to the range.")
 
 
 def event_sheet(found: Statistics, _shown: Shown = None) -> Sheet:
     """Return one row per kind of event."""
     trace, events = found.trace, found.events
-    columns = _columns(found, np.arange(len(events)))
+    columns = columns_of(found, np.arange(len(events)))
     columns.text("class", "Class", lambda row: trace.catalogue.class_name(int(events.code[row])))
     columns.text("event", "Event", lambda row: trace.catalogue.name(int(events.code[row])))
     columns.count("count", "Count", events.count, "How many.", follows=True)
@@ -128,14 +127,14 @@ def event_sheet(found: Statistics, _shown: Shown = None) -> Sheet:
         times = trace.clock.ns_array(trace.events.time_cycles[rows])
         columns.made.append(Column(key, title, Kind.TIME, times, f"When the {title.lower()} one happened.", True,
                                    events=rows))
-    return _sheet("event", "Events", Subject.EVENT, columns, "count", "No event of the range counts.",
+    return sheet_of("event", "Events", Subject.EVENT, columns, "count", "No event of the range counts.",
                   subjects=events.first)
 
 
 def call_sheet(found: Statistics, _shown: Shown = None) -> Sheet:
     """Return one row per kernel call."""
     trace, calls = found.trace, found.calls
-    columns = _columns(found, np.arange(len(calls)))
+    columns = columns_of(found, np.arange(len(calls)))
     columns.text("call", "Kernel call", lambda row: trace.catalogue.name(int(calls.code[row])))
     columns.count("count", "Calls", calls.count, "Entered in the range.", follows=True)
     columns.rate("per_s", calls.count, "Calls per second of the range.")
@@ -145,14 +144,14 @@ def call_sheet(found: Statistics, _shown: Shown = None) -> Sheet:
     columns.count("interrupted", "Interrupted", calls.interrupted, "Ended by a signal or a timeout.", follows=True)
     columns.count("open", "No exit", calls.count - calls.times.count,
                   "The exit is not in the trace, events were lost before it, or the caller is not known.", follows=True)
-    return _sheet("call", "Kernel calls", Subject.EVENT, columns, "total_ns", "No kernel call of the range counts.",
+    return sheet_of("call", "Kernel calls", Subject.EVENT, columns, "total_ns", "No kernel call of the range counts.",
                   subjects=calls.first)
 
 
 def message_sheet(found: Statistics, _shown: Shown = None) -> Sheet:
     """Return one row per client thread and server process."""
     trace, messages = found.trace, found.messages
-    columns = _columns(found, np.arange(len(messages)))
+    columns = columns_of(found, np.arange(len(messages)))
     columns.text("client", "Client", lambda row: trace.thread_name(int(messages.client[row])))
     columns.text("server", "Server", lambda row: _server(found, int(messages.server_pid[row])))
     columns.number("server_pid", "pid", messages.server_pid, "Process number of the server.")
@@ -163,14 +162,14 @@ def message_sheet(found: Statistics, _shown: Shown = None) -> Sheet:
     _duration_columns(columns, messages.reply_blocked, "reply_", "REPLY ", "client blocked until the reply")
     columns.count("bytes", "Bytes", np.where(messages.sized > 0, messages.bytes, -1),
                   "Sizes of the messages whose MSG_RECEIVEV was logged wide; fast events do not tell.", follows=True)
-    return _sheet("message", "Messages", Subject.EVENT, columns, "count", "No message of the range counts.",
+    return sheet_of("message", "Messages", Subject.EVENT, columns, "count", "No message of the range counts.",
                   subjects=messages.first)
 
 
 def interrupt_sheet(found: Statistics, _shown: Shown = None) -> Sheet:
     """Return one row per interrupt vector."""
     interrupts = found.interrupts
-    columns = _columns(found, np.arange(len(interrupts)))
+    columns = columns_of(found, np.arange(len(interrupts)))
     columns.text("vector", "Vector", lambda row: f"0x{int(interrupts.vector[row]):x}", "As the entry gives it.")
     columns.text("cpus", "CPUs", lambda row: ", ".join(map(str, interrupts.cpus[row])), "CPUs that took it.")
     columns.count("count", "Count", interrupts.count, "Entered in the range.", follows=True)
@@ -180,7 +179,7 @@ def interrupt_sheet(found: Statistics, _shown: Shown = None) -> Sheet:
     _duration_columns(columns, interrupts.times, "", "", "from entry to exit, nested interrupts included")
     _duration_columns(columns, interrupts.latency, "latency_", "Latency ", "from entry to its first handler",
                       is_short=True)
-    return _sheet("interrupt", "Interrupts", Subject.EVENT, columns, "total_ns", "No interrupt of the range counts.",
+    return sheet_of("interrupt", "Interrupts", Subject.EVENT, columns, "total_ns", "No interrupt of the range counts.",
                   subjects=interrupts.first)
 
 
@@ -193,6 +192,10 @@ SHEETS: Final[dict[str, Callable[[Statistics, Shown], Sheet]]] = {
     "call": call_sheet,
     "message": message_sheet,
     "interrupt": interrupt_sheet,
+    "client-server": client_server_sheet,
+    "migration": migration_sheet,
+    "cpu-matrix": cpu_matrix_sheet,
+    "partition": partition_sheet,
 }
 TITLES: Final = {
     "thread": "Threads",
@@ -203,29 +206,11 @@ TITLES: Final = {
     "call": "Kernel calls",
     "message": "Messages",
     "interrupt": "Interrupts",
+    "client-server": "Client and server",
+    "migration": "Migrations",
+    "cpu-matrix": "Between CPUs",
+    "partition": "Partitions",
 }
-
-
-def _columns(found: Statistics, rows: NDArray[np.integer]) -> Columns:
-    return Columns(rows, found.length_s, found.ns)
-
-
-def _sheet(
-    key: str, title: str, subject: Subject, columns: Columns, sort_key: str, empty: str, note: str = "",
-    subjects: NDArray[np.int64] | None = None,
-) -> Sheet:
-    about = columns.rows if subjects is None else subjects[columns.rows]
-    return Sheet(key, title, subject, about.astype(np.int64), tuple(columns.made), sort_key, empty, note)
-
-
-def _threads_shown(found: Statistics, shown: Shown) -> NDArray[np.intp]:
-    """Return the threads that exist in the range and are to be shown, idle threads left out; row 0 if it has events."""
-    absent = found.states.of_state(ABSENT, found.states.total_cycles, len(found.threads))
-    mine = (absent < found.window.length) & ~found.basis.is_idle
-    if shown is not None:
-        mine &= shown
-    mine[0] = found.threads.events[0] > 0
-    return np.flatnonzero(mine)
 
 
 def _cpu_columns(columns: Columns, found: Statistics, cycles: NDArray[np.int64]) -> None:

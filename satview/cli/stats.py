@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.basis import Basis
+from satview.analysis.served_sheets import client_server_sheet
 from satview.analysis.sheets import Kind, Sheet
 from satview.analysis.statistics import Statistics
 from satview.analysis.statistics_sheets import SHEETS
@@ -26,6 +27,7 @@ from satview.session.time_text import parse_range
 from satview.store.trace import Trace
 
 FINE, COST_DATA = 0, 1
+_PER_SERVER: Final = "client-server"
 _EPILOG: Final = """\
 Columns that count events, kernel calls, messages and interrupts follow --filter and --rules.
 Times of threads and CPUs never do: hiding events does not change who ran.
@@ -45,6 +47,8 @@ def add_parser(subparsers: Any) -> None:
     add = parser.add_argument
     add("file", metavar="FILE", help="a .kev file, a traceprinter listing or a thread trace")
     add("--by", action="append", choices=(*SHEETS, "all"), help="what the rows are (default: thread); repeatable")
+    add("--per-server", action="store_true",
+        help="with --by client-server: one more column per server, what each client imposed on it")
     add("--range", default="", metavar="A..B", help="part of the trace, such as 1.2s..1.5s")
     add("-e", "--filter", dest="expression", metavar="EXPR", action="append", default=[],
         help="count events for which this condition holds; several must all hold")
@@ -64,6 +68,8 @@ def run(args: argparse.Namespace) -> int:
     """
     if args.top < 0:
         raise UsageError(f"--top {args.top} is no number of rows")
+    if args.per_server and _PER_SERVER not in _wanted(args.by):
+        raise UsageError(f"--per-server adds columns to --by {_PER_SERVER}; ask for that too")
     trace = open_trace(args.file)
     window = parse_range(args.range, trace.clock, trace.window) if args.range else None
     facts = TraceFacts(trace)
@@ -72,7 +78,9 @@ def run(args: argparse.Namespace) -> int:
         _, built = built_rules(args.rules, args.allow_code, trace)
         passes = chosen_events(built, args.expression, trace, facts)
     found = Statistics(trace, window, passes, Basis(trace, facts))
-    sheets = [SHEETS[name](found, _threads_of(trace, passes)) for name in _wanted(args.by)]
+    shown = _threads_of(trace, passes)
+    sheets = [client_server_sheet(found, shown, per_server=True) if args.per_server and name == _PER_SERVER
+              else SHEETS[name](found, shown) for name in _wanted(args.by)]
     orders = [_order(sheet, args.sort)[: args.top or None] for sheet in sheets]
     if args.format == "csv":
         _print_csv(sheets, orders)

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from satview.events.states import STATE_BY_NAME
 from satview.links.messages import messages
-from satview.links.mutexes import MUTEX, mutexes
+from satview.links.mutexes import MUTEX, entries_of, mutexes
 from satview.links.rows import comm_words, thread_rows
 from satview.links.table import NO_EVENT, OPEN, Certainty
 from satview.links.waits import Waits, waits
-from satview.links.wake_ups import last_sends
+from satview.links.wake_ups import last_sends, wake_ups
 from satview.links.whole import is_whole
 from satview.store.arguments import argument
 from satview.store.tables import UNKNOWN_THREAD
@@ -23,6 +23,7 @@ from satview.store.trace import Trace
 SEND: Final = STATE_BY_NAME["SEND"].value
 REPLY: Final = STATE_BY_NAME["REPLY"].value
 JOIN: Final = STATE_BY_NAME["JOIN"].value
+RWLOCKS: Final = tuple(STATE_BY_NAME[name].value for name in ("RWLOCK_READ", "RWLOCK_WRITE"))
 _PROCESS_MANAGER: Final = 1
 _Ints = NDArray[np.int64]
 
@@ -56,7 +57,8 @@ def blockers(trace: Trace) -> Blockers:
     The holder of a mutex is exact where the call tells the owner's word of the mutex (fast with 32 bits, and wide).
     A mutex in shared memory may be held in another process, of which the word has a part only: that is inferred.
     Without the word it is inferred too: while a thread waits, only its holder can give the mutex up, and needs the
-    kernel for that. Source: formula 5 of the reference.
+    kernel for that. So it is of read/write locks, kernel objects from 8.0 on: of several readers the last one to give
+    the lock up is named. Source: formula 5 of the reference.
     """
     return trace.kept("links.blockers", _blockers)
 
@@ -83,6 +85,8 @@ def _blockers(trace: Trace) -> Blockers:
     tell(at, _owners(trace, found, at), Certainty.EXACT)
     tell(at, _owners_elsewhere(trace, found, at), Certainty.INFERRED)
     tell(at, _next_to_give(trace, at), Certainty.INFERRED)
+    at = np.flatnonzero(np.isin(found.value, RWLOCKS) & found.has_object & (found.end_row != OPEN))
+    tell(at, _who_let_in(trace, found, at), Certainty.INFERRED)
     return Blockers(found, thread, pid, certainty)
 
 
@@ -171,4 +175,30 @@ def _next_to_give(trace: Trace, at: NDArray[np.intp]) -> _Ints:
                 == np.searchsorted(rows, owner << 32 | gives.row[give]))  # fmt: skip
     is_mine &= ~known.may_be_given(found.row[at[fits]].astype(np.int64), gives.row[give].astype(np.int64))
     out[fits[is_mine]] = gives.thread[give[is_mine]]
+    return out
+
+
+def _who_let_in(trace: Trace, found: Waits, at: NDArray[np.intp]) -> _Ints:
+    """Return for waits for a read/write lock the thread that held it and whose call ended the wait, -1 for none.
+
+    Only a thread that holds the lock can let others in. One that itself got it by a wait that ended during this one did
+    not hold it as this one began.
+    """
+    out = np.full(len(at), -1, np.int64)
+    if not len(at):
+        return out
+    woken = wake_ups(trace)
+    link = woken.ended_by(found.end_row[at])
+    known = np.flatnonzero(link >= 0)
+    cause = woken.from_row[link[known]]
+    is_lock = np.isin(cause, entries_of(trace, "SYNC_RWLOCK"))
+    known, cause = known[is_lock], cause[is_lock]
+    who = trace.events.thread[cause].astype(np.int64)
+    # The newest wait of that thread for the same lock before its call.
+    order = np.lexsort((found.row[at], found.thread[at]))
+    key = found.thread[at][order] << 32 | found.end_row[at][order]
+    place = np.searchsorted(key, who << 32 | cause) - 1
+    before = at[order[np.maximum(place, 0)]]
+    waited = (place >= 0) & (found.thread[before] == who) & (found.end_row[before] > found.row[at[known]])
+    out[known[~waited]] = who[~waited]
     return out

@@ -39,6 +39,8 @@ class Transactions:
         receive_row: int64, REC_MESSAGE.
         reply_row: int64, REPLY_MESSAGE or MSG_ERROR.
         blocked_row: int64, the event SEND or REPLY by which the send blocks the client.
+        over_row: int64, the reply or error, else the event by which the client stops waiting; -1 = it lasts to the end
+            of the trace, or not known.
         done_row: int64, the event by which the client runs again after its wait, answered or not.
         queued_cycles: int64, from the send to the receipt.
         service_cycles: int64, from the receipt to the reply.
@@ -57,6 +59,7 @@ class Transactions:
     receive_row: _Ints
     reply_row: _Ints
     blocked_row: _Ints
+    over_row: _Ints
     done_row: _Ints
     queued_cycles: _Ints
     service_cycles: _Ints
@@ -103,7 +106,7 @@ def _transactions(trace: Trace) -> Transactions:
     over = np.where(ends >= 0, ends, np.iinfo(np.int64).max)
     to = comm_words(trace, sends)[1].view(np.int32)
     return Transactions(
-        np.where(client > 0, client, -1), server, to.astype(np.int64), sent, received, replied, blocked, done,
+        np.where(client > 0, client, -1), server, to.astype(np.int64), sent, received, replied, blocked, ends, done,
         length(sent, received), length(received, replied), length(replied, done), length(sent, done),
         _types(trace, sends, client), _parents(trace, sent, client, server, received, over),
         np.full(len(sends), Certainty.EXACT, np.uint8),

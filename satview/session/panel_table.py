@@ -70,6 +70,9 @@ PANELS: Final = (
     PanelRow("path", "&Critical path", ("Ctrl+Shift+Y",),
              "Show or hide the critical path: what had to happen for a thread to get from one moment to another.",
              Side.BOTTOM, "satview.gui.path_panel:PathPanel"),
+    PanelRow("snapshot", "S&napshot", ("Ctrl+Shift+T",),
+             "Show or hide what every thread does at the selected moment, by state and what it waits for.", Side.BOTTOM,
+             "satview.gui.snapshot_panel:SnapshotPanel"),
     PanelRow("results", "&Search results", ("Ctrl+Shift+R",), "Show or hide the table of search hits.", Side.BOTTOM,
              "satview.gui.filters.results_panel:ResultsPanel"),
 )  # fmt: skip

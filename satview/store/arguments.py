@@ -72,6 +72,21 @@ def argument(trace: Trace, rows: Rows, name: str) -> tuple[NDArray[np.int64], ND
     return values, known
 
 
+def argument_under(trace: Trace, rows: Rows, *names: str) -> NDArray[np.int64]:
+    """Return a numeric argument of many events that releases spell differently, int64 (n,); -1 where they have none.
+
+    Args:
+        trace: The events.
+        rows: (n,), rows of the event table.
+        names: All spellings; of several that an event has the last one counts.
+    """
+    values = np.full(len(rows), -1, np.int64)
+    for name in names:
+        found, known = argument(trace, rows, name)
+        values[known] = found[known]
+    return values
+
+
 def variants_of(trace: Trace, rows: Rows, counts: NDArray[np.int64] | None = None) -> NDArray[np.uint8]:
     """Return the variants of the layouts of events (`events.variants`), uint8 (n,).
 

@@ -80,3 +80,33 @@ def cut_at(start: Cycles, end: Cycles, edges: Cycles) -> tuple[NDArray[np.int64]
     number = np.arange(int(size.sum())) - np.repeat(begin - first, size)
     rows = np.repeat(at, size)
     return rows, number, np.maximum(start[rows], edges[number]), np.minimum(end[rows], edges[number + 1])
+
+
+def overlaps(
+    thread: Cycles, first: Cycles, last: Cycles, spans_thread: Cycles, spans_first: Cycles, spans_last: Cycles,
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:  # fmt: skip
+    """Return pairs of intervals of one thread that overlap.
+
+    Args:
+        thread: int64 (n,), whose intervals are asked for.
+        first: int64 (n,), where they begin: rows of the event table, or any numbers below 2^32 that ascend with time.
+        last: int64 (n,), where they end; not included.
+        spans_thread: int64 (m,), whose intervals the others are; those of a thread do not overlap.
+        spans_first: int64 (m,), as `first`; the columns are in the order of thread and this.
+        spans_last: int64 (m,), as `last`.
+
+    Returns:
+        (k,) each: places among the n and the m.
+    """
+    key = spans_thread << 32 | spans_first
+    stop = np.searchsorted(key, thread << 32 | last)
+    start = np.searchsorted(key, thread << 32 | first, side="right") - 1
+    # The last one that begins before may be that of another thread, or over.
+    is_over = start < 0
+    is_over[~is_over] = (spans_thread[start[~is_over]] != thread[~is_over]) | (
+        spans_last[start[~is_over]] <= first[~is_over])  # fmt: skip
+    start = start + is_over
+    sizes = np.maximum(stop - start, 0)
+    mine = np.repeat(np.arange(len(thread)), sizes)
+    offset = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return mine, start[mine] + offset

@@ -35,6 +35,7 @@ LESSONS = {
     "nested-inversion": VerdictKind.PRIORITY_INVERSION,
     "convoy": VerdictKind.LOCK_CONTENTION,
     "starvation": VerdictKind.STARVATION,
+    "partition-starvation": VerdictKind.STARVATION,
 }
 FAULTS = {
     faults.ping_pong: (VerdictKind.PING_PONG, 40),
@@ -42,7 +43,8 @@ FAULTS = {
     faults.leak: (VerdictKind.LEAK, 200),
 }
 SOUND = {faults.many_channels_at_start: 150, faults.deadlock_with_a_way_out: 100, faults.empty_queue: 200}
-CLEAN = ("two-threads", "polite", "inheritance", "fork-storm", "meeting-points", "signals", "small-system")
+CLEAN = ("two-threads", "polite", "inheritance", "fork-storm", "meeting-points", "signals", "small-system",
+         "nested-servers")
 EVERY = [*(name for name, _ in registry.names()), *(fault.__name__ for fault in (*FAULTS, *SOUND))]
 SEEDS = 20
 

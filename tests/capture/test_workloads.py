@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from satview.analysis.statistics import Statistics
 from satview.base.errors import UsageError
 from satview.capture import control
 from satview.capture.logger_options import LoggerOptions
@@ -300,3 +301,30 @@ def test_unknown_names_get_a_hint(tmp_path: Path) -> None:
         capture("dedlock", tmp_path)
     with pytest.raises(UsageError, match="1 to 64"):
         capture("polite", tmp_path, cpus=65)
+
+
+def test_a_neighbour_in_the_partition_starves_though_lower_priorities_run(tmp_path: Path) -> None:
+    truth = capture("partition-starvation", tmp_path).truth
+    uploader, sampler, render = (2, 3), (2, 2), (3, 1)
+    ran = {thread: [run for run in truth.runs if run.thread == thread] for thread in (uploader, sampler, render)}
+    start = truth.start
+    assert all((run.end - start) * 1000 / 2_592_000_000 < 35 for run in ran[uploader]), "it runs no more after 35 ms"
+    used = {thread: sum(run.end - run.start for run in ran[thread]) for thread in ran}
+    assert 0.15 < used[sampler] / (used[sampler] + used[render]) < 0.25, "the budget of Telemetry is 20 %"
+
+
+def test_who_has_the_work_of_nested_servers_done(tmp_path: Path) -> None:
+    result = capture("nested-servers", tmp_path)
+    found = Statistics(open_kev(tmp_path / "w.kev"))
+    trace, table = found.trace, found.client_server
+    row = {trace.threads.names[i]: i for i in range(len(trace.threads))}
+    report, screen, keeper = row["report"], row["screen"], row["keeper"]
+    assert table.self_cycles[report] < 0.01 * table.self_cycles[screen]
+    assert table.imposed_cycles[report] > 50 * table.self_cycles[report]
+    assert table.imposed_cycles[report] > 10 * table.imposed_cycles[screen]
+    on_keeper = (table.imposed.client == report) & (table.imposed.server == keeper)
+    assert table.imposed.cycles[on_keeper][0] > 0.9 * table.imposed_cycles[report], "two steps on"
+    assert not any(m.client[0] == trace.threads.pid[report] and m.server_pid == trace.threads.pid[keeper]
+                   for m in result.truth.messages), "it never sends there itself"  # fmt: skip
+    assert found.cpu_messages.elsewhere.sum() > 0
+    assert found.threads.migrations[keeper] > 0

@@ -155,7 +155,8 @@ def test_reloading_leaves_one_dock_of_each(empty_window, load, tmp_path):
         names = [dock.objectName() for dock in empty_window.findChildren(QDockWidget)]
         assert sorted(names) == [
             f"dock.{name}"
-            for name in ("details", "events", "filter", "plots", "problems", "results", "statistics", "verdicts")
+            for name in ("details", "events", "filter", "path", "plots", "problems", "results", "snapshot",
+                         "statistics", "verdicts")
         ]
 
 

@@ -7,10 +7,13 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QMenu
 
+from satview.base.time import TimeWindow
+from satview.events import wire
 from satview.gui import dialogs
 from satview.gui.statistics.frozen_column import FrozenColumn
 from satview.gui.theme import DARK
 from satview.session.statistics_view import Extent
+from tests.helpers.kev import START, TraceBuilder, from_lanes
 from tests.helpers.scene import CLIENT, SERVER
 
 LEFT = Qt.MouseButton.LeftButton
@@ -252,3 +255,49 @@ def test_bars_are_drawn_in_the_colour_of_the_theme(panel, qtbot):
 
 def test_model(panel, qtmodeltester):
     qtmodeltester.check(panel.model, force_py=True)
+
+
+def shown_sheet(window, view, key, qtbot):
+    """Show a sheet whose tab may be out of sight."""
+    qtbot.keyClick(view, Qt.Key.Key_T)
+    panel = window.workspace.panels["statistics"]
+    panel.tabs.setCurrentIndex([panel.tabs.tabData(i) for i in range(panel.tabs.count())].index(key))
+    qtbot.waitUntil(lambda: panel.model.sheet is not None and panel.model.sheet.key == key, timeout=10_000)
+    return panel
+
+
+def test_double_click_goes_to_the_first_migration(empty_window, load, tmp_path, qtbot):
+    from_lanes(tmp_path, """
+        cpu0  A A . B A .
+        cpu1  . B B . . A
+    """)
+    window = load(empty_window, tmp_path / "built.kev")
+    panel = shown_sheet(window, window.workspace.area.view, "migration", qtbot)
+    opened = window.session.opened
+    opened.viewport.fit(TimeWindow(START, START + 100), 0)
+    length = opened.viewport.window.length
+    place = cell(panel, 0, "first_ns")
+    qtbot.mouseClick(panel.table.viewport(), LEFT, pos=place)
+    qtbot.mouseDClick(panel.table.viewport(), LEFT, pos=place)
+    first = int(panel.model.sheet.column("first_ns").cycles[panel.model.order[0]])
+    assert opened.viewport.window.contains(first)
+    assert opened.viewport.window.length == length, "a moment has no length to fit"
+    assert opened.selection.span.start_cycles == first
+
+
+def test_double_click_goes_to_the_busiest_window_of_a_partition(empty_window, load, tmp_path, qtbot):
+    made = TraceBuilder().time_event(0)
+    made.writer.text_event(wire.code(wire.WireClass.SYSTEM, 3), 0, made.at(1), (1,), b"Drivers")
+    made.event(wire.code(wire.WireClass.SYSTEM, 24), 2, (1, 0, 0, 0, 1, 8, 0, 0))  # averaged over 1 ms
+    for time, partition in ((1_000_000, 1), (1_200_000, 0), (7_000_000, 1), (7_900_000, 0)):
+        made.state("RUNNING", time, 5 + partition, 1, extra=(10, 2, partition, 0))
+    window = load(empty_window, made.event(wire.code(6, 1), 9_999_999).write(tmp_path / "partitions.kev"))
+    panel = shown_sheet(window, window.workspace.area.view, "partition", qtbot)
+    row = texts(panel, "partition").index("Drivers")
+    assert texts(panel, "peak_ns")[row] == "900.0 µs"
+    place = cell(panel, row, "peak_ns")
+    qtbot.mouseClick(panel.table.viewport(), LEFT, pos=place)
+    qtbot.mouseDClick(panel.table.viewport(), LEFT, pos=place)
+    shown = window.session.opened.viewport.window
+    assert shown.contains(START + 7_000_000)
+    assert shown.length < 4_000_000

@@ -6,6 +6,8 @@ import pytest
 
 import satview
 from satview.events import wire
+from satview.events.kernel_calls import call_numbers
+from satview.events.spec import Release
 from satview.events.states import STATE_BY_NAME
 from satview.links.table import Certainty
 from tests.helpers.kev import START, TraceBuilder
@@ -174,3 +176,31 @@ def test_a_signal_wakes_whom_it_is_sent_to(tmp_path):
     trace, found = opened(builder.state("READY", 52, 5, 1).exit(KILL, 60), tmp_path)
     assert times(trace, found.wake_ups) == [(51, 52, Certainty.INFERRED)]
     assert times(trace, found.deliveries) == [(50, 51, Certainty.EXACT)]
+
+
+LOCKED = 0x7000
+
+
+def rwlock_scene(number):
+    """5.1 reads under a lock; 5.2 waits to write from 30 on, 5.3 to read from 50 on; 5.1 gives it up at 60."""
+    builder = TraceBuilder(release="8.0.0").time_event(0).state("RUNNING", 10, 5, 2)
+    builder.call(number, 20, (LOCKED, 0)).state("RWLOCK_WRITE", 30, 5, 2).state("RUNNING", 31, 5, 3)
+    builder.call(number, 40, (LOCKED, 0)).state("RWLOCK_READ", 50, 5, 3).state("RUNNING", 51, 5, 1)
+    builder.call(number, 60, (LOCKED, 0)).state("READY", 65, 5, 2).exit(number, 70)
+    builder.state("SEM", 75, 5, 1).state("RUNNING", 80, 5, 2).exit(number, 85)
+    return builder.call(number, 90, (LOCKED, 0)).state("READY", 95, 5, 3).exit(number, 99)
+
+
+def test_who_lets_others_in_held_the_lock(tmp_path):
+    """The writer 5.2 gives it to 5.3, but held nothing yet when 5.3 began to wait."""
+    number = kernel_call("SYNC_RWLOCK")
+    trace, found = opened(rwlock_scene(number), tmp_path)
+    told = {(int(trace.threads.tid[found.blockers.waits.thread[i]])): int(found.blockers.thread[i])
+            for i in range(len(found.blockers)) if found.blockers.waits.object[i] == LOCKED}  # fmt: skip
+    assert trace.threads.tid[told[2]] == 1
+    assert told[3] == -1
+    assert found.blockers.certainty[found.blockers.thread == told[2]].tolist() == [Certainty.INFERRED]
+
+
+def kernel_call(name):
+    return call_numbers(Release.QNX_8)[name]

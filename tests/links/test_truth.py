@@ -228,6 +228,7 @@ def test_whom_threads_wait_for(case: Case) -> None:
             continue
         # Fast events with 64-bit values have no room for the owner: it is known once it gives the mutex up.
         asked += wait.state in ("REPLY", "JOIN") or (wait.state == "MUTEX" and case.tells_owners)
+        asked += wait.state.startswith("RWLOCK") and wait.end >= 0  # told by who ends it
         if wait.address and found.waits.has_object[i]:
             assert found.waits.object[i] == wait.address
         if found.thread[i] >= 0:

@@ -255,33 +255,3 @@ def groups(key: NDArray[np.integer]) -> list[tuple[int, NDArray[np.intp]]]:
     order = np.argsort(key, kind="stable")
     found, first = np.unique(key[order], return_index=True)
     return list(zip(found.tolist(), np.split(order, first[1:]), strict=True))
-
-
-def overlaps(
-    thread: _Ints, first: _Ints, last: _Ints, spans_thread: _Ints, spans_first: _Ints, spans_last: _Ints,
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:  # fmt: skip
-    """Return pairs of intervals of one thread that overlap.
-
-    Args:
-        thread: int64 (n,), whose intervals are asked for.
-        first: int64 (n,), row from which on.
-        last: int64 (n,), row before which.
-        spans_thread: int64 (m,), whose intervals the others are; those of a thread do not overlap.
-        spans_first: int64 (m,), rows; the columns are in the order of thread and this.
-        spans_last: int64 (m,), rows.
-
-    Returns:
-        (k,) each: places among the n and the m.
-    """
-    key = spans_thread << 32 | spans_first
-    stop = np.searchsorted(key, thread << 32 | last)
-    start = np.searchsorted(key, thread << 32 | first, side="right") - 1
-    # The last one that begins before may be that of another thread, or over.
-    is_over = start < 0
-    is_over[~is_over] = (spans_thread[start[~is_over]] != thread[~is_over]) | (
-        spans_last[start[~is_over]] <= first[~is_over])  # fmt: skip
-    start = start + is_over
-    sizes = np.maximum(stop - start, 0)
-    mine = np.repeat(np.arange(len(thread)), sizes)
-    offset = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    return mine, start[mine] + offset

@@ -8,12 +8,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.verdicts.evidence import Evidence, StateSpans, groups, overlaps
+from satview.analysis.verdicts.evidence import Evidence, StateSpans, groups
 from satview.analysis.verdicts.verdict import Severity, Verdict, VerdictKind
 from satview.analysis.verdicts.words import of_whom, waited_for
 from satview.events.states import READY, RUNNING
 from satview.links.blockers import Blockers, blockers
-from satview.store.stretches import Stretches
+from satview.store.stretches import Stretches, overlaps
 
 _MOST_STEPS: Final = 8  # of a chain: who waits for whom waits for whom
 _Ints = NDArray[np.int64]

@@ -6,7 +6,7 @@ from typing import Final
 
 from satview.analysis.verdicts.evidence import Evidence
 from satview.events.states import STATE_BY_NAME, STATE_BY_VALUE
-from satview.links.blockers import JOIN, REPLY, SEND, Blockers
+from satview.links.blockers import JOIN, REPLY, RWLOCKS, SEND, Blockers
 from satview.links.mutexes import MUTEX
 
 # What an object of a wait is called, by state, where it is a synchronisation object or has a number.
@@ -44,7 +44,8 @@ def of_whom(evidence: Evidence, found: Blockers, wait: int) -> str:
     thread = int(found.thread[wait])
     if thread < 0:
         return ""
-    link = {MUTEX: ", held by", JOIN: " of"}.get(int(found.waits.value[wait]), " from")
+    links = {JOIN: " of", **dict.fromkeys((MUTEX, *RWLOCKS), ", held by")}
+    link = links.get(int(found.waits.value[wait]), " from")
     return f"{link} {evidence.name(thread)}"
 
 

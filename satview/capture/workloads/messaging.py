@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from satview.capture.kernel import Kernel
 from satview.capture.sim.calls import (
     Compute,
@@ -50,6 +52,44 @@ def _client(address: Address, number: int, kernel: Kernel) -> Program:
         yield Compute(kernel.machine.random.randint(100 * US, 900 * US))
         yield MsgSend(coid, b"REQ" + bytes([number]))
         yield Sleep(kernel.machine.random.randint(MS, 2 * MS))
+
+
+def setup_nested_servers(kernel: Kernel) -> None:
+    """Two clients of a front desk that asks a store: who has the work done does little of it, on two CPUs."""
+    front, store = Address(), Address()
+
+    def keep(received: Received) -> Program:
+        yield Compute(int.from_bytes(received.message, "big") * US)
+        yield MsgReply(received.rcvid, 0, b"kept")
+
+    def answer() -> Callable[[Received], Program]:
+        coids: list[int] = []         # of this thread
+
+        def serve(received: Received) -> Program:
+            if not coids:
+                coids.append((yield from store.connect()))
+            yield Compute(200 * US)
+            yield MsgSend(coids[0], received.message)
+            yield Compute(100 * US)
+            yield MsgReply(received.rcvid, 0, b"done")
+
+        return serve
+
+    store_process = kernel.spawn("usr/sbin/store", lambda: server(store, lambda: store_process.pid, 1, keep),
+                                 priority=15, thread_name="keeper")
+    front_process = kernel.spawn("usr/sbin/front", lambda: server(front, lambda: front_process.pid, 2, answer()),
+                                 priority=15, thread_name="desk-1")
+    kernel.spawn("usr/bin/report", _asks, front, 12_000, 100 * US, 20 * MS, thread_name="report")
+    kernel.spawn("usr/bin/screen", _asks, front, 300, 9 * MS, 10 * MS, thread_name="screen")
+
+
+def _asks(address: Address, wanted_us: int, own_ns: int, pause_ns: int) -> Program:
+    """Work for a time, have the servers work for another, pause."""
+    coid = yield from address.connect()
+    while True:
+        yield Compute(own_ns)
+        yield MsgSend(coid, wanted_us.to_bytes(4, "big"))
+        yield Sleep(pause_ns)
 
 
 class _Queue:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from satview.capture.kernel import Kernel
-from satview.capture.sim.calls import Compute, SchedJoinPartition, Sleep
+from satview.capture.sim.calls import Compute, SchedJoinPartition, Sleep, ThreadCreate
 from satview.capture.sim.threads import Policy, Program
-from satview.capture.workloads.parts import MS
+from satview.capture.workloads.parts import MS, US
 
 SHARES = (("Drivers", 30, 10), ("Multimedia", 20, 0))   # name, percent, critical ms
 
@@ -40,3 +40,30 @@ def _critical(partition: int) -> Program:
 def _background() -> Program:
     while True:
         yield Compute(3 * MS)
+
+
+def setup_partition_starvation(kernel: Kernel) -> None:
+    """One thread uses up the budget of its partition; another one there starves, though idle priorities run."""
+    [telemetry] = kernel.partitions(("Telemetry", 20, 0))
+
+    def main() -> Program:
+        yield SchedJoinPartition(telemetry.ident)
+        yield ThreadCreate(_sampler, (telemetry.ident,), 20, Policy.FIFO, "sampler")
+        yield ThreadCreate(_uploader, (telemetry.ident,), 15, Policy.FIFO, "uploader")
+
+    kernel.spawn("opt/telemetry", main, priority=25)
+    kernel.spawn("usr/bin/render", _background, priority=10, thread_name="render")
+
+
+def _sampler(partition: int) -> Program:
+    yield SchedJoinPartition(partition)
+    yield Sleep(30 * MS)              # all is well up to here
+    while True:
+        yield Compute(2 * MS)         # the fault: it samples as fast as it can
+
+
+def _uploader(partition: int) -> Program:
+    yield SchedJoinPartition(partition)
+    while True:
+        yield Sleep(10 * MS)
+        yield Compute(100 * US)

@@ -286,7 +286,7 @@ class StatisticsPanel(Panel):
         """Mark the row of the selected lane, so that it is found again when numbers change or lanes are clicked."""
         sheet, lane = self.model.sheet, self._opened.selection.lane
         current = self.table.currentIndex()
-        if sheet is None or lane is None or sheet.subject is Subject.EVENT:
+        if sheet is None or lane is None or sheet.subject in (Subject.EVENT, Subject.NONE):
             return
         if current.isValid() and self._places.lane_of(sheet, int(self.model.order[current.row()])) == lane:
             return

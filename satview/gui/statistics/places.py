@@ -32,10 +32,14 @@ class Places:
         cycles = int(column.cycles[row]) if column.cycles is not None else -1
         event = int(column.events[row]) if column.events is not None else -1
         lane = self.lane_of(sheet, row)
-        if cycles >= 0 and lane is not None:
-            self._opened.lanes.reveal(lane)
-            self._opened.select_at(lane, cycles)
-            self._fit(column, row, cycles)
+        if cycles >= 0 and (lane is not None or sheet.subject is Subject.NONE):
+            if lane is not None:
+                self._opened.lanes.reveal(lane)
+                self._opened.select_at(lane, cycles)
+            if column.kind is Kind.DURATION:
+                self._fit(column, row, cycles)
+            else:
+                self._opened.viewport.reveal(cycles)
         elif event >= 0 or sheet.subject is Subject.EVENT:
             event = event if event >= 0 else int(sheet.subjects[row])
             self._navigation.show_event(event)

@@ -1,0 +1,262 @@
+"""For whom threads run: what servers do for their clients, theirs for these, and a bill in which all adds up.
+
+    found = satview.Statistics(trace).client_server
+    found.imposed_cycles                      # int64, by row of the thread table: what servers did for each thread
+    found.own_cycles + found.caused_cycles    # adds up to found.self_cycles over all threads
+
+Source: formula 2 of the reference. A runs 2, sends to B, which runs 10 and sends to C, which runs 2: A has itself 2,
+imposed 12, total 14; and as B and C ran for nobody else, A caused all 14 of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.analysis.basis import Runs
+from satview.analysis.by_key import sum_by
+from satview.analysis.scope import Scope
+from satview.links.services import services
+from satview.store.stretches import Cycles, overlaps
+
+_Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class ImposedTable:
+    """What each client had each server do, one row per pair with any such time, by client, then by server.
+
+    Attributes:
+        client: int64, (n,), row of the thread table.
+        server: int64, the thread that ran, at the end of a chain of messages of any length.
+        cycles: int64, how long it ran meanwhile.
+    """
+
+    client: _Ints
+    server: _Ints
+    cycles: Cycles
+
+    def __len__(self) -> int:
+        return len(self.client)
+
+
+@dataclass(frozen=True, slots=True)
+class ClientServer:
+    """One row per row of the thread table; every column int64 (threads,), cycles within the range.
+
+    Times are gross: interrupts that were handled meanwhile are part of them. Where events are missing `self_cycles` and
+    `imposed_cycles` are lower bounds; then, and for messages that were received before the trace began, a server may
+    have worked for a client of which nothing is known, so that some of `own_cycles` belongs to others.
+
+    Attributes:
+        self_cycles: It ran; 0 for idle threads.
+        imposed_cycles: Servers ran that it waited for, or that those waited for. A server with several clients counts
+            for each of them, so that these times add up to more than there is.
+        own_cycles: It ran and no message that it had received was unanswered.
+        caused_cycles: Others ran for it at the end of a chain of messages, of several that a server has received the
+            newest. Own and caused times of all threads add up to all times that threads ran.
+        imposed: `imposed_cycles` by server.
+    """
+
+    self_cycles: Cycles
+    imposed_cycles: Cycles
+    own_cycles: Cycles
+    caused_cycles: Cycles
+    imposed: ImposedTable
+
+    @property
+    def total_cycles(self) -> Cycles:
+        """It or servers ran for it: what would be saved if it did not exist, as the vendor's tool counts it."""
+        return self.self_cycles + self.imposed_cycles
+
+    @property
+    def bill_cycles(self) -> Cycles:
+        """What it ran for itself and caused: adds up to the time that threads ran."""
+        return self.own_cycles + self.caused_cycles
+
+
+def client_server(scope: Scope) -> ClientServer:
+    """Return who ran for whom within the range."""
+    scope.check()
+    threads, served = len(scope.trace.threads), _Served.within(scope)
+    scope.check()
+    itself = served.run.total(threads)
+    imposed = _imposed(scope, served)
+    scope.check()
+    own, caused = _bill(scope, served, itself)
+    return ClientServer(itself, sum_by(imposed.client, imposed.cycles, threads), own, caused, imposed)
+
+
+@dataclass(frozen=True, slots=True)
+class _RunSums:
+    """How long threads ran up to moments; moments are numbers in a list of times that holds all that matter.
+
+    Attributes:
+        time: int64, cycles, ascending: what moments stand for.
+        key: int64, (n,), thread << 32 | moment at which a run begins, ascending.
+        end: int64, cycles, when it ends.
+        before: int64, (n + 1,), time in all runs that stand before each.
+        first: int64, (threads + 1,), where the runs of each thread begin.
+    """
+
+    time: Cycles
+    key: _Ints
+    end: Cycles
+    before: Cycles
+    first: _Ints
+
+    @classmethod
+    def of(cls, runs: Runs, mine: NDArray[np.intp], start: Cycles, end: Cycles, time: Cycles, threads: int) -> _RunSums:
+        order = np.lexsort((start[mine], runs.thread[mine]))
+        thread, start, end = runs.thread[mine][order], start[mine][order], end[mine][order]
+        return cls(time, thread << 32 | np.searchsorted(time, start), end, np.append(0, np.cumsum(end - start)),
+                   np.searchsorted(thread, np.arange(threads + 1)))  # fmt: skip
+
+    def total(self, threads: int) -> Cycles:
+        """Return how long each thread ran, int64 (threads,)."""
+        return np.asarray(np.diff(self.before[self.first]))[:threads]
+
+    def between(self, thread: _Ints, first: _Ints, last: _Ints) -> Cycles:
+        """Return how long threads ran between moments, cycles of the same shape."""
+        return self._up_to(thread, last) - self._up_to(thread, first)
+
+    def _up_to(self, thread: _Ints, moment: _Ints) -> Cycles:
+        place = np.searchsorted(self.key, thread << 32 | moment)
+        begun = place > self.first[thread]
+        beyond = np.zeros(len(thread), np.int64)
+        beyond[begun] = np.maximum(self.end[place[begun] - 1] - self.time[moment[begun]], 0)
+        return self.before[place] - self.before[self.first[thread]] - beyond
+
+
+@dataclass(frozen=True, slots=True)
+class _Served:
+    """Who serves whom when within a range, by client, then in time order; `run` tells how long threads ran meanwhile.
+
+    Attributes:
+        client, server: int64, (n,), rows of the thread table.
+        first, last: int64, moments as those of `run`.
+    """
+
+    client: _Ints
+    server: _Ints
+    first: _Ints
+    last: _Ints
+    run: _RunSums
+
+    @classmethod
+    def within(cls, scope: Scope) -> _Served:
+        """Return those of a range, cut at it."""
+        found, runs = services(scope.trace), scope.basis.runs
+        start, end = scope.cut(found.start, found.end)
+        begin, stop = scope.cut(runs.start, runs.end)
+        mine = np.flatnonzero((runs.thread > 0) & ~scope.basis.is_idle[runs.thread] & (stop > begin))
+        time = np.sort(np.concatenate((start, end, begin[mine])))  # np.unique hashes, which takes four times as long
+        at = np.flatnonzero(end > start)
+        return cls(found.client[at], found.server[at], np.searchsorted(time, start[at]),
+                   np.searchsorted(time, end[at]),
+                   _RunSums.of(runs, mine, begin, stop, time, len(scope.trace.threads)))  # fmt: skip
+
+
+def _imposed(scope: Scope, served: _Served) -> ImposedTable:
+    """Return what clients had servers do: of every client along the chain of servers that it waits for."""
+    client, server, first, last = served.client, served.server, served.first, served.last
+    parts: list[tuple[_Ints, ...]] = []
+    chain: list[tuple[_Ints, NDArray[np.intp]]] = []  # servers of the steps before, and which piece came from which
+    while len(client):
+        scope.check()
+        cycles = served.run.between(server, first, last)
+        ran = np.flatnonzero(cycles)
+        parts.append((client[ran], server[ran], cycles[ran]))
+        place, spans = overlaps(server, first, last, served.client, served.first, served.last)
+        after = served.server[spans]
+        # No kernel lets threads serve each other, but damaged data may say so: each counts once.
+        goes_on = np.flatnonzero((after != client[place]) & ~_has(after, [*chain, (server, place)]))
+        place, spans = place[goes_on], spans[goes_on]
+        chain.append((server, place))
+        client, server = client[place], after[goes_on]
+        first, last = np.maximum(first[place], served.first[spans]), np.minimum(last[place], served.last[spans])
+    threads = len(scope.trace.threads)
+    client, server, cycles = (np.concatenate([np.empty(0, np.int64), *(part[i] for part in parts)]) for i in range(3))
+    pair, which = np.unique(client * threads + server, return_inverse=True)
+    return ImposedTable(pair // threads, pair % threads, sum_by(which, cycles, len(pair)))
+
+
+def _has(server: _Ints, chain: list[tuple[_Ints, NDArray[np.intp]]]) -> NDArray[np.bool_]:
+    """Tell of the last servers of chains whether they stand in these before, too."""
+    found, at = np.zeros(len(server), np.bool_), np.arange(len(server))
+    for servers, place in reversed(chain):
+        at = place[at]
+        found |= servers[at] == server
+    return found
+
+
+def _bill(scope: Scope, served: _Served, itself: Cycles) -> tuple[Cycles, Cycles]:
+    """Return own and caused times of threads: every run goes to the thread at the beginning of its chain of messages.
+
+    From the runner up: while a thread serves, the bill goes to its newest client, and what the parts in which that one
+    serves leave stays with it. A client has one message under way, so that only the runner itself can come back.
+    """
+    threads = len(itself)
+    newest = _newest(served)
+    own, caused = itself.copy(), np.zeros(threads, np.int64)
+    runner, payer, first, last = newest.server, newest.client, newest.first, newest.last
+    cycles = served.run.between(runner, first, last)
+    own -= sum_by(runner, cycles, threads)
+    while len(runner):
+        scope.check()
+        ran = np.flatnonzero(cycles > 0)
+        runner, payer, first, last, cycles = runner[ran], payer[ran], first[ran], last[ran], cycles[ran]
+        caused += sum_by(payer, cycles, threads)
+        place, spans = overlaps(payer, first, last, newest.server, newest.first, newest.last)
+        place, spans = (part[newest.client[spans] != runner[place]] for part in (place, spans))
+        first, last = np.maximum(first[place], newest.first[spans]), np.minimum(last[place], newest.last[spans])
+        cycles = served.run.between(runner[place], first, last)
+        caused -= sum_by(payer[place], cycles, threads)
+        runner, payer = runner[place], newest.client[spans]
+    return own, caused
+
+
+def _newest(served: _Served) -> _Served:
+    """Return whose message each server received last of those that it has not answered, by server, then in time order.
+
+    These do not overlap, and there are none while it serves nobody.
+    """
+    order = np.lexsort((served.first, served.server))
+    client, server, first, last = (part[order] for part in (served.client, served.server, served.first, served.last))
+    older = _older(server, last)
+    # Whose message it is can change where one is received, and where one is answered.
+    edge = np.sort(np.concatenate((server << 32 | first, server << 32 | last)))
+    edge = edge[np.append(True, edge[1:] != edge[:-1])[: len(edge)]]
+    whose, moment = edge >> 32, edge & 0xFFFFFFFF
+    at = np.searchsorted(server << 32 | first, edge, side="right") - 1
+    while True:
+        is_over = at >= 0
+        is_over[is_over] = last[at[is_over]] <= moment[is_over]
+        if not is_over.any():
+            break
+        at[is_over] = older[at[is_over]]
+    at[at >= 0] = np.where(server[at[at >= 0]] == whose[at >= 0], at[at >= 0], -1)
+    known = np.flatnonzero(at >= 0)
+    at = at[known]
+    return _Served(client[at], server[at], moment[known], moment[known + 1], served.run)
+
+
+def _older(server: _Ints, last: _Ints) -> _Ints:
+    """Return for each message the newest older one of the same server that is answered later, -1 for none.
+
+    Args:
+        server: int64 (n,), ascending; the messages of each in the order of their receipts.
+        last: int64 (n,), when they are answered.
+    """
+    older = np.arange(len(server)) - 1
+    while True:
+        # All messages between `older` and the message itself are answered no later than the message.
+        found = older >= 0
+        found[found] = (server[older[found]] == server[found]) & (last[older[found]] <= last[found])
+        if not found.any():
+            break
+        older[found] = older[older[found]]
+    older[(older >= 0) & (server[older] != server)] = -1
+    return older

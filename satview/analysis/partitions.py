@@ -1,0 +1,262 @@
+"""What the partitions of the adaptive scheduler may use of the CPUs, and what they use; who goes bankrupt.
+
+    table = satview.Statistics(trace).partitions
+    table.run_cycles / table.length_cycles        # share of all CPUs, one row per configuration and partition
+
+Source: the Partition Summary and formula 8 of the reference; format description, system events 3 to 5 and 24.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.analysis.basis import Basis
+from satview.analysis.by_key import sum_by
+from satview.analysis.scope import Scope
+from satview.events import wire
+from satview.links.rows import rows_of_codes, thread_rows
+from satview.store.arguments import argument, argument_under
+from satview.store.stretches import Cycles, cut_at
+from satview.store.trace import Trace
+
+IDLE: Final = -1  # in place of a partition: no thread but an idle one ran
+NOT_TOLD: Final = -2  # in place of a partition: thread events logged fast do not tell it
+NAME, BUDGET, BANKRUPTCY, INFO = (wire.code(wire.WireClass.SYSTEM, number) for number in (3, 4, 5, 24))
+_WINDOW_MS: Final = 100  # averaging window, unless APS_INFO tells another
+_MOST: Final = 256  # numbers of partitions; the kernel has room for a few dozen at most
+_SCALE: Final = 100  # what a budget of all CPUs is, unless the event tells another
+_Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionTable:
+    """One row per configuration of budgets and partition, in that order; every column has shape (n,).
+
+    The run times of a configuration and what no thread ran add up to its length on all CPUs.
+
+    Attributes:
+        configuration: int64, its number, from 1 on; a new one begins where a budget changes.
+        start_cycles: int64, when it begins, cut at the range.
+        length_cycles: int64, how long it lasts within the range, times the number of CPUs.
+        partition: int64, number of the partition; `IDLE` and `NOT_TOLD` for what belongs to none.
+        budget: float64, share of all CPUs, 0 to 1; -1 = no event tells it.
+        critical_budget_ms: int64, per averaging window; -1 = no event tells it.
+        run_cycles: int64, its threads and servers that worked for these ran, interrupts included.
+        critical_cycles: int64, of that, they were allowed to draw on the critical budget.
+        peak_cycles: int64, the most that it ran in any averaging window of the range, all CPUs together.
+        peak_start_cycles: int64, when that window begins; -1 where it never ran.
+        bankruptcies: int64, how often it overran its critical budget.
+    """
+
+    configuration: _Ints
+    start_cycles: Cycles
+    length_cycles: Cycles
+    partition: _Ints
+    budget: NDArray[np.float64]
+    critical_budget_ms: _Ints
+    run_cycles: Cycles
+    critical_cycles: Cycles
+    peak_cycles: Cycles
+    peak_start_cycles: Cycles
+    bankruptcies: _Ints
+
+    def __len__(self) -> int:
+        return len(self.partition)
+
+
+@dataclass(frozen=True, slots=True)
+class Bankruptcies:
+    """When partitions overran their critical budgets, in time order; every column int64 (n,).
+
+    Attributes:
+        row: Row of the event.
+        partition: Number of the partition.
+        thread: Row of the thread table: who ran; 0 = not known.
+    """
+
+    row: _Ints
+    partition: _Ints
+    thread: _Ints
+
+
+@dataclass(frozen=True, slots=True)
+class _Budgets:
+    """Budgets as events tell them, in time order."""
+
+    time: Cycles
+    partition: _Ints
+    budget: NDArray[np.float64]
+    critical_ms: _Ints
+
+
+def has_partitions(trace: Trace) -> bool:
+    """Tell whether any event names a partition, its budget or its bankruptcy."""
+    return bool(trace.code_counts[[NAME, BUDGET, BANKRUPTCY]].any())
+
+
+def tells_partitions(basis: Basis) -> bool:
+    """Tell whether any RUNNING event tells in which partition its thread runs."""
+    return bool(np.any(basis.runs_by_partition[1] >= 0))
+
+
+def partition_names(trace: Trace) -> dict[int, str]:
+    """Return the names of partitions by number, as last told."""
+    rows = rows_of_codes(trace, NAME)
+    numbers, known = argument(trace, rows, "partition_id")
+    last = {int(number): int(row) for number, row in zip(numbers[known], rows[known], strict=True)}
+    return {number: _text(trace, row) for number, row in last.items()}
+
+
+def averaging_window_ms(trace: Trace) -> int:
+    """Return the length of the averaging window, as APS_INFO last tells it; 100 ms where it does not."""
+    rows = rows_of_codes(trace, INFO)
+    value, known = argument(trace, rows, "window_size_ms")
+    told = value[known & (value > 0)]
+    return int(told[-1]) if len(told) else _WINDOW_MS
+
+
+def bankruptcies(scope: Scope) -> Bankruptcies:
+    """Return the bankruptcies within the range."""
+    trace = scope.trace
+    rows = rows_of_codes(trace, BANKRUPTCY)
+    rows = rows[(rows >= scope.rows.start) & (rows < scope.rows.stop)]
+    partition, known = argument(trace, rows, "partition_id")
+    known &= _is_number(partition)
+    pid, tid = (argument_under(trace, rows, f"suspect_{name}", name) for name in ("pid", "tid"))
+    thread = thread_rows(trace, pid.astype(np.uint32), tid.astype(np.uint32))
+    return Bankruptcies(rows[known].astype(np.int64), partition[known], thread[known])
+
+
+def partition_times(scope: Scope) -> PartitionTable:
+    """Return budgets and use of the partitions within the range; empty if no event names any."""
+    trace, budgets = scope.trace, _budgets(scope.trace)
+    if not has_partitions(trace):
+        none = np.empty(0, np.int64)
+        return PartitionTable(none, none, none, none, np.empty(0), none, none, none, none, none, none)
+    edges = _edges(scope, budgets)
+    runs, told, critical = scope.basis.runs_by_partition
+    whose = np.where(scope.basis.is_idle[runs.thread], IDLE, np.where(_is_number(told), told, NOT_TOLD))
+    ran = np.flatnonzero(runs.thread > 0)
+    pieces, number, start, end = cut_at(runs.start[ran], runs.end[ran], edges)
+    scope.check()
+    broke = bankruptcies(scope)
+    broke_in = np.searchsorted(edges, trace.events.time_cycles[broke.row], side="right") - 1
+    known = np.unique(np.concatenate((budgets.partition, whose[ran[pieces]], broke.partition)))
+    many, count = len(known), (len(edges) - 1) * len(known)
+    key = number * many + np.searchsorted(known, whose[ran[pieces]])
+    total = sum_by(key, end - start, count)
+    is_critical = critical[ran[pieces]]
+    in_critical = sum_by(key[is_critical], (end - start)[is_critical], count)
+    peak, peak_start = _peaks(scope, known, whose[ran], runs.start[ran], runs.end[ran])
+    broken = np.bincount(broke_in * many + np.searchsorted(known, broke.partition), minlength=count)
+    budget, critical_ms = _in_force(budgets, edges, known)
+    rows = np.flatnonzero((total > 0) | (budget >= 0) | (broken > 0))
+    of_edge, of_known = rows // many, rows % many
+    order = np.lexsort((known[of_known], known[of_known] < 0, of_edge))  # what is no partition comes last
+    rows, of_edge, of_known = rows[order], of_edge[order], of_known[order]
+    return PartitionTable(
+        of_edge + 1, edges[of_edge], np.diff(edges)[of_edge] * trace.cpu_count, known[of_known], budget[rows],
+        critical_ms[rows], total[rows], in_critical[rows], peak[of_known], peak_start[of_known], broken[rows],
+    )  # fmt: skip
+
+
+def _budgets(trace: Trace) -> _Budgets:
+    rows = rows_of_codes(trace, BUDGET)
+    partition, known = argument(trace, rows, "partition_id")
+    known &= _is_number(partition)
+    rows, partition = rows[known], partition[known]
+    percent = argument_under(trace, rows, "percentage_cpu_budget", "percentage_budget")
+    critical_ms = argument_under(trace, rows, "critical_budget_ms", "critical_budget")
+    scale, told = argument(trace, rows, "budget_percent_scale")
+    share = percent / np.where(told & (scale > 0), scale, _SCALE)
+    return _Budgets(trace.events.time_cycles[rows], partition, np.where(percent >= 0, share, -1.0), critical_ms)
+
+
+def _is_number(partition: _Ints) -> NDArray[np.bool_]:
+    """Tell which numbers may be those of partitions; damaged events hold any."""
+    return (partition >= 0) & (partition < _MOST)
+
+
+def _text(trace: Trace, row: int) -> str:
+    arguments = trace.payloads.decode(row).arguments
+    return next((str(each.value) for each in arguments if each.name in ("name", "partition_name")), "")
+
+
+def _edges(scope: Scope, budgets: _Budgets) -> Cycles:
+    """Return where configurations begin within the range, and its end: int64, ascending.
+
+    An event that repeats a budget, or is the first to tell one, begins none: look-ups and ends of bankruptcies log the
+    same event. Events between which no run begins are one change.
+    """
+    order = np.argsort(budgets.partition, kind="stable")
+    before, after = order[:-1], order[1:]
+    same = budgets.partition[before] == budgets.partition[after]
+    equal = (budgets.budget[before] == budgets.budget[after]) & (
+        budgets.critical_ms[before] == budgets.critical_ms[after])  # fmt: skip
+    repeats = np.zeros(len(order), np.bool_)
+    repeats[after] = same & equal
+    news = np.flatnonzero(~repeats)  # changes, and the first event of each partition
+    runs = scope.basis.runs
+    begins = np.sort(runs.start[runs.thread > 0])
+    changes = np.unique(np.searchsorted(begins, budgets.time[after[same & ~equal]]))
+    time = budgets.time[news][np.searchsorted(np.searchsorted(begins, budgets.time[news]), changes)]
+    window = scope.window
+    inside = time[(time > window.start) & (time < window.end)]
+    return np.concatenate(([window.start], np.unique(inside), [window.end]))
+
+
+def _in_force(budgets: _Budgets, edges: Cycles, known: _Ints) -> tuple[NDArray[np.float64], _Ints]:
+    """Return budget and critical budget of every partition in every configuration, (configurations * partitions,).
+
+    -1 for partitions of which nothing was told before.
+    """
+    many = len(known)
+    budget, critical_ms = np.full((len(edges) - 1, many), -1.0), np.full((len(edges) - 1, many), -1, np.int64)
+    which = np.searchsorted(known, budgets.partition)
+    number = np.maximum(np.searchsorted(edges, budgets.time, side="right") - 1, 0)
+    inside = number < len(edges) - 1
+    for column, values in ((budget, budgets.budget), (critical_ms, budgets.critical_ms)):
+        column[number[inside], which[inside]] = values[inside]  # of several the last one counts
+        told = np.where(column >= 0, np.arange(len(edges) - 1)[:, None], 0)
+        column[:] = np.take_along_axis(column, np.maximum.accumulate(told, axis=0), axis=0)
+    return budget.reshape(-1), critical_ms.reshape(-1)
+
+
+def _peaks(scope: Scope, known: _Ints, whose: _Ints, start: Cycles, end: Cycles) -> tuple[Cycles, Cycles]:
+    """Return the most that each partition ran in one averaging window of the range, and when that window begins."""
+    start, end = scope.cut(start, end)
+    length = min(scope.trace.clock.cycles_of(averaging_window_ms(scope.trace) * 1_000_000), scope.window.length)
+    peak, begin = np.zeros(len(known), np.int64), np.full(len(known), -1, np.int64)
+    for i, partition in enumerate(known.tolist()):
+        mine = np.flatnonzero((whose == partition) & (end > start))
+        if len(mine):
+            scope.check()
+            peak[i], begin[i] = _peak(start[mine], end[mine], length, scope.window.start)
+    return peak, begin
+
+
+def _peak(start: Cycles, end: Cycles, length: int, earliest: int) -> tuple[int, int]:
+    """Return the most that intervals, of several CPUs at once, cover within a window of a length, and its begin."""
+    edges = np.concatenate((start, end))
+    order = np.argsort(edges, kind="stable")
+    edges, step = edges[order], np.repeat((1, -1), len(start))[order]
+    running = np.cumsum(step)
+    covered = np.append(0, np.cumsum(running[:-1] * np.diff(edges)))
+    # What a window covers changes its slope where one of its ends meets an edge: there it is largest.
+    last = np.sort(np.concatenate((edges, edges + length)))
+    last = last[last >= earliest + length] if np.any(last >= earliest + length) else np.array([earliest + length])
+
+    def up_to(time: Cycles) -> Cycles:
+        place = np.searchsorted(edges, time, side="right") - 1
+        inside = place >= 0
+        out = np.zeros(len(time), np.int64)
+        out[inside] = covered[place[inside]] + running[place[inside]] * (time[inside] - edges[place[inside]])
+        return out
+
+    most = up_to(last) - up_to(last - length)
+    best = int(np.argmax(most))
+    return int(most[best]), int(last[best]) - length
