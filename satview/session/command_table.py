@@ -92,7 +92,7 @@ COMMANDS: Final = (
             Needs.EVENT),
     Command("go.why", "Wh&y?", Menu.GO, ("Y",),
             "Say why the selected thread runs, is ready or waits there, step by step back to the cause.", Needs.TRACE),
-    Command("go.path", "Critical &path", Menu.GO, ("Shift+Y",),
+    Command("go.path", "C&ritical path", Menu.GO, ("Shift+Y",),
             "Say what had to happen for the selected thread to get from one end of the selected range to the other.",
             Needs.TRACE),
     Command("go.lane_up", "Lane &up", Menu.GO, ("Up",), "Select the lane above.",
