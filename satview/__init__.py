@@ -12,6 +12,8 @@ The public API, each name imported when first used:
     sent = satview.transactions(trace)                 # every message: queued, in service, replied, client runs again
     for verdict in satview.check(trace):               # what is wrong: deadlocks, inversions, starvation, lost data
         print(verdict.severity, verdict.says)
+    for found in satview.doctor(trace):                # what it tells exactly, what as a bound, what not at all
+        print(found.analysis.title, found.trust.mark, found.says)
     for step in satview.why(trace, "devb-eide 2", trace.clock.cycles(1_500_000)):   # why it runs, is ready or waits
         print(step.says)
 """
@@ -22,6 +24,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from satview.analysis.doctor.marks import Mark
+    from satview.analysis.doctor.report import Diagnosis, doctor
     from satview.analysis.statistics import Statistics
     from satview.analysis.verdicts.find import find_verdicts as check
     from satview.analysis.verdicts.thresholds import read_thresholds
@@ -41,9 +45,11 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "Diagnosis",
     "Event",
     "EventTable",
     "Links",
+    "Mark",
     "RuleSet",
     "SatviewError",
     "Statistics",
@@ -54,6 +60,7 @@ __all__ = [
     "Verdict",
     "WhyStep",
     "check",
+    "doctor",
     "open_trace",
     "read_thresholds",
     "select",
@@ -61,9 +68,11 @@ __all__ = [
     "why",
 ]
 _HOMES = {
+    "Diagnosis": "satview.analysis.doctor.report",
     "Event": "satview.store.records",
     "EventTable": "satview.store.tables",
     "Links": "satview.links.accessor",
+    "Mark": "satview.analysis.doctor.marks",
     "RuleSet": "satview.filters.rules",
     "SatviewError": "satview.base.errors",
     "Statistics": "satview.analysis.statistics",
@@ -74,6 +83,7 @@ _HOMES = {
     "Verdict": "satview.analysis.verdicts.verdict",
     "WhyStep": "satview.analysis.why",
     "check": "satview.analysis.verdicts.find",
+    "doctor": "satview.analysis.doctor.report",
     "open_trace": "satview.formats.registry",
     "read_thresholds": "satview.analysis.verdicts.thresholds",
     "select": "satview.filters.expression",

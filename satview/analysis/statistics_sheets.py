@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.call_times import Durations
+from satview.analysis.doctor.figures import with_trust
 from satview.analysis.sheets import Column, Columns, Kind, Sheet, Subject
 from satview.analysis.statistics import Statistics
 from satview.events.states import ABSENT, IDLE, READY, RUNNING, STATE_BY_VALUE, UNKNOWN, WAITING
@@ -184,15 +185,24 @@ def interrupt_sheet(found: Statistics, _shown: Shown = None) -> Sheet:
                   subjects=interrupts.first)
 
 
+def _trusted(make: Callable[[Statistics, Shown], Sheet]) -> Callable[[Statistics, Shown], Sheet]:
+    """Return what makes a sheet whose columns say how far they can be trusted."""
+
+    def trusted(found: Statistics, shown: Shown = None) -> Sheet:
+        return with_trust(make(found, shown), found)
+
+    return trusted
+
+
 SHEETS: Final[dict[str, Callable[[Statistics, Shown], Sheet]]] = {
-    "thread": thread_sheet,
-    "state": state_sheet,
-    "process": process_sheet,
-    "cpu": cpu_sheet,
-    "event": event_sheet,
-    "call": call_sheet,
-    "message": message_sheet,
-    "interrupt": interrupt_sheet,
+    "thread": _trusted(thread_sheet),
+    "state": _trusted(state_sheet),
+    "process": _trusted(process_sheet),
+    "cpu": _trusted(cpu_sheet),
+    "event": _trusted(event_sheet),
+    "call": _trusted(call_sheet),
+    "message": _trusted(message_sheet),
+    "interrupt": _trusted(interrupt_sheet),
 }
 TITLES: Final = {
     "thread": "Threads",
