@@ -16,6 +16,7 @@ The public API, each name imported when first used:
         print(found.analysis.title, found.trust.mark, found.says)
     for step in satview.why(trace, "devb-eide 2", trace.clock.cycles(1_500_000)):   # why it runs, is ready or waits
         print(step.says)
+    path = satview.critical_path(trace, "devb-eide 2", trace.window)   # what had to happen one after the other
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from satview.analysis.critical_path import CriticalPath, critical_path
     from satview.analysis.doctor.marks import Mark
     from satview.analysis.doctor.report import Diagnosis, doctor
     from satview.analysis.statistics import Statistics
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "CriticalPath",
     "Diagnosis",
     "Event",
     "EventTable",
@@ -60,6 +63,7 @@ __all__ = [
     "Verdict",
     "WhyStep",
     "check",
+    "critical_path",
     "doctor",
     "open_trace",
     "read_thresholds",
@@ -68,6 +72,7 @@ __all__ = [
     "why",
 ]
 _HOMES = {
+    "CriticalPath": "satview.analysis.critical_path",
     "Diagnosis": "satview.analysis.doctor.report",
     "Event": "satview.store.records",
     "EventTable": "satview.store.tables",
@@ -83,6 +88,7 @@ _HOMES = {
     "Verdict": "satview.analysis.verdicts.verdict",
     "WhyStep": "satview.analysis.why",
     "check": "satview.analysis.verdicts.find",
+    "critical_path": "satview.analysis.critical_path",
     "doctor": "satview.analysis.doctor.report",
     "open_trace": "satview.formats.registry",
     "read_thresholds": "satview.analysis.verdicts.thresholds",

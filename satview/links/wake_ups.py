@@ -165,9 +165,11 @@ class _WakeUps:
             known &= self.waits.has_object[mine]
             process = self.trace.threads.process
             by = self.trace.events.thread[self.call[at]]
-            is_same = (given == self.waits.object[mine]) & (process[by] == process[self.thread[at]])
+            is_here = process[by] == process[self.thread[at]]
+            is_same = (given == self.waits.object[mine]) & is_here
             self._offer(at[known & is_same], self.call[at][known & is_same], Certainty.EXACT)
-            self._offer(at[~known], self.call[at][~known], Certainty.INFERRED)
+            # An object in shared memory has another address in each process; no call ends waits for two of them.
+            self._offer(at[~known | ~is_here], self.call[at][~known | ~is_here], Certainty.INFERRED)
 
     def _timers(self) -> None:
         trace = self.trace
