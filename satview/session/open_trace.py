@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QObject, Signal, Slot
 
 from satview.analysis.basis import Basis
+from satview.analysis.doctor.report import Diagnosis, doctor
 from satview.base.time import TimeWindow
 from satview.session.carry_over import event_of_slot
 from satview.session.edit_history import EditHistory
@@ -18,7 +19,8 @@ from satview.session.reading import Renewal, Shown, events_per_thread
 from satview.session.search import Search
 from satview.session.selection import Selection
 from satview.session.settings import Settings
-from satview.session.verdict_search import VerdictSearch
+from satview.session.trace_answer import TraceAnswer
+from satview.session.verdict_search import FoundVerdicts, search_verdicts
 from satview.session.viewport import Viewport
 from satview.session.why_search import WhySearch
 from satview.store.doubts import doubts, trusted_window
@@ -74,7 +76,8 @@ class OpenTrace(QObject):
         self.selection = Selection(self)
         self.event_links = EventLinks(self.selection, self)
         self.event_links.take(trace)
-        self.verdicts = VerdictSearch(trace, self)
+        self.verdicts: TraceAnswer[FoundVerdicts] = TraceAnswer(trace, search_verdicts, self)
+        self.doctor: TraceAnswer[tuple[Diagnosis, ...]] = TraceAnswer(trace, doctor, self)
         self.why = WhySearch(self.selection, self)
         self.filters = FilterStack(trace, self.edits, self)
         self.lanes = LaneList(
@@ -106,6 +109,7 @@ class OpenTrace(QObject):
         self.marks.set_limits(self.viewport.limits)
         self.event_links.take(self.trace)
         self.verdicts.take(self.trace)
+        self.doctor.take(self.trace)
         self.why.forget()
         self._reselect(before, renewal.moved)
         self.search.renew(self.trace, renewal.evaluator, renewal.hits)
@@ -165,6 +169,7 @@ class OpenTrace(QObject):
         self.search.close()
         self.event_links.close()
         self.verdicts.close()
+        self.doctor.close()
         self.why.close()
 
     def _take(self, trace: Trace, timeline: Timeline, events_of_thread: NDArray[np.int64]) -> None:

@@ -67,6 +67,9 @@ PANELS: Final = (
     PanelRow("verdicts", "&Verdicts", ("Ctrl+Shift+V",),
              "Show or hide what is wrong in the trace: deadlocks, inversions, threads kept waiting.", Side.BOTTOM,
              "satview.gui.verdicts_panel:VerdictsPanel"),
+    PanelRow("doctor", "D&octor", ("Ctrl+Shift+D",),
+             "Show or hide what the trace tells exactly, what as a bound, what not at all, and what to capture for it.",
+             Side.BOTTOM, "satview.gui.doctor_panel:DoctorPanel"),
     PanelRow("results", "&Search results", ("Ctrl+Shift+R",), "Show or hide the table of search hits.", Side.BOTTOM,
              "satview.gui.filters.results_panel:ResultsPanel"),
 )  # fmt: skip

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from satview.analysis.doctor.analyses import ANALYSES, Analysis
 from satview.analysis.doctor.capture_line import CaptureLine, capture_line
 from satview.analysis.doctor.marks import EXACT, Mark, Trust
-from satview.analysis.doctor.needs import Need
+from satview.analysis.doctor.needs import CALLS, NO_DAMAGE, NO_LOSS, Need
 from satview.events.spec import Release
+from satview.events.states import NOT_A_STATE
 from satview.filters.tracelogger_command import from_tracelogger_args
 from satview.store.trace import Trace
 
@@ -128,6 +129,19 @@ def summary(trace: Trace) -> str:
             title = found.analysis.title
             by_reason.setdefault(found.trust.reason, []).append(title[0].lower() + title[1:])
     return "; ".join(f"{', '.join(told)} ({reason})" for reason, told in by_reason.items())
+
+
+def may_be_more(trace: Trace) -> str:
+    """Return why verdicts may be missing whatever they look for; empty if none are."""
+    return "; ".join(filter(None, (need.reason(trace) for need in (NO_LOSS, NO_DAMAGE))))
+
+
+def has_no_states(trace: Trace) -> bool:
+    """Tell whether a kernel trace has kernel calls and no states of threads: lanes of threads would be empty."""
+    if trace.pairs is not None or CALLS.reason(trace):
+        return False
+    is_state = trace.catalogue.state_value_of_code != NOT_A_STATE
+    return not trace.code_counts[is_state].any()
 
 
 def notes(trace: Trace) -> tuple[str, ...]:

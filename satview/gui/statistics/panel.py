@@ -31,7 +31,7 @@ from satview.gui.panel import Panel, PanelContext
 from satview.gui.plain_label import PlainLabel
 from satview.gui.row_table import add_copy_and_export, set_up_rows
 from satview.gui.statistics.frozen_column import FrozenColumn
-from satview.gui.statistics.model import SheetModel
+from satview.gui.statistics.model import SheetModel, title_of
 from satview.gui.statistics.places import Places
 from satview.gui.statistics.share_bar import ShareBar
 from satview.gui.theme import Theme
@@ -108,8 +108,8 @@ class StatisticsPanel(Panel):
         chosen = sorted(index.row() for index in self.table.selectionModel().selectedRows())
         rows = chosen if len(chosen) > 1 else range(self.model.rowCount())
         order, columns = self.model.order, self.model.columns
-        lines = ["\t".join(csv_text(column.text(int(order[row]))) for column in columns) for row in rows]
-        return "\n".join(["\t".join(column.title for column in columns), *lines])
+        lines = ["\t".join(csv_text(column.marked(int(order[row]))) for column in columns) for row in rows]
+        return "\n".join(["\t".join(title_of(column) for column in columns), *lines])
 
     @Slot()
     def copy(self) -> None:
@@ -203,7 +203,7 @@ class StatisticsPanel(Panel):
         metrics = QFontMetrics(self.table.font())
         for section, column in enumerate(self.model.columns):
             rows = self.model.order[:_MEASURED_ROWS].tolist()
-            texts = (column.title + "   ", *(column.text(row) for row in rows))
+            texts = (title_of(column) + "   ", *(column.marked(row) for row in rows))
             width = min(max(metrics.horizontalAdvance(text) for text in texts) + 22, _WIDEST_PX)
             width += 10 if self.model.follows and column.follows else 0
             known[column.key] = max(width, known.get(column.key, 0), 84 if column.kind is Kind.SHARE else 0)
