@@ -75,6 +75,11 @@ class Column:
         return f"{before} {text}" if text and before else text
 
     @property
+    def marked_title(self) -> str:
+        """The title, with the sign of the mark behind it if it is not exact."""
+        return f"{self.title} {sign(self.trust.mark)}".rstrip()
+
+    @property
     def says_of_trust(self) -> str:
         """The mark and its reason as a sentence; empty if it is exact."""
         if self.trust is EXACT:

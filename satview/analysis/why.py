@@ -20,7 +20,7 @@ from satview.base.errors import UsageError
 from satview.events import wire
 from satview.events.states import ABSENT, DEAD, READY, RUNNING, STATE_BY_VALUE, UNKNOWN
 from satview.links.blockers import blockers
-from satview.links.rows import last_before, rows_of_codes
+from satview.links.rows import last_before, rows_by_cpu
 from satview.links.table import NO_EVENT, Certainty
 from satview.links.whole import is_whole_on
 from satview.store.arguments import argument
@@ -234,7 +234,7 @@ class _Chain:
         if step.row < 0:
             return _NONE, ""
         here = np.array([step.row])
-        last = int(last_before(trace, rows_of_codes(trace, wire.THREAD_RUNNING), here)[0])
+        last = int(last_before(trace, rows_by_cpu(trace, wire.THREAD_RUNNING), here)[0])
         cpu = int(trace.events.cpu[step.row])
         if last == NO_EVENT or not is_whole_on(trace, cpu, np.array([last]), here)[0]:
             return _NONE, f"; it got {trace.cpu_title(cpu)}"

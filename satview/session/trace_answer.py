@@ -4,78 +4,51 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject
 
-from satview.base.errors import SatviewError
-from satview.session.jobs import IsCancelled, LatestJob, Report
+from satview.session.answer import Answer
+from satview.session.jobs import IsCancelled, Report
 from satview.store.trace import Trace
 
 Found = TypeVar("Found")
 
 
-class TraceAnswer(QObject, Generic[Found]):
-    """Asks at the first `start`, and again after each reading of a growing file while the answer is wanted.
+class TraceAnswer(Answer, Generic[Found]):
+    """Asks at the first `start`, and again of a refreshed trace while the answer is wanted.
 
     Attributes:
-        found: The answer; of the shorter reading until the next `start`; None = not yet known.
-        error: Why there is none; empty = fine.
-
-    Signals:
-        changed: It is there, is being worked out, or could not be.
+        found: The answer; of the trace before until the next `start`; None = not yet known.
     """
-
-    changed = Signal()
 
     def __init__(self, trace: Trace, ask: Callable[[Trace], Found], parent: QObject | None = None) -> None:
         """Prepare to ask.
 
         Args:
             trace: The trace.
-            ask: The question, a function without a bond to any widget; runs on the worker.
+            ask: The question, a function without a bond to any widget; runs on the worker and returns no None.
             parent: Owner.
         """
         super().__init__(parent)
         self._trace, self._ask = trace, ask
         self._is_of_this = False
         self.found: Found | None = None
-        self.error = ""
-        self._job = LatestJob(self)
-        self._job.done.connect(self._on_found)
-        self._job.failed.connect(self._on_failed)
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether the answer is being worked out."""
-        return self._job.is_busy
 
     def start(self) -> None:
         """Ask, unless that is done or under way."""
         if not self._is_of_this and not self.is_busy:
-            self._job.start(partial(_answer, self._ask, self._trace))
-            self.changed.emit()
+            self._start(partial(_answer, self._ask, self._trace))
 
     def take(self, trace: Trace) -> None:
-        """Take a longer reading of the trace; the answer of the shorter one shows until the next `start`."""
+        """Ask about a refreshed trace from now on; the answer of before shows until the next `start`."""
         self._job.cancel()
         self._trace, self._is_of_this = trace, False
 
-    def close(self) -> None:
-        """Stop what runs in the background."""
-        self._job.close()
-
-    @Slot(object)
-    def _on_found(self, found: Found) -> None:
-        self.found, self.error, self._is_of_this = found, "", True
-        self.changed.emit()
-
-    @Slot(object)
-    def _on_failed(self, error: object) -> None:
-        if not isinstance(error, SatviewError):
-            raise error if isinstance(error, Exception) else RuntimeError(str(error))
-        self.error, self._is_of_this = str(error), True
-        self.changed.emit()
+    def _take(self, result: object) -> None:
+        self._is_of_this = True
+        if result is not None:
+            self.found = cast(Found, result)
 
 
 def _answer(ask: Callable[[Trace], Found], trace: Trace, _is_cancelled: IsCancelled, _report: Report) -> Found:

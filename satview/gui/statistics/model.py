@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
-from satview.analysis.doctor.marks import TITLES, sign
+from satview.analysis.doctor.marks import TITLES
 from satview.analysis.sheets import Column, Kind, Sheet
 from satview.base.safe_text import tool_tip, visible_line
 from satview.gui.icons import icon
@@ -125,7 +125,7 @@ class SheetModel(QAbstractTableModel):
             return None
         column = self.columns[section]
         if role == Qt.ItemDataRole.DisplayRole:
-            return f"{self._arrow(column)}{title_of(column)}"
+            return f"{self._arrow(column)}{column.marked_title}"
         if role == Qt.ItemDataRole.ToolTipRole:
             return tool_tip("\n".join(filter(None, (column.help, column.says_of_trust, self._says_of_filter(column)))))
         if role == Qt.ItemDataRole.DecorationRole and self.follows and column.follows:
@@ -152,11 +152,6 @@ class SheetModel(QAbstractTableModel):
 def has_place(column: Column, row: int) -> bool:
     """Tell whether one can go to where a value happened."""
     return any(places is not None and places[row] >= 0 for places in (column.cycles, column.events))
-
-
-def title_of(column: Column) -> str:
-    """Return the title of a column, with the sign of its mark behind it if it is not exact."""
-    return f"{column.title} {sign(column.trust.mark)}".rstrip()
 
 
 def _tip(column: Column, row: int) -> str:

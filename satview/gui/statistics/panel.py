@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -24,20 +25,20 @@ from PySide6.QtWidgets import (
 
 from satview.analysis.sheets import Kind, Subject
 from satview.analysis.statistics_sheets import TITLES
-from satview.base.safe_text import csv_text, tool_tip
+from satview.base.safe_text import tool_tip
 from satview.formats.registry import source_files
 from satview.gui import dialogs
 from satview.gui.panel import Panel, PanelContext
 from satview.gui.plain_label import PlainLabel
 from satview.gui.row_table import add_copy_and_export, set_up_rows
 from satview.gui.statistics.frozen_column import FrozenColumn
-from satview.gui.statistics.model import SheetModel, title_of
+from satview.gui.statistics.model import SheetModel
 from satview.gui.statistics.places import Places
 from satview.gui.statistics.share_bar import ShareBar
 from satview.gui.theme import Theme
 from satview.session.jobs import LatestJob
 from satview.session.statistics_view import Extent, StatisticsView
-from satview.session.statistics_work import SheetCsvWork
+from satview.session.statistics_work import SheetCsvWork, sheet_text
 
 _MEASURED_ROWS: Final = 60
 _WIDEST_PX: Final = 320
@@ -107,9 +108,10 @@ class StatisticsPanel(Panel):
         """Return the selected rows, or all if none or one is selected, as tab-separated text with column names."""
         chosen = sorted(index.row() for index in self.table.selectionModel().selectedRows())
         rows = chosen if len(chosen) > 1 else range(self.model.rowCount())
-        order, columns = self.model.order, self.model.columns
-        lines = ["\t".join(csv_text(column.marked(int(order[row]))) for column in columns) for row in rows]
-        return "\n".join(["\t".join(title_of(column) for column in columns), *lines])
+        if self.model.sheet is None:
+            return ""
+        shown = replace(self.model.sheet, columns=self.model.columns)
+        return sheet_text(shown, (int(self.model.order[row]) for row in rows))
 
     @Slot()
     def copy(self) -> None:
@@ -203,7 +205,7 @@ class StatisticsPanel(Panel):
         metrics = QFontMetrics(self.table.font())
         for section, column in enumerate(self.model.columns):
             rows = self.model.order[:_MEASURED_ROWS].tolist()
-            texts = (title_of(column) + "   ", *(column.marked(row) for row in rows))
+            texts = (column.marked_title + "   ", *(column.marked(row) for row in rows))
             width = min(max(metrics.horizontalAdvance(text) for text in texts) + 22, _WIDEST_PX)
             width += 10 if self.model.follows and column.follows else 0
             known[column.key] = max(width, known.get(column.key, 0), 84 if column.kind is Kind.SHARE else 0)
