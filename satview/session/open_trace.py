@@ -135,6 +135,10 @@ class OpenTrace(QObject):
         """Return the lane of a row of the thread table."""
         return self._lane_of_thread.get(thread)
 
+    def lane_of_process(self, process: int) -> int | None:
+        """Return the lane of a row of the process table."""
+        return self._lane_of_process.get(process)
+
     def lane_of_cpu(self, cpu: int) -> int | None:
         """Return the lane of a CPU."""
         return self._lane_of_cpu.get(cpu)
@@ -181,6 +185,7 @@ class OpenTrace(QObject):
         self._basis = None
         self.trace, self.timeline, self.events_of_thread = trace, timeline, events_of_thread
         self._lane_of_thread = {info.thread: info.index for info in timeline.infos if info.kind is LaneKind.THREAD}
+        self._lane_of_process = {info.process: info.index for info in timeline.infos if info.kind is LaneKind.PROCESS}
         self._lane_of_cpu = {info.cpu: info.index for info in timeline.infos if info.kind is LaneKind.CPU}
         for info in timeline.infos[-1:]:
             if info.kind is LaneKind.DAMAGED:
