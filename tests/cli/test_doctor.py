@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -128,3 +129,15 @@ def test_check_says_that_there_may_be_more(satview, tmp_path):
 def test_locks_say_how_far_they_can_be_trusted(satview):
     told = json.loads(satview("locks", "sample_traces/threads", "--json")[1])
     assert told["trust"]["wait_ns"] == {"mark": "exact"}
+
+
+def test_the_page_shows_what_the_commands_print(satview, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = (Path(__file__).parents[2] / "docs" / "doctor.md").read_text(encoding="utf-8")
+    lines = page.split("```")[1].strip("\n").splitlines()
+    printed = []
+    for line in lines:
+        if line.startswith("$ "):
+            printed.append(line)
+            printed += satview(*line.split()[2:])[1].rstrip("\n").splitlines()
+    assert printed == lines

@@ -137,3 +137,12 @@ def test_verdicts_say_that_there_may_be_more(window, qtbot):
     qtbot.waitUntil(lambda: window.session.opened.verdicts.found is not None, timeout=10_000)
     tops = [panel.tree.topLevelItem(i) for i in range(panel.tree.topLevelItemCount())]
     assert next(top.text(3) for top in tops if top.text(0) == "there may be more").startswith("events were lost for ")
+
+
+def test_plots_say_how_far_they_can_be_trusted(window, qtbot):
+    window.workspace.show_panel("plots")
+    panel = window.workspace.panels["plots"]
+    qtbot.waitUntil(lambda: "CPU time" in panel.statement.text(), timeout=20_000)
+    text = panel.statement.text()
+    assert "interrupts: \N{ALMOST EQUAL TO} " in text
+    assert "Estimate: interrupts were not captured, so their time counts for what they interrupt" in text

@@ -22,6 +22,7 @@ from satview.analysis.statistics import Statistics
 from satview.events.states import UNKNOWN
 from satview.store.losses import losses
 from satview.store.stretches import Stretches
+from satview.store.trace import Trace
 
 _Bools = NDArray[np.bool_]
 
@@ -82,16 +83,31 @@ def with_trust(sheet: Sheet, found: Statistics) -> Sheet:
         sheet: The sheet.
         found: The statistics that it is made of.
     """
-    figures, judge = FIGURES[sheet.key], _Judge(sheet, found)
+    figures, judge = FIGURES[sheet.key], _Judge(found, sheet.key, sheet.subjects)
     columns = (judge.trusted(column, figures) for column in sheet.columns)
     return replace(sheet, columns=tuple(columns))
+
+
+def trust_in_load(found: Statistics) -> Trust:
+    """Return how far the load of the CPUs over the range of some statistics can be trusted."""
+    return _Judge(found, "cpu", np.empty(0, np.int64)).of("cpu", Rests.CPU)[0]
+
+
+def trust_in_durations(trace: Trace, analysis: str) -> Trust:
+    """Return how far the distribution of the durations of an analysis can be trusted.
+
+    Args:
+        trace: The events.
+        analysis: Its key.
+    """
+    return _as_estimate(diagnosis(trace, analysis, is_quick=True).trust)
 
 
 class _Judge:
     """Judges the columns of one sheet; what several of them need is worked out once."""
 
-    def __init__(self, sheet: Sheet, found: Statistics) -> None:
-        self._sheet, self._found, self._trace = sheet, found, found.trace
+    def __init__(self, found: Statistics, key: str, subjects: NDArray[np.int64]) -> None:
+        self._found, self._trace, self._key, self._subjects = found, found.trace, key, subjects
         self._made: dict[tuple[str, Rests], tuple[Trust, _Bools | None]] = {}
 
     def trusted(self, column: Column, figures: Figures) -> Column:
@@ -101,15 +117,19 @@ class _Judge:
             return column
         if column.key == "bytes":
             return self._of_sizes(column)
-        if (analysis, rests) not in self._made:
-            self._made[analysis, rests] = self._judge(analysis, rests)
-        trust, rows = self._made[analysis, rests]
-        is_either_way = column.key.endswith(_EITHER_WAY) or (column.key == "share" and self._sheet.key == "event")
-        if is_either_way and trust.mark is Mark.LOWER_BOUND:
-            trust = Trust(Mark.ESTIMATE, trust.reason)
+        trust, rows = self.of(analysis, rests)
+        is_either_way = column.key.endswith(_EITHER_WAY) or (column.key == "share" and self._key == "event")
+        if is_either_way:
+            trust = _as_estimate(trust)
         if trust.mark is Mark.EXACT:
             return column
         return replace(column, trust=trust, doubtful=rows)
+
+    def of(self, analysis: str, rests: Rests) -> tuple[Trust, _Bools | None]:
+        """Return the trust in what answers an analysis and rests on something, and the rows to which it applies."""
+        if (analysis, rests) not in self._made:
+            self._made[analysis, rests] = self._judge(analysis, rests)
+        return self._made[analysis, rests]
 
     def _judge(self, analysis: str, rests: Rests) -> tuple[Trust, _Bools | None]:
         """Return the trust in what rests on something, and the rows to which it applies; None = all."""
@@ -166,9 +186,9 @@ class _Judge:
             unknown = unknown | (threads.pid == _KERNEL_PID)
         of_process = np.zeros(len(self._trace.processes), np.bool_)
         of_process[threads.process[unknown]] = True
-        rows = (of_process if self._sheet.key == "process" else unknown)[self._sheet.subjects]
-        if self._sheet.key == "state":
-            rows &= self._sheet.subjects > 0
+        rows = (of_process if self._key == "process" else unknown)[self._subjects]
+        if self._key == "state":
+            rows &= self._subjects > 0
         if not rows.any():
             return EXACT, None
         return Trust(Mark.LOWER_BOUND, "the state is not known all the time (see Unknown)").at_worst(idle), rows
@@ -205,3 +225,7 @@ class _Judge:
 
 def _as_bound(trust: Trust) -> Trust:
     return Trust(Mark.LOWER_BOUND, trust.reason) if trust.mark is Mark.ESTIMATE else trust
+
+
+def _as_estimate(trust: Trust) -> Trust:
+    return Trust(Mark.ESTIMATE, trust.reason) if trust.mark is Mark.LOWER_BOUND else trust

@@ -63,6 +63,11 @@ class Trust:
         order = tuple(Mark)
         return other if order.index(other.mark) > order.index(self.mark) else self
 
+    @property
+    def says(self) -> str:
+        """The sign, the mark and the reason on one line; empty if it is exact."""
+        return f"{sign(self.mark)} {TITLES[self.mark]}: {self.reason}" if self.mark is not Mark.EXACT else ""
+
     def as_record(self) -> dict[str, str]:
         """Return it as plain values, the reason only where there is one."""
         return {"mark": str(self.mark)} | ({"reason": self.reason} if self.reason else {})

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from satview.analysis.doctor.analyses import ANALYSES, Analysis
 from satview.analysis.doctor.capture_line import CaptureLine, capture_line
 from satview.analysis.doctor.marks import EXACT, Mark, Trust
-from satview.analysis.doctor.needs import CALLS, NO_DAMAGE, NO_LOSS, Need
+from satview.analysis.doctor.needs import CALLS, NO_DAMAGE, NO_LOSS, Need, has_class
 from satview.events.spec import Release
 from satview.events.states import NOT_A_STATE
+from satview.events.wire import WireClass
 from satview.filters.tracelogger_command import from_tracelogger_args
 from satview.store.trace import Trace
 
@@ -118,14 +119,19 @@ def titles(found: Iterable[Diagnosis]) -> str:
     found = tuple(found)
     plain = [one.analysis.title for one in found if not one.analysis.is_verdict]
     verdicts = [one.analysis.title.lower() for one in found if one.analysis.is_verdict]
-    return ", ".join([*plain, *([f"verdicts ({', '.join(verdicts)})"] if verdicts else [])])
+    told = f"{'verdicts' if plain else 'Verdicts'} ({', '.join(verdicts)})"
+    return ", ".join([*plain, *([told] if verdicts else [])])
 
 
 def summary(trace: Trace) -> str:
-    """Return in one line what a trace cannot tell, by reason, without verdicts; empty if it tells everything."""
+    """Return in one line what a trace cannot tell, by reason, without verdicts; empty if it tells everything.
+
+    Most targets have no partitions: that nothing tells of them is worth a line only where it was not captured.
+    """
+    has_none = has_class(trace, WireClass.SYSTEM)
     by_reason: dict[str, list[str]] = {}
     for found in untold_analyses(trace):
-        if not found.analysis.is_verdict:
+        if not found.analysis.is_verdict and not (has_none and found.analysis.key == "partitions"):
             title = found.analysis.title
             by_reason.setdefault(found.trust.reason, []).append(title[0].lower() + title[1:])
     return "; ".join(f"{', '.join(told)} ({reason})" for reason, told in by_reason.items())
