@@ -17,7 +17,6 @@ from satview.store.tables import UNKNOWN_THREAD
 from satview.store.trace import Trace
 
 OWNER_MASK: Final = 0x7FFFFFFF
-_NO_OWNERS: Final = 0xFFFFFF00  # words from here on tell that the object is no mutex, or was never used
 _PROCESS_MANAGER: Final = 1  # it shares no mutexes
 _Ints = NDArray[np.int64]
 
@@ -72,9 +71,6 @@ def owner_of(trace: Trace, word: int, pid: int) -> tuple[int, Certainty] | None:
         word: As the event has it.
         pid: Process of the thread that uses the mutex.
     """
-    word &= 0xFFFFFFFF
-    if not word or word >= _NO_OWNERS:
-        return None
     words = np.array([word & OWNER_MASK], np.int64)
     mine = int(owners_within(trace, words, np.array([pid], np.int64))[0])
     if mine > UNKNOWN_THREAD:

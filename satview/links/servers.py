@@ -21,7 +21,8 @@ from satview.store.tables import UNKNOWN_THREAD
 from satview.store.trace import Trace
 
 _Ints = NDArray[np.int64]
-_COID_SHIFT: Final = 32
+_NUMBER_BITS: Final = 32
+_KEPT: Final = ("links.connections", "links.reply", "links.channels", "links.numbered_receipts")
 _FORM: Final = 0x180  # of the code of an event of a kernel call; 0 = entry
 
 
@@ -61,6 +62,18 @@ class Server:
     certainty: Certainty
 
 
+def make_ready(trace: Trace) -> None:
+    """Make now what the first question of each sort has to wait for else."""
+    _ = connections(trace), replies(trace)
+    trace.kept("links.channels", _channels_created)
+    trace.kept("links.numbered_receipts", _numbered_receipts)
+
+
+def are_ready(trace: Trace) -> bool:
+    """Tell whether all questions are answered at once."""
+    return all(trace.is_kept(name) for name in _KEPT)
+
+
 def connections(trace: Trace) -> Connections:
     """Return what a trace tells of connections; made at the first call and kept with it.
 
@@ -80,7 +93,7 @@ def server_of(trace: Trace, process: int, coid: int, event: int) -> Server | Non
         event: Row of the event table.
     """
     known = connections(trace)
-    key = process << _COID_SHIFT | coid & 0xFFFFFFFF
+    key = process << _NUMBER_BITS | coid & 0xFFFFFFFF
     first, end = np.searchsorted(known.key, (key, key + 1)).tolist()
     if first == end:
         return None
@@ -104,11 +117,9 @@ def creation_of(trace: Trace, process: int, chid: int, event: int) -> int:
         chid: The channel.
         event: Row of the event table.
     """
-    entries = succeeded(trace, entries_of(trace, "CHANNEL_CREATE"))
-    entries = entries[(trace.threads.process[trace.events.thread[entries]] == process) & (entries < event)]
-    number, known = argument(trace, partners(trace)[entries], "chid")
-    found = entries[known & (number == chid)]
-    return int(found[-1]) if len(found) else -1
+    key, row, _ = trace.kept("links.channels", _channels_created)
+    at = _last_of(key, row, process << _NUMBER_BITS | chid & 0xFFFFFFFF, event - 1)
+    return int(row[at]) if at >= 0 else -1
 
 
 def client_of(trace: Trace, process: int, rcvid: int, event: int) -> int:
@@ -120,25 +131,54 @@ def client_of(trace: Trace, process: int, rcvid: int, event: int) -> int:
         rcvid: As MsgReceive returned it.
         event: Row of the event table.
     """
-    table = messages(trace)
-    stop = int(np.searchsorted(table.from_row, event))
-    receipts = table.to_row[:stop]
-    mine = trace.threads.process[trace.events.thread[receipts]] == process
-    mine &= (receipts <= event) & (comm_words(trace, receipts)[0] == rcvid & 0xFFFFFFFF)
-    at = np.flatnonzero(mine)
-    if not len(at):
+    key, receipts, sends = trace.kept("links.numbered_receipts", _numbered_receipts)
+    last = _last_of(key, receipts, process << _NUMBER_BITS | rcvid & 0xFFFFFFFF, event)
+    if last < 0:
         return -1
-    last = at[np.argmax(receipts[at])]
     receipt = receipts[last : last + 1]
     # The number is free for another message once there was a reply, which events that are missing may hide.
     is_open = int(replies(trace).ends_of(receipt)[0]) > event and bool(is_whole(trace, receipt, np.array([event]))[0])
-    return int(table.from_row[last]) if is_open else -1
+    return int(sends[last]) if is_open else -1
+
+
+def _last_of(key: _Ints, row: NDArray[np.integer], wanted: int, event: int) -> int:
+    """Return the place of the last row of a key up to an event, -1 for none; keys ascend, and rows within each."""
+    first, end = np.searchsorted(key, (wanted, wanted + 1)).tolist()
+    at = first + int(np.searchsorted(row[first:end], event, side="right")) - 1
+    return at if at >= first else -1
+
+
+_ByNumber = tuple[_Ints, NDArray[np.uint32], NDArray[np.uint32]]
+
+
+def _by_number(
+    process: NDArray[np.integer], number: _Ints, row: NDArray[np.uint32], other: NDArray[np.uint32]
+) -> _ByNumber:
+    """Return keys of process and number, ascending, with two columns of rows, the first ascending within each key."""
+    key = process.astype(np.int64) << _NUMBER_BITS | number & 0xFFFFFFFF
+    order = np.lexsort((row, key))
+    return key[order], row[order], other[order]
+
+
+def _channels_created(trace: Trace) -> _ByNumber:
+    """Return the calls of ChannelCreate that came back, by process and channel."""
+    entries = succeeded(trace, entries_of(trace, "CHANNEL_CREATE"))
+    chid, known = argument(trace, partners(trace)[entries], "chid")
+    entries, chid = entries[known], chid[known]
+    return _by_number(trace.threads.process[trace.events.thread[entries]], chid, entries, entries)
+
+
+def _numbered_receipts(trace: Trace) -> _ByNumber:
+    """Return the receipts of messages and their sends, by process of the server and rcvid."""
+    table = messages(trace)
+    process = trace.threads.process[trace.events.thread[table.to_row]]
+    return _by_number(process, comm_words(trace, table.to_row)[0].astype(np.int64), table.to_row, table.from_row)
 
 
 def _connections(trace: Trace) -> Connections:
     parts = (_attached(trace), _sent(trace))
     process, coid, row, pid, chid = (np.concatenate([part[i] for part in parts]) for i in range(5))
-    key = process << _COID_SHIFT | coid
+    key = process << _NUMBER_BITS | coid
     order = np.lexsort((row, key))
     key, row, pid, chid = key[order], row[order], pid[order], chid[order]
     same = (key[1:] == key[:-1]) & (pid[1:] == pid[:-1]) & ((chid[1:] == chid[:-1]) | (chid[1:] < 0))

@@ -15,7 +15,7 @@ from satview.links.blockers import blockers
 from satview.links.messages import SEND
 from satview.links.mutexes import mutexes
 from satview.links.owners import owner_of
-from satview.links.servers import client_of, creation_of, server_of
+from satview.links.servers import are_ready, client_of, creation_of, make_ready, server_of
 from satview.links.table import OPEN, Certainty, LinkKind
 from satview.links.trace_links import links
 from satview.store.trace import Trace
@@ -72,6 +72,8 @@ def argument_names(trace: Trace, event: int) -> Mapping[str, Meaning]:
         trace: The events.
         event: Row of the event table.
     """
+    make_ready(trace)
+    _ = mutexes(trace), blockers(trace), links(trace, LinkKind.HOLD)
     arguments = trace.payloads.decode(event, MOST_ARGUMENTS).arguments[:MOST_ARGUMENTS]
     of = _Of(trace, event, _numbers(arguments))
     found = {}
@@ -179,6 +181,12 @@ def _process(trace: Trace, row: int, before: str = "") -> Meaning:
 
 def _thread(trace: Trace, row: int) -> Meaning:
     return Meaning(trace.thread_name(row), thread=row)
+
+
+def are_named(trace: Trace) -> bool:
+    """Tell whether `argument_names` answers at once: the first time it makes the links that it needs."""
+    kept = ("links.mutexes", "links.blockers", "links.hold")
+    return are_ready(trace) and all(trace.is_kept(name) for name in kept)
 
 
 _RULES: Final[dict[str, Callable[[_Of, str, int], Meaning | None]]] = {

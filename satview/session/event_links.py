@@ -14,7 +14,7 @@ from satview.links.chain import Connections, Hop, are_linked, connections, way
 from satview.links.columns import are_made
 from satview.links.table import Link
 from satview.links.trace_links import link_of
-from satview.session.argument_names import Meaning, argument_names
+from satview.session.argument_names import Meaning, are_named, argument_names
 from satview.session.jobs import IsCancelled, LatestJob, Report
 from satview.session.selection import Selection
 from satview.store.trace import Trace
@@ -81,7 +81,7 @@ class EventLinks(QObject):
         self._job.cancel()
         self._event, self.found = event, FoundLinks()
         if event is not None:
-            if len(trace.events) <= LINKS_AT_ONCE or are_linked(trace):
+            if len(trace.events) <= LINKS_AT_ONCE or (are_linked(trace) and are_named(trace)):
                 self.found = find_links(trace, event)
             else:
                 if len(trace.events) <= _PAIRS_AT_ONCE or are_made(trace):
