@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+import numpy as np
+
+from satview.analysis.doctor.marks import EXACT, Mark, Trust, sign
 from satview.analysis.why import WhyStep
 from satview.base.time import NS_PER_S, format_duration, format_time, hex_cycles
 from satview.events.spec import Argument
-from satview.events.states import STATE_BY_VALUE
+from satview.events.states import STATE_BY_VALUE, UNKNOWN
 from satview.links.chain import Connections
 from satview.links.table import Certainty, Link, LinkKind
 from satview.session.argument_names import Meaning
 from satview.session.connection_text import argument_line, connection_sections, event_name
 from satview.session.details import Details, Line, Section
 from satview.session.event_forms import arguments_as, form_of
+from satview.store.losses import losses
 from satview.store.trace import Trace
 from satview.timeline.lane_tree import LaneInfo, LaneKind, Timeline
 from satview.timeline.spans import Span
@@ -143,7 +147,10 @@ def span_details(timeline: Timeline, lane: int, span: Span) -> Details:
     trace, info = timeline.trace, timeline.infos[lane]
     length_ns = trace.clock.duration_ns(span.end_cycles - span.start_cycles)
     state = STATE_BY_VALUE.get(span.value)
-    lines = [Line("Length", format_duration(length_ns), f"{span.end_cycles - span.start_cycles:,} cycles")]
+    trust = _trust_in_length(timeline, lane, span)
+    length = f"{sign(trust.mark)} {format_duration(length_ns)}".lstrip()
+    note = ", ".join(filter(None, (f"{span.end_cycles - span.start_cycles:,} cycles", trust.reason)))
+    lines = [Line("Length", length, note)]
     if state is not None:
         lines.append(Line("Meaning", state.meaning))
     lines += [
@@ -163,6 +170,15 @@ def span_details(timeline: Timeline, lane: int, span: Span) -> Details:
         lane_kind(info),
         (Section("Interval", tuple(lines)),),
     )
+
+
+def _trust_in_length(timeline: Timeline, lane: int, span: Span) -> Trust:
+    """Return how far the length of an interval can be trusted: it may go on where events are missing."""
+    after, lost = timeline.lane(lane).at(span.end_cycles), losses(timeline.trace)
+    is_cut = bool(np.any((lost[:, 0] <= span.end_cycles) & (span.end_cycles <= lost[:, 1])))
+    if is_cut and after is not None and after.value == UNKNOWN != span.value:
+        return Trust(Mark.LOWER_BOUND, "events are missing from its end on")
+    return EXACT
 
 
 def lane_path(timeline: Timeline, index: int) -> str:
