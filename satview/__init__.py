@@ -12,6 +12,8 @@ The public API, each name imported when first used:
     sent = satview.transactions(trace)                 # every message: queued, in service, replied, client runs again
     for verdict in satview.check(trace):               # what is wrong: deadlocks, inversions, starvation, lost data
         print(verdict.severity, verdict.says)
+    for found in satview.doctor(trace):                # what it tells exactly, what as a bound, what not at all
+        print(found.analysis.title, found.trust.mark, found.says)
     for step in satview.why(trace, "devb-eide 2", trace.clock.cycles(1_500_000)):   # why it runs, is ready or waits
         print(step.says)
     path = satview.critical_path(trace, "devb-eide 2", trace.window)   # what had to happen one after the other
@@ -25,6 +27,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from satview.analysis.critical_path import CriticalPath, critical_path
+    from satview.analysis.doctor.marks import Mark
+    from satview.analysis.doctor.report import Diagnosis, doctor
     from satview.analysis.snapshot import snapshot
     from satview.analysis.statistics import Statistics
     from satview.analysis.verdicts.find import find_verdicts as check
@@ -46,9 +50,11 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "CriticalPath",
+    "Diagnosis",
     "Event",
     "EventTable",
     "Links",
+    "Mark",
     "RuleSet",
     "SatviewError",
     "Statistics",
@@ -60,6 +66,7 @@ __all__ = [
     "WhyStep",
     "check",
     "critical_path",
+    "doctor",
     "open_trace",
     "read_thresholds",
     "select",
@@ -69,9 +76,11 @@ __all__ = [
 ]
 _HOMES = {
     "CriticalPath": "satview.analysis.critical_path",
+    "Diagnosis": "satview.analysis.doctor.report",
     "Event": "satview.store.records",
     "EventTable": "satview.store.tables",
     "Links": "satview.links.accessor",
+    "Mark": "satview.analysis.doctor.marks",
     "RuleSet": "satview.filters.rules",
     "SatviewError": "satview.base.errors",
     "Statistics": "satview.analysis.statistics",
@@ -83,6 +92,7 @@ _HOMES = {
     "WhyStep": "satview.analysis.why",
     "check": "satview.analysis.verdicts.find",
     "critical_path": "satview.analysis.critical_path",
+    "doctor": "satview.analysis.doctor.report",
     "open_trace": "satview.formats.registry",
     "read_thresholds": "satview.analysis.verdicts.thresholds",
     "select": "satview.filters.expression",

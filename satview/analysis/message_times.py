@@ -14,15 +14,18 @@ from satview.analysis.event_counts import IS_SEND
 from satview.analysis.scope import Rows, Scope
 from satview.events.states import STATE_BY_NAME
 from satview.filters.columns import RowColumns
+from satview.links.rows import rows_where
 from satview.links.table import NO_EVENT, LinkKind
 from satview.links.transactions import transactions
 from satview.store.arguments import codes_with
 from satview.store.stretches import Cycles
+from satview.store.trace import Trace
 
 _SEND: Final = STATE_BY_NAME["SEND"].value
 _REPLY: Final = STATE_BY_NAME["REPLY"].value
 _PID_WORD: Final = 1  # of SND_MESSAGE and REC_MESSAGE: rcvid, pid of the receiver
 _SIZE: Final = "info->msglen"  # of a wide exit of MSG_RECEIVEV
+_FAST_WORDS: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,17 +106,23 @@ def _in_state(scope: Scope, changes: Rows, state: int) -> tuple[Cycles, Rows]:
     return cycles, after
 
 
+def tells_sizes(trace: Trace) -> bool:
+    """Tell whether any event of a trace tells the size of a message: an exit of MSG_RECEIVEV that was logged wide."""
+    exits = rows_where(trace, codes_with(_SIZE, trace.release))
+    return bool(len(exits)) and bool(np.any(trace.payloads.word_counts(exits) > _FAST_WORDS))
+
+
 def _sizes(scope: Scope, sends: Rows) -> NDArray[np.int64]:
     """Return the bytes of messages, as their receivers were told when MSG_RECEIVEV came back; -1 = not logged."""
     sizes = np.full(len(sends), -1, np.int64)
     trace, events = scope.trace, scope.trace.events
     has_size = codes_with(_SIZE, trace.release)
-    if not len(sends) or not trace.code_counts[has_size].any():
+    if not len(sends) or not tells_sizes(trace):
         return sizes
     _, received = scope.lengths(sends, LinkKind.MESSAGE)
     received[received >= scope.rows.stop] = -1
     exits = replace(scope, passes=None).chosen(has_size)  # they tell sizes whether they show or not
-    exits = exits[trace.payloads.word_counts(exits) > 2]
+    exits = exits[trace.payloads.word_counts(exits) > _FAST_WORDS]
     key = events.thread[exits].astype(np.int64) << 32 | exits
     order = np.argsort(key)
     found = np.flatnonzero(received >= 0)

@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.analysis.doctor.marks import EXACT, TITLES, Trust, sign
 from satview.base.time import format_duration, format_time
 
 Numbers = NDArray[np.integer] | NDArray[np.floating]
@@ -50,6 +51,8 @@ class Column:
         follows: True if it follows a mask of events: it counts events, or times that these begin.
         cycles: Where in time each value happened; -1 = no place; None = the column has no places.
         events: The same as rows of the event table.
+        trust: How far the values can be trusted.
+        doubtful: bool (rows,), those to which `trust` applies, the others are exact; None = all of them.
     """
 
     key: str
@@ -60,6 +63,30 @@ class Column:
     follows: bool = False
     cycles: NDArray[np.int64] | None = None
     events: NDArray[np.int64] | None = None
+    trust: Trust = EXACT
+    doubtful: NDArray[np.bool_] | None = None
+
+    def trust_in(self, row: int) -> Trust:
+        """Return how far one value can be trusted."""
+        return self.trust if self.doubtful is None or self.doubtful[row] else EXACT
+
+    def marked(self, row: int) -> str:
+        """Return a value for people with the sign of its mark before it; empty where it is not known."""
+        text, before = self.text(row), sign(self.trust_in(row).mark)
+        return f"{before} {text}" if text and before else text
+
+    @property
+    def marked_title(self) -> str:
+        """The title, with the sign of the mark behind it if it is not exact."""
+        return f"{self.title} {sign(self.trust.mark)}".rstrip()
+
+    @property
+    def says_of_trust(self) -> str:
+        """The mark and its reason as a sentence; empty if it is exact."""
+        if self.trust is EXACT:
+            return ""
+        some = "" if self.doubtful is None or self.doubtful.all() else ", in some rows"
+        return f"{TITLES[self.trust.mark]}{some}: {self.trust.reason}."
 
     def text(self, row: int) -> str:
         """Return a value for people; empty where it is not known."""
@@ -117,6 +144,10 @@ class Sheet:
     def column(self, key: str) -> Column:
         """Return a column by its key."""
         return next(column for column in self.columns if column.key == key)
+
+    def trust(self) -> dict[str, dict[str, str]]:
+        """Return the marks of the columns by key as plain values."""
+        return {column.key: column.trust.as_record() for column in self.columns if column.kind is not Kind.TEXT}
 
     def records(self, order: NDArray[np.intp] | None = None) -> list[dict[str, Any]]:
         """Return plain values by key, one dictionary per row."""

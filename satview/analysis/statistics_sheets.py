@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from satview.analysis.call_times import Durations
 from satview.analysis.cpu_sheets import cpu_matrix_sheet, migration_sheet
+from satview.analysis.doctor.figures import with_trust
 from satview.analysis.partition_sheet import partition_sheet
 from satview.analysis.served_sheets import client_server_sheet
 from satview.analysis.sheet_rows import Shown, columns_of, sheet_of, thread_columns, threads_shown
@@ -183,7 +184,16 @@ def interrupt_sheet(found: Statistics, _shown: Shown = None) -> Sheet:
                   subjects=interrupts.first)
 
 
-SHEETS: Final[dict[str, Callable[[Statistics, Shown], Sheet]]] = {
+def _trusted(make: Callable[[Statistics, Shown], Sheet]) -> Callable[[Statistics, Shown], Sheet]:
+    """Return what makes a sheet whose columns say how far they can be trusted."""
+
+    def trusted(found: Statistics, shown: Shown = None) -> Sheet:
+        return with_trust(make(found, shown), found)
+
+    return trusted
+
+
+_MAKERS: Final[dict[str, Callable[[Statistics, Shown], Sheet]]] = {
     "thread": thread_sheet,
     "state": state_sheet,
     "process": process_sheet,
@@ -197,6 +207,7 @@ SHEETS: Final[dict[str, Callable[[Statistics, Shown], Sheet]]] = {
     "cpu-matrix": cpu_matrix_sheet,
     "partition": partition_sheet,
 }
+SHEETS: Final = {key: _trusted(make) for key, make in _MAKERS.items()}
 TITLES: Final = {
     "thread": "Threads",
     "state": "States",

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from xml.etree import ElementTree as ET
 
+from satview.analysis.doctor.report import may_be_more
 from satview.analysis.verdicts.find import RULES, find_verdicts
 from satview.analysis.verdicts.thresholds import default_thresholds, read_thresholds
 from satview.analysis.verdicts.untold import untold
@@ -122,6 +123,9 @@ def _print_table(trace: Trace, found: tuple[Verdict, ...], unknown: dict[Verdict
     for kinds, why in _by_reason(unknown):
         console.print()
         console.print(cell(f"Cannot tell of {', '.join(kinds)}: {why}."))
+    if missing := may_be_more(trace):
+        console.print()
+        console.print(cell(f"There may be more than is listed: {missing}."))
 
 
 def _by_reason(unknown: dict[VerdictKind, str]) -> list[tuple[list[str], str]]:

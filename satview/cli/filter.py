@@ -21,7 +21,6 @@ from satview.base.time import TimeWindow, format_duration
 from satview.events.spec import Release
 from satview.export.c_program import c_program
 from satview.export.subset import SubsetReport, write_subset
-from satview.export.tracelogger_command import from_tracelogger_args, tracelogger_command
 from satview.filters.building import BuiltRules, build
 from satview.filters.diagnostics import RuleError
 from satview.filters.explain import explain
@@ -30,6 +29,7 @@ from satview.filters.facts import TraceFacts
 from satview.filters.handlers import Handlers
 from satview.filters.text import Rule, check_rules, process_names, read_rule_text, rules_text
 from satview.filters.tokens import UNITS_NS
+from satview.filters.tracelogger_command import from_tracelogger_args, tracelogger_command
 from satview.filters.would_capture import WouldCapture, would_capture
 from satview.formats.registry import open_trace, source_files
 from satview.store.trace import Trace

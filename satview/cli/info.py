@@ -6,6 +6,7 @@ import argparse
 import json
 from typing import Any
 
+from satview.analysis.doctor.report import summary, untold_analyses
 from satview.base.errors import TraceFormatError
 from satview.base.process_end import say
 from satview.base.time import format_duration, hex_cycles
@@ -76,6 +77,10 @@ def facts(trace: Trace) -> dict[str, Any]:
             {"slug": slug, "count": count, "title": KINDS[slug].title, "costs_data": KINDS[slug].costs_data}
             for slug, count in trace.problems.counts().items()
         ],
+        "untold": [
+            {"key": found.analysis.key, "mark": str(found.trust.mark), "reason": found.trust.reason}
+            for found in untold_analyses(trace)
+        ],
     }
 
 
@@ -111,6 +116,7 @@ def print_page(trace: Trace) -> None:
         ("Lines", ", ".join(f"{count:,} {kind}" for kind, count in trace.lines.items())),
         ("Processes, threads", f"{told['processes']:,}, {told['threads']:,}"),
         ("Buffers", f"{told['buffers']['count']:,}, {told['buffers']['lost']:,} lost"),
+        ("Cannot tell", _untold(trace)),
     ]
     for name, value in lines:
         if value:
@@ -125,6 +131,12 @@ def print_page(trace: Trace) -> None:
         console.print()
         console.print(table)
     _print_problems(trace, console)
+
+
+def _untold(trace: Trace) -> str:
+    """Return in one line what the trace cannot tell, and where to read more; empty if it tells everything."""
+    told = summary(trace) if len(trace.events) else ""
+    return f"{told}; satview doctor says what to capture" if told else ""
 
 
 def _time_range(trace: Trace) -> str:

@@ -6,6 +6,8 @@ import argparse
 import json
 from typing import Any, Final
 
+from satview.analysis.doctor.marks import TITLES, sign
+from satview.analysis.doctor.report import diagnosis
 from satview.analysis.locks import KINDS, LockTable, Waits, lock_table
 from satview.base.errors import SatviewError
 from satview.base.process_end import say
@@ -44,7 +46,8 @@ def run(args: argparse.Namespace) -> int:
     rows = [i for i in range(len(table)) if args.all or args.json or table.waits[i]]
     if args.json:
         told = {"file": str(trace.path), "locks": [_fact(trace, table, i) for i in rows],
-                "waits": [_wait_fact(trace, table, waits, i) for i in _longest(waits, args.waits)]}
+                "waits": [_wait_fact(trace, table, waits, i) for i in _longest(waits, args.waits)],
+                "trust": dict.fromkeys(_NUMBERS, diagnosis(trace, "locks").trust.as_record())}
         print(json.dumps(told, indent=2))
     else:
         _print_table(trace, table, rows)
@@ -107,14 +110,19 @@ def _print_table(trace: Trace, table: LockTable, rows: list[int]) -> None:
         column.no_wrap = True
     for column in shown.columns[:8]:
         column.justify = "right"
+    trust = diagnosis(trace, "locks").trust
+    before = f"{sign(trust.mark)} ".lstrip()
     for i in rows:
-        shown.add_row(
+        figures = (
             format_duration(int(table.wait_ns[i])), f"{table.waits[i]:,}",
             format_duration(int(table.longest_wait_ns[i])), f"{table.calls[i]:,}", f"{table.failed[i]:,}",
             format_duration(int(table.hold_ns[i])) if table.holds[i] else "",
-            format_duration(int(table.longest_hold_ns[i])) if table.holds[i] else "", f"{table.threads[i]:,}",
-            KINDS[int(table.kind[i])], cell(_name(trace, table, i)))
+            format_duration(int(table.longest_hold_ns[i])) if table.holds[i] else "", f"{table.threads[i]:,}")
+        shown.add_row(*(f"{before}{figure}" if figure else "" for figure in figures), KINDS[int(table.kind[i])],
+                      cell(_name(trace, table, i)))
     console.print(shown)
+    if trust.reason:
+        console.print(cell(f"{before}{TITLES[trust.mark]}: {trust.reason}."))
 
 
 def _print_waits(trace: Trace, table: LockTable, waits: Waits, count: int) -> None:

@@ -13,8 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.basis import Basis
+from satview.analysis.doctor.marks import sign
+from satview.analysis.doctor.needs import lost_words
 from satview.analysis.served_sheets import client_server_sheet
-from satview.analysis.sheets import Kind, Sheet
+from satview.analysis.sheets import Column, Kind, Sheet
 from satview.analysis.statistics import Statistics
 from satview.analysis.statistics_sheets import SHEETS
 from satview.base.errors import UsageError
@@ -145,6 +147,7 @@ def _print_json(
         "lost_ns": clock.duration_ns(found.lost_cycles),
         "counts": _counted(found, args),
         **{sheet.key: sheet.records(order) for sheet, order in zip(sheets, orders, strict=True)},
+        "trust": {sheet.key: sheet.trust() for sheet in sheets},
     }
     print(json.dumps(told, indent=2))
 
@@ -159,10 +162,10 @@ def _print_tables(
 
     console = make_console(400)
     length = format_duration(found.trace.clock.duration_ns(found.window.length))
-    lost = format_duration(found.trace.clock.duration_ns(found.lost_cycles)) if found.lost_cycles else ""
+    lost = lost_words(found.trace, found.lost_cycles)
     console.print(cell(f"{found.trace.path.name}: {length}, counting {_counted(found, args)}"))
     if lost:
-        console.print(f"Events were lost for {lost} of it: counts are lower bounds, states of that time are unknown.")
+        console.print(f"{lost.capitalize()}: counts are lower bounds, states of that time are unknown.")
     for sheet, order in zip(sheets, orders, strict=True):
         console.print(f"\n[bold]{sheet.title}[/bold]" + (f"  {cell(sheet.note)}" if sheet.note else ""))
         if not len(sheet):
@@ -174,5 +177,16 @@ def _print_tables(
             shown.add_column(cell(column.title), no_wrap=True,
                              justify="left" if column.kind is Kind.TEXT else "right")
         for row in order.tolist():
-            shown.add_row(*(cell(column.text(row)) for column in columns))
+            shown.add_row(*(cell(column.marked(row)) for column in columns))
         console.print(shown)
+        for reason, titles in _doubts(columns).items():
+            console.print(f"[dim]{cell(f'{reason} ({titles})')}[/dim]")
+
+
+def _doubts(columns: list[Column]) -> dict[str, str]:
+    """Return by mark and reason the names of the columns that are not exact."""
+    found: dict[str, list[str]] = {}
+    for column in columns:
+        if column.says_of_trust:
+            found.setdefault(f"{sign(column.trust.mark)} {column.says_of_trust}", []).append(column.title)
+    return {reason: ", ".join(titles) for reason, titles in found.items()}

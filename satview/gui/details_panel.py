@@ -10,12 +10,10 @@ from satview.base.safe_text import html_text
 from satview.gui.colours import class_colour
 from satview.gui.panel import Panel, PanelContext
 from satview.gui.theme import Theme, css
+from satview.session.details import Details, Line, Section
 from satview.session.event_text import (
     FIRST_WORDS,
     MOST_WORDS,
-    Details,
-    Line,
-    Section,
     event_details,
     span_details,
     why_details,
@@ -63,7 +61,7 @@ class DetailsPanel(Panel):
             is_wide = self._opened.filters.is_wide.get(code)
             links = self._opened.event_links.found
             found.append(event_details(self._opened.trace, selection.event, links.link, is_wide, self._most,
-                                       links.connected))
+                                       links.connected, links.names))
         if selection.span is not None and selection.lane is not None and selection.span.value:
             found.append(span_details(self._opened.timeline, selection.lane, selection.span))
         return tuple(found)
@@ -138,18 +136,26 @@ class DetailsPanel(Panel):
         return f"<tr><td>{number}{self._linked(line, html_text(line.text))}</td></tr>"
 
     def _linked(self, line: Line, value: str) -> str:
-        if line.event is None:
-            return value
-        return f"<a href='event:{line.event}' style='color:{css(self._theme.accent)}; text-decoration:none'>{value}</a>"
+        """Return text as a link to the event or lane that a line leads to; as it is where it leads nowhere."""
+        target = f"event:{line.event}" if line.event is not None else ""
+        target = target or (f"thread:{line.thread}" if line.thread else "")
+        target = target or (f"process:{line.process}" if line.process else "")
+        return self._link(target, value) if target else value
+
+    def _link(self, target: str, value: str) -> str:
+        return f"<a href='{target}' style='color:{css(self._theme.accent)}; text-decoration:none'>{value}</a>"
 
     def _line_html(self, line: Line) -> str:
         theme = self._theme
         value = html_text(line.text)
         if line.is_code:
             value = f"<span style='font-family:\"{self._fixed_family}\"; white-space:pre-wrap'>{value}</span>"
-        value = self._linked(line, value)
+        if line.means:
+            value = f"{value}&nbsp; {self._linked(line, html_text(line.means))}"
+        else:
+            value = self._linked(line, value)
         if line.is_more:
-            value = f"<a href='more:' style='color:{css(theme.accent)}; text-decoration:none'>{value}</a>"
+            value = self._link("more:", value)
         note = (
             f"&nbsp; <span style='color:{css(theme.faint)}; font-size:11px'>{html_text(line.note)}</span>"
             if line.note
@@ -165,6 +171,8 @@ class DetailsPanel(Panel):
     def _on_link(self, url: QUrl) -> None:
         if url.scheme() == "event" and url.path().isdigit():
             self._navigation.show_event(int(url.path()))
+        elif url.scheme() in ("thread", "process") and url.path().isdigit():
+            self._navigation.show_owner(url.scheme() == "thread", int(url.path()))
         elif url.scheme() == "more":
             self._most = min(MOST_WORDS, self._most * 8)
             self.refresh()

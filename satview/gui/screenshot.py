@@ -122,4 +122,4 @@ def _is_settled(window: object) -> bool:
     work = window.workspace
     if work is None or work.opened.event_links.is_busy:
         return work is None
-    return not work.opened.lanes.rows or work.area.view.source.is_refined
+    return work.area.is_exact

@@ -70,6 +70,9 @@ class VerdictsPanel(Panel):
             return
         for verdict in found.verdicts:
             self._add(verdict)
+        if found.more:
+            more = QTreeWidgetItem(self.tree, ["there may be more", "", "", visible_line(found.more)])
+            more.setForeground(0, colour(self._theme.dim))
         if found.untold:
             self._add_untold()
         if not found.verdicts and not found.untold:

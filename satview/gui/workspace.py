@@ -60,6 +60,8 @@ class Workspace(QWidget):
             self.docks[row.name] = self._dock(row.name, row.plain_title, self.panels[row.name])
         self.arrange()
         self._restore_docks()
+        if not self.area.no_states.isHidden():
+            self.show_panel("events")  # all that such a trace shows
         self._stale = {name for name, panel in self.panels.items() if panel.waits_to_be_seen}
         QTimer.singleShot(0, self, self._freshen)  # once the window has laid the panels out
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from satview.events.states import STATE_BY_NAME
 from satview.links.messages import messages
 from satview.links.mutexes import MUTEX, entries_of, mutexes
+from satview.links.owners import OWNER_MASK, owners_anywhere, owners_within
 from satview.links.rows import comm_words, thread_rows
 from satview.links.table import NO_EVENT, OPEN, Certainty
 from satview.links.waits import Waits, waits
@@ -24,7 +25,6 @@ SEND: Final = STATE_BY_NAME["SEND"].value
 REPLY: Final = STATE_BY_NAME["REPLY"].value
 JOIN: Final = STATE_BY_NAME["JOIN"].value
 RWLOCKS: Final = tuple(STATE_BY_NAME[name].value for name in ("RWLOCK_READ", "RWLOCK_WRITE"))
-_PROCESS_MANAGER: Final = 1
 _Ints = NDArray[np.int64]
 
 
@@ -108,45 +108,23 @@ def _of_messages(trace: Trace, found: Waits) -> tuple[NDArray[np.intp], _Ints, _
 
 
 def _owners(trace: Trace, found: Waits, at: NDArray[np.intp]) -> _Ints:
-    """Return the threads that the words of mutexes name as owners, -1 for none.
-
-    The word has the thread and the low part of its process in its two halves, in one order up to 6.x and in the other
-    from 7.x on (7.1 listing: THREAD_CREATE tells tid 1 and 0x0001000a); bit 31 tells that threads wait. Only an owner
-    in the process of the waiting thread counts, and only if one of the two orders makes sense.
-    """
+    """Return the threads that the words of mutexes name as owners in the process that waits, -1 for none."""
     word, known = _owner_words(trace, found, at)
-    pid = trace.threads.pid[found.thread[at]].astype(np.int64)
-    high, low = word >> 16, word & 0xFFFF
-    told = []
-    for tid, part, mask in ((high, low, 0xFFFF), (low, high, 0x7FFF)):
-        who = thread_rows(trace, pid.astype(np.uint32), tid.astype(np.uint32))
-        told.append(np.where(known & (part == pid & mask) & (tid > 0), who, 0))
-    first, second = told
-    return np.where((first > 0) & (second > 0) & (first != second), -1, np.where(first > 0, first, second))
+    who = owners_within(trace, word, trace.threads.pid[found.thread[at]].astype(np.int64))
+    return np.where(known, who, 0)
 
 
 def _owner_words(trace: Trace, found: Waits, at: NDArray[np.intp]) -> tuple[_Ints, NDArray[np.bool_]]:
     """Return the words of mutexes that threads wait for without bit 31, and whether they are known."""
     word, known = argument(trace, found.call_row[at], "owner")
     known &= found.first_row[at] == found.row[at]  # within SYNC_CONDVAR_WAIT it is the word of another object
-    return word & 0x7FFFFFFF, known
+    return word & OWNER_MASK, known
 
 
 def _owners_elsewhere(trace: Trace, found: Waits, at: NDArray[np.intp]) -> _Ints:
-    """Return the threads of any process that the words of mutexes fit, -1 where that is none or several.
-
-    The process manager shares no mutexes.
-    """
+    """Return the threads of any process that the words of mutexes fit, -1 where that is none or several."""
     word, known = _owner_words(trace, found, at)
-    tid, pid = trace.threads.tid.astype(np.int64), trace.threads.pid.astype(np.int64)
-    who = np.flatnonzero((tid > 0) & (tid < 1 << 15) & (pid > _PROCESS_MANAGER))
-    codes = np.concatenate((tid[who] << 16 | pid[who] & 0xFFFF, (pid[who] & 0x7FFF) << 16 | tid[who]))
-    order = np.argsort(codes, kind="stable")
-    codes, thread = codes[order], np.tile(who, 2)[order]
-    first, last = np.searchsorted(codes, word), np.searchsorted(codes, word, side="right")
-    out = np.full(len(at), -1, np.int64)
-    fits = np.flatnonzero(known & (last == first + 1))
-    out[fits] = thread[first[fits]]
+    out = np.where(known, owners_anywhere(trace, word), -1)
     out[out == found.thread[at]] = -1
     return out
 

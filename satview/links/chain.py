@@ -12,6 +12,7 @@ from satview.events import wire
 from satview.events.states import READY, RUNNING
 from satview.links import actors
 from satview.links.blockers import blockers
+from satview.links.call_fates import Fate, fate_of_call
 from satview.links.columns import state_ends
 from satview.links.rows import rows_of_class
 from satview.links.table import NO_EVENT, OPEN, Certainty, LinkKind
@@ -96,11 +97,13 @@ class Connections:
         causes: Events it follows from, the nearest first.
         effects: Events that follow from it.
         waits_for: Whom and what the thread waits for whose wait it begins; None if it begins none.
+        fate: Why the kernel call that it enters has no exit; None if it has one, or it enters none.
     """
 
     causes: tuple[Step, ...]
     effects: tuple[Step, ...]
     waits_for: WaitsFor | None
+    fate: Fate | None = None
 
 
 # By kind of link: what its end is to its begin, and what its begin is to its end; in the order in which to follow them.
@@ -118,7 +121,9 @@ _MOST_EFFECTS: Final = 16  # of one kind: a broadcast may wake hundreds
 
 def connections(trace: Trace, event: int) -> Connections:
     """Return what an event is connected with. The first question makes all links of the trace."""
-    return Connections(causes(trace, event), effects(trace, event), waits_for(trace, event))
+    return Connections(
+        causes(trace, event), effects(trace, event), waits_for(trace, event), fate_of_call(trace, event)
+    )
 
 
 def are_linked(trace: Trace) -> bool:

@@ -86,8 +86,8 @@ def entries_of(trace: Trace, *names: str) -> NDArray[np.uint32]:
 
 
 def _mutexes(trace: Trace) -> Mutexes:
-    locks = _succeeded(trace, entries_of(trace, "SYNC_MUTEX_LOCK"))
-    unlocks = _succeeded(trace, entries_of(trace, "SYNC_MUTEX_UNLOCK"), is_open_fine=True)
+    locks = succeeded(trace, entries_of(trace, "SYNC_MUTEX_LOCK"))
+    unlocks = succeeded(trace, entries_of(trace, "SYNC_MUTEX_UNLOCK"), is_open_fine=True)
     found = waits(trace)
     pauses = entries_of(trace, "SYNC_CONDVAR_WAIT")
     does_wait = np.zeros(len(trace.events), np.bool_)
@@ -119,8 +119,14 @@ def _together(
     return MutexCalls(row[order], trace.events.thread[row[order]].astype(np.int64), number[order])
 
 
-def _succeeded(trace: Trace, entries: NDArray[np.uint32], is_open_fine: bool = False) -> NDArray[np.uint32]:
-    """Return the calls that came back without an error, or also those of which the trace has no end."""
+def succeeded(trace: Trace, entries: NDArray[np.uint32], is_open_fine: bool = False) -> NDArray[np.uint32]:
+    """Return the calls that came back without an error, or also those of which the trace has no end.
+
+    Args:
+        trace: The events.
+        entries: uint32 (n,), entries of kernel calls.
+        is_open_fine: Return those without an end too.
+    """
     exits = partners(trace)[entries]
     has_exit = exits != NO_EVENT
     good = np.full(len(entries), is_open_fine) & ~has_exit

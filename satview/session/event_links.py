@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
@@ -13,6 +14,7 @@ from satview.links.chain import Connections, Hop, are_linked, connections, way
 from satview.links.columns import are_made
 from satview.links.table import Link
 from satview.links.trace_links import link_of
+from satview.session.argument_names import Meaning, are_named, argument_names
 from satview.session.jobs import IsCancelled, LatestJob, Report
 from satview.session.selection import Selection
 from satview.store.trace import Trace
@@ -29,11 +31,13 @@ class FoundLinks:
         link: The call, interrupt, handler or state that it begins or ends; None = none, or not yet known.
         connected: Its causes and effects; None = not yet known.
         way: From its first cause to its last effect, for arrows.
+        names: What its arguments stand for, by name.
     """
 
     link: Link | None = None
     connected: Connections | None = None
     way: tuple[Hop, ...] = ()
+    names: Mapping[str, Meaning] = field(default_factory=dict)
 
 
 class EventLinks(QObject):
@@ -77,7 +81,7 @@ class EventLinks(QObject):
         self._job.cancel()
         self._event, self.found = event, FoundLinks()
         if event is not None:
-            if len(trace.events) <= LINKS_AT_ONCE or are_linked(trace):
+            if len(trace.events) <= LINKS_AT_ONCE or (are_linked(trace) and are_named(trace)):
                 self.found = find_links(trace, event)
             else:
                 if len(trace.events) <= _PAIRS_AT_ONCE or are_made(trace):
@@ -98,7 +102,8 @@ def find_links(trace: Trace, event: int) -> FoundLinks:
     The first question makes all links of the trace.
     """
     try:
-        return FoundLinks(link_of(trace, event), connections(trace, event), way(trace, event))
+        return FoundLinks(link_of(trace, event), connections(trace, event), way(trace, event),
+                          argument_names(trace, event))  # fmt: skip
     except SourceChangedError:  # the window says so by itself
         return FoundLinks()
 

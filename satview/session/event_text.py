@@ -2,96 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
 
+from satview.analysis.doctor.marks import EXACT, Mark, Trust, sign
 from satview.analysis.why import WhyStep
 from satview.base.time import NS_PER_S, format_duration, format_time, hex_cycles
 from satview.events.spec import Argument
-from satview.events.states import STATE_BY_VALUE
-from satview.links.chain import Connections, Step, WaitsFor
+from satview.events.states import STATE_BY_VALUE, UNKNOWN
+from satview.links.chain import Connections
 from satview.links.table import Certainty, Link, LinkKind
+from satview.session.argument_names import Meaning
+from satview.session.connection_text import argument_line, connection_sections, event_name
+from satview.session.details import Details, Line, Section
 from satview.session.event_forms import arguments_as, form_of
+from satview.store.losses import losses
 from satview.store.trace import Trace
 from satview.timeline.lane_tree import LaneInfo, LaneKind, Timeline
 from satview.timeline.spans import Span
 
 COLUMNS: Final = ("Number", "Time", "Delta", "CPU", "Process", "Thread", "Class", "Event", "Arguments")
-_OBJECTS: Final = {  # what threads wait for in a state
-    "MUTEX": "mutex", "CONDVAR": "condition variable", "SEM": "semaphore", "BARRIER": "barrier", "RECEIVE": "channel",
-    "JOIN": "thread", "RWLOCK_READ": "read/write lock", "RWLOCK_WRITE": "read/write lock",
-}  # fmt: skip
 NO_EVENT: Final = 2**32 - 1
 FIRST_WORDS: Final = 128  # of a giant event, which may have a million: a page of them shows at once
 MOST_WORDS: Final = 2048  # laying out a table of twice as many rows takes a second
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One line of the details.
-
-    Attributes:
-        name: What it is.
-        text: The value.
-        note: What to know about it, shown small.
-        event: Event row to go to when it is clicked, or None.
-        is_code: Numbers and bytes, to be set in a fixed font.
-        is_more: A click shows more of a giant event.
-    """
-
-    name: str
-    text: str
-    note: str = ""
-    event: int | None = None
-    is_code: bool = False
-    is_more: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """Lines that belong together.
-
-    Attributes:
-        title: What they are about.
-        lines: The lines.
-        is_prose: Sentences, which take the whole width, rather than names with their values.
-    """
-
-    title: str
-    lines: tuple[Line, ...]
-    is_prose: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Details:
-    """Everything about a selection.
-
-    Attributes:
-        title: What it is, a few words.
-        subtitle: Where it belongs.
-        kind: Printed class of an event, or the state of an interval.
-        sections: The lines.
-    """
-
-    title: str
-    subtitle: str
-    kind: str
-    sections: tuple[Section, ...] = field(default=())
-
-    def as_text(self) -> str:
-        """Return it as plain text for the clipboard."""
-        lines = [f"{self.title}  [{self.kind}]", self.subtitle]
-        for section in self.sections:
-            lines += ["", section.title]
-            width = max((len(line.name) for line in section.lines), default=0)
-            lines += [
-                f"  {line.name:<{width}}  {line.text}{f'  ({line.note})' if line.note else ''}"
-                for line in section.lines
-            ]
-        return "\n".join(lines)
 
 
 def list_row(trace: Trace, event: int, previous: int | None) -> tuple[str, ...]:
@@ -144,6 +79,7 @@ def event_details(
     is_wide: bool | None = None,
     most: int = FIRST_WORDS,
     connected: Connections | None = None,
+    names: Mapping[str, Meaning] | None = None,
 ) -> Details:
     """Return all that is known of an event.
 
@@ -155,6 +91,7 @@ def event_details(
         is_wide: Show the arguments as the wide or fast mode logs them; None = as they were logged.
         most: Words of a giant event that are spelled out, and bytes of its text.
         connected: What it is connected with (`links.chain.connections`); None = not yet known.
+        names: What its arguments stand for (`session.argument_names`); None = not yet known.
     """
     spec = trace.spec(event)
     if is_wide is not None:
@@ -175,9 +112,9 @@ def event_details(
         kind=spec.class_name,
         sections=(
             Section("Event", tuple(what)),
-            *_connection_sections(trace, event, connected),
+            *connection_sections(trace, event, connected),
             Section("Where", _place_lines(trace, event)),
-            *_argument_sections(trace, event, is_wide, most),
+            *_argument_sections(trace, event, is_wide, most, names or {}),
         ),
     )
 
@@ -198,7 +135,7 @@ def why_details(trace: Trace, steps: Sequence[WhyStep], error: str = "") -> Deta
         lines.append(Line(f"{number}.", step.says))
         row = step.cause_row if step.cause_row >= 0 else step.row
         if row >= 0:
-            lines.append(Line("", _event_name(trace, row), event=row))
+            lines.append(Line("", event_name(trace, row), event=row))
     first = steps[0]
     when = format_time(trace.clock.ns(first.at_cycles))
     return Details(f"Why {first.state}?", f"{trace.thread_name(first.thread)} at {when}", "answer",
@@ -210,7 +147,10 @@ def span_details(timeline: Timeline, lane: int, span: Span) -> Details:
     trace, info = timeline.trace, timeline.infos[lane]
     length_ns = trace.clock.duration_ns(span.end_cycles - span.start_cycles)
     state = STATE_BY_VALUE.get(span.value)
-    lines = [Line("Length", format_duration(length_ns), f"{span.end_cycles - span.start_cycles:,} cycles")]
+    trust = _trust_in_length(timeline, lane, span)
+    length = f"{sign(trust.mark)} {format_duration(length_ns)}".lstrip()
+    note = ", ".join(filter(None, (f"{span.end_cycles - span.start_cycles:,} cycles", trust.reason)))
+    lines = [Line("Length", length, note)]
     if state is not None:
         lines.append(Line("Meaning", state.meaning))
     lines += [
@@ -220,16 +160,25 @@ def span_details(timeline: Timeline, lane: int, span: Span) -> Details:
     if span.thread > 0:
         lines.append(Line("Thread", trace.thread_name(span.thread)))
     if 0 <= span.event < len(trace.events):
-        lines.append(Line("Begun by", _event_name(trace, span.event), event=span.event))
+        lines.append(Line("Begun by", event_name(trace, span.event), event=span.event))
     following = _event_at_end(timeline, lane, span)
     if following is not None:
-        lines.append(Line("Ended by", _event_name(trace, following), event=following))
+        lines.append(Line("Ended by", event_name(trace, following), event=following))
     return Details(
         timeline.label(span),
         f"{lane_path(timeline, lane)}  {info.subtitle}".strip(),
         lane_kind(info),
         (Section("Interval", tuple(lines)),),
     )
+
+
+def _trust_in_length(timeline: Timeline, lane: int, span: Span) -> Trust:
+    """Return how far the length of an interval can be trusted: it may go on where events are missing."""
+    after, lost = timeline.lane(lane).at(span.end_cycles), losses(timeline.trace)
+    is_cut = bool(np.any((lost[:, 0] <= span.end_cycles) & (span.end_cycles <= lost[:, 1])))
+    if is_cut and after is not None and after.value == UNKNOWN != span.value:
+        return Trust(Mark.LOWER_BOUND, "events are missing from its end on")
+    return EXACT
 
 
 def lane_path(timeline: Timeline, index: int) -> str:
@@ -275,9 +224,11 @@ def _place_lines(trace: Trace, event: int) -> tuple[Line, ...]:
     process = int(trace.threads.process[thread])
     if thread:
         pid = int(trace.processes.pid[process])
-        lines.append(Line("Process", trace.processes.names[process] or trace.process_name(process), f"pid {pid}"))
+        name = trace.processes.names[process] or trace.process_name(process)
+        lines.append(Line("Process", name, f"pid {pid}", process=process))
         if int(trace.threads.tid[thread]) > 0:
-            lines.append(Line("Thread", trace.thread_name(thread), f"tid {int(trace.threads.tid[thread])}"))
+            tid = int(trace.threads.tid[thread])
+            lines.append(Line("Thread", trace.thread_name(thread), f"tid {tid}", thread=thread))
     return tuple(lines)
 
 
@@ -290,62 +241,20 @@ def _link_lines(trace: Trace, event: int, link: Link | None) -> list[Line]:
     if link.kind is LinkKind.STATE:
         until = Line("Until", "the end of the trace")
         if link.to_row <= last:
-            until = Line("Until", _event_name(trace, link.to_row), event=link.to_row)
+            until = Line("Until", event_name(trace, link.to_row), event=link.to_row)
         return [until, Line("Length", length, f"{cycles:,} cycles")]
     is_begin = link.from_row == event
     other = link.to_row if is_begin else link.from_row
     note = "" if link.certainty is Certainty.EXACT else "next on this CPU; the calling thread is not known"
     return [
-        Line("Ends with" if is_begin else "Began with", _event_name(trace, other), note, event=other),
+        Line("Ends with" if is_begin else "Began with", event_name(trace, other), note, event=other),
         Line("Duration", length, f"{cycles:,} cycles"),
     ]
 
 
-def _connection_sections(trace: Trace, event: int, connected: Connections | None) -> tuple[Section, ...]:
-    if connected is None:
-        return ()
-    lines = [_step_line(trace, event, step) for step in (*connected.causes, *connected.effects)]
-    if connected.waits_for is not None:
-        lines += _wait_lines(trace, connected.waits_for)
-    return (Section("Cause and effect", tuple(lines)),) if lines else ()
-
-
-def _step_line(trace: Trace, event: int, step: Step) -> Line:
-    thread = int(trace.events.thread[step.row])
-    cycles = int(trace.events.time_cycles[step.row]) - int(trace.events.time_cycles[event])
-    notes = [trace.thread_name(thread)] if thread else []
-    notes.append(f"{format_duration(trace.clock.duration_ns(abs(cycles)))} {'earlier' if cycles < 0 else 'later'}")
-    if step.certainty is not Certainty.EXACT:
-        notes.append("inferred" if step.certainty is Certainty.INFERRED else "a guess")
-    return Line(str(step.relation), _event_name(trace, step.row), ", ".join(notes), event=step.row)
-
-
-def _wait_lines(trace: Trace, found: WaitsFor) -> list[Line]:
-    """Return whom and what a thread waits for, and that the wait never ends where it does not."""
-    kind = _OBJECTS.get(STATE_BY_VALUE[found.value].name, "object")
-    where = "" if found.object is None else f"{kind} {found.object:#x}"
-    notes = [where] if where else []
-    if found.certainty is Certainty.INFERRED:
-        notes.append("inferred from who gives it up next")
-    lines = []
-    if found.thread >= 0:
-        lines.append(Line("Waits for", trace.thread_name(found.thread), ", ".join(notes)))
-    elif found.pid >= 0:
-        rows = np.flatnonzero(trace.processes.pid == found.pid)
-        name = trace.process_name(int(rows[0])) if len(rows) else f"pid {found.pid}"
-        lines.append(Line("Waits for", f"any thread of {name}", ", ".join(notes)))
-    elif where:
-        lines.append(Line("Waits for", where))
-    if found.is_open:
-        lines.append(Line("", "The wait lasts to the end of the trace."))
-    return lines
-
-
-def _event_name(trace: Trace, event: int) -> str:
-    return f"event {event + 1:,}: {trace.spec(event).name}"
-
-
-def _argument_sections(trace: Trace, event: int, is_wide: bool | None, most: int) -> tuple[Section, ...]:
+def _argument_sections(
+    trace: Trace, event: int, is_wide: bool | None, most: int, names: Mapping[str, Meaning]
+) -> tuple[Section, ...]:
     payload = trace.payloads.decode(event, most)
     form = {
         "fast": "Arguments, fast mode",
@@ -356,7 +265,7 @@ def _argument_sections(trace: Trace, event: int, is_wide: bool | None, most: int
     sections = []
     arguments = payload.arguments if is_wide is None else arguments_as(trace, event, is_wide=is_wide, most=most)
     if arguments:
-        lines = tuple(Line(argument.name, argument.text, argument.note, is_code=True) for argument in arguments)
+        lines = tuple(argument_line(argument, names.get(argument.name)) for argument in arguments)
         title = form.get(payload.form, "Arguments")
         if is_wide is not None:
             title = f"Arguments, as {'wide' if is_wide else 'fast'} mode logs them (in the trace: {payload.form})"

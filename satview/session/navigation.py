@@ -201,6 +201,17 @@ class Navigation(QObject):
         self._opened.lanes.reveal(index)
         self._opened.select_at(index, self._cycles())
 
+    def show_owner(self, is_thread: bool, row: int) -> None:
+        """Select the lane of a thread or process, if it has one.
+
+        Args:
+            is_thread: True for a thread.
+            row: Its row of the table of threads, or of processes.
+        """
+        lane = self._opened.lane_of_thread(row) if is_thread else self._opened.lane_of_process(row)
+        if lane is not None:
+            self.show_lane(lane)
+
     def focus(self) -> None:
         """Centre the selection; the second time fit it; the third time go back to the view before."""
         viewport, target = self._opened.viewport, self.target()

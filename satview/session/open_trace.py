@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QObject, Signal, Slot
 
 from satview.analysis.basis import Basis
+from satview.analysis.doctor.report import Diagnosis, doctor
 from satview.base.time import TimeWindow
 from satview.session.carry_over import event_of_slot
 from satview.session.edit_history import EditHistory
@@ -19,7 +20,8 @@ from satview.session.reading import Renewal, Shown, events_per_thread
 from satview.session.search import Search
 from satview.session.selection import Selection
 from satview.session.settings import Settings
-from satview.session.verdict_search import VerdictSearch
+from satview.session.trace_answer import TraceAnswer
+from satview.session.verdict_search import FoundVerdicts, search_verdicts
 from satview.session.viewport import Viewport
 from satview.session.why_search import WhySearch
 from satview.store.doubts import doubts, trusted_window
@@ -75,7 +77,8 @@ class OpenTrace(QObject):
         self.selection = Selection(self)
         self.event_links = EventLinks(self.selection, self)
         self.event_links.take(trace)
-        self.verdicts = VerdictSearch(trace, self)
+        self.verdicts: TraceAnswer[FoundVerdicts] = TraceAnswer(trace, search_verdicts, self)
+        self.doctor: TraceAnswer[tuple[Diagnosis, ...]] = TraceAnswer(trace, doctor, self)
         self.why = WhySearch(self.selection, self)
         self.path = PathSearch(self)
         self.filters = FilterStack(trace, self.edits, self)
@@ -108,6 +111,7 @@ class OpenTrace(QObject):
         self.marks.set_limits(self.viewport.limits)
         self.event_links.take(self.trace)
         self.verdicts.take(self.trace)
+        self.doctor.take(self.trace)
         self.why.forget()
         self.path.forget()
         self._reselect(before, renewal.moved)
@@ -130,6 +134,10 @@ class OpenTrace(QObject):
     def lane_of_thread(self, thread: int) -> int | None:
         """Return the lane of a row of the thread table."""
         return self._lane_of_thread.get(thread)
+
+    def lane_of_process(self, process: int) -> int | None:
+        """Return the lane of a row of the process table."""
+        return self._lane_of_process.get(process)
 
     def lane_of_cpu(self, cpu: int) -> int | None:
         """Return the lane of a CPU."""
@@ -168,6 +176,7 @@ class OpenTrace(QObject):
         self.search.close()
         self.event_links.close()
         self.verdicts.close()
+        self.doctor.close()
         self.why.close()
         self.path.close()
 
@@ -176,6 +185,7 @@ class OpenTrace(QObject):
         self._basis = None
         self.trace, self.timeline, self.events_of_thread = trace, timeline, events_of_thread
         self._lane_of_thread = {info.thread: info.index for info in timeline.infos if info.kind is LaneKind.THREAD}
+        self._lane_of_process = {info.process: info.index for info in timeline.infos if info.kind is LaneKind.PROCESS}
         self._lane_of_cpu = {info.cpu: info.index for info in timeline.infos if info.kind is LaneKind.CPU}
         for info in timeline.infos[-1:]:
             if info.kind is LaneKind.DAMAGED:

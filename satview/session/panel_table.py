@@ -73,6 +73,9 @@ PANELS: Final = (
     PanelRow("snapshot", "S&napshot", ("Ctrl+Shift+T",),
              "Show or hide what every thread does at the selected moment, by state and what it waits for.", Side.BOTTOM,
              "satview.gui.snapshot_panel:SnapshotPanel"),
+    PanelRow("doctor", "D&octor", ("Ctrl+Shift+D",),
+             "Show or hide what the trace tells exactly, what as a bound, what not at all, and what to capture for it.",
+             Side.BOTTOM, "satview.gui.doctor_panel:DoctorPanel"),
     PanelRow("results", "&Search results", ("Ctrl+Shift+R",), "Show or hide the table of search hits.", Side.BOTTOM,
              "satview.gui.filters.results_panel:ResultsPanel"),
 )  # fmt: skip

@@ -12,9 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.basis import Basis
+from satview.analysis.doctor.figures import trust_in_durations, trust_in_load
+from satview.analysis.doctor.marks import EXACT, Trust
 from satview.analysis.load import OTHERS, Load, LoadBy, load_over_time
 from satview.analysis.occurrences import SHARES, Histogram, Measure, Occurrences, histogram, occurrences
 from satview.analysis.scope import scope_of
+from satview.analysis.statistics import Statistics
 from satview.base.memory import borrowed
 from satview.base.new_file import new_text_file
 from satview.base.safe_text import csv_text
@@ -24,6 +27,10 @@ from satview.store.trace import Trace
 
 BINS: Final = 300
 _NO_PRIORITY: Final = -1
+_ANALYSES: Final = {  # first part of the key of a measure to the analysis that it is of
+    "run": "cpu", "state": "states", "call": "calls", "queued": "messages", "service": "messages",
+    "round_trip": "messages", "interrupt": "interrupts", "latency": "interrupts",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,12 +42,14 @@ class LoadPlotted:
         titles: Name of each band.
         window: The range.
         capture: Why nothing can be drawn, and how to capture it; empty = it can.
+        trust: How far it can be trusted.
     """
 
     load: Load
     titles: tuple[str, ...]
     window: TimeWindow
     capture: str
+    trust: Trust = EXACT
 
     @property
     def shares(self) -> NDArray[np.float64]:
@@ -68,6 +77,7 @@ class DurationsPlotted:
         marks: Text and nanoseconds of p50, p90, p99, p99.9 and the longest.
         window: The range in which they begin.
         whose: Thread or process they are of; empty = all.
+        trust: How far it can be trusted.
     """
 
     measure: Measure
@@ -77,6 +87,7 @@ class DurationsPlotted:
     marks: tuple[tuple[str, int], ...]
     window: TimeWindow
     whose: str
+    trust: Trust = EXACT
 
     def rows(self, trace: Trace) -> Iterator[tuple[object, ...]]:  # noqa: ARG002  -- as of the load plot
         """Yield the table: names of columns, then one row per bin; limits in nanoseconds."""
@@ -100,7 +111,7 @@ def plot_load(
     scope = scope_of(trace, window, None, basis, borrowed(is_cancelled))
     load = load_over_time(scope, by, BINS)
     return LoadPlotted(load, tuple(_band_title(trace, by, int(subject)) for subject in load.subjects), scope.window,
-                       _missing(load))
+                       _missing(load), trust_in_load(Statistics(trace, scope.window, None, basis)))
 
 
 def plot_durations(
@@ -120,7 +131,8 @@ def plot_durations(
     names = [f"p{share * 100:g}" for share in SHARES]
     cycles = (*found.percentiles(), int(found.cycles.max()))
     marks = tuple((name, trace.clock.duration_ns(value)) for name, value in zip((*names, "max"), cycles, strict=True))
-    return DurationsPlotted(measure, found, duration, histogram(duration), marks, scope.window, whose)
+    return DurationsPlotted(measure, found, duration, histogram(duration), marks, scope.window, whose,
+                            trust_in_durations(trace, _ANALYSES[measure.key.partition(":")[0]]))  # fmt: skip
 
 
 def write_csv(

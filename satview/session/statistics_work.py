@@ -12,13 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.basis import Basis
+from satview.analysis.doctor.needs import lost_words
 from satview.analysis.sheets import Sheet
 from satview.analysis.statistics import Statistics
 from satview.analysis.statistics_sheets import SHEETS
 from satview.base.memory import borrowed
 from satview.base.new_file import new_text_file
 from satview.base.safe_text import csv_text
-from satview.base.time import TimeWindow, format_duration
+from satview.base.time import TimeWindow
 from satview.session.jobs import IsCancelled, Report
 from satview.store.trace import Trace
 
@@ -34,7 +35,7 @@ class Counted:
         events, all_events: Events of the range that count, and all of them.
         kinds, all_kinds: Kinds of events that the filter lets show anywhere in the trace, and all that are in it.
         threads, all_threads: The same for threads.
-        lost_ns: How much of the range is lost.
+        lost: For how much of the range events were lost, in words; empty if none were.
     """
 
     sheet: Sheet
@@ -46,7 +47,7 @@ class Counted:
     all_kinds: int
     threads: int
     all_threads: int
-    lost_ns: int
+    lost: str
 
     @property
     def statement(self) -> str:
@@ -61,8 +62,7 @@ class Counted:
     @property
     def warning(self) -> str:
         """What is to be known of a range in which events were lost; empty if none were."""
-        lost = format_duration(self.lost_ns)
-        return f"events were lost for {lost} of it: counts are lower bounds" if self.lost_ns else ""
+        return f"{self.lost}: counts are lower bounds" if self.lost else ""
 
 
 class Found:
@@ -109,7 +109,7 @@ class Found:
             total if found.passes is None else int(np.count_nonzero(found.passes[part])), total,
             self._kinds, int(np.count_nonzero(trace.code_counts)),
             threads if self._threads is None else int(np.count_nonzero(self._threads[1:])), threads,
-            trace.clock.duration_ns(found.lost_cycles),
+            lost_words(trace, found.lost_cycles),
         )
 
     def _counts_by_code(self) -> NDArray[np.int64]:
@@ -123,8 +123,8 @@ class Found:
 
 def sheet_text(sheet: Sheet, rows: Iterable[int]) -> str:
     """Return rows of a sheet as tab-separated text with a line of column titles, for the clipboard."""
-    lines = ["\t".join(csv_text(column.text(row)) for column in sheet.columns) for row in rows]
-    return "\n".join(["\t".join(column.title for column in sheet.columns), *lines])
+    lines = ["\t".join(csv_text(column.marked(row)) for column in sheet.columns) for row in rows]
+    return "\n".join(["\t".join(column.marked_title for column in sheet.columns), *lines])
 
 
 class SheetCsvWork:

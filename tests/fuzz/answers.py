@@ -6,6 +6,9 @@ import json
 import random
 from pathlib import Path
 
+from satview.analysis.doctor.report import doctor
+from satview.analysis.statistics import Statistics
+from satview.analysis.statistics_sheets import SHEETS
 from satview.analysis.verdicts.find import find_verdicts
 from satview.analysis.verdicts.thresholds import read_thresholds
 from satview.analysis.verdicts.untold import untold
@@ -13,7 +16,9 @@ from satview.analysis.why import MOST_STEPS, why
 from satview.base.errors import TraceFormatError, UsageError
 from satview.base.resources import resource_path
 from satview.cli.check import as_record
+from satview.cli.doctor import as_record as diagnosis_record
 from satview.formats.kev.reader import open_kev
+from satview.session.argument_names import argument_names
 from tests.fuzz.mutation import mutate, mutate_lines
 
 _QUESTIONS = 4
@@ -31,6 +36,11 @@ def run_verdicts(data: bytes, folder: Path) -> None:
     found = find_verdicts(trace)
     json.dumps([as_record(trace, verdict) for verdict in found])
     untold(trace)
+    json.dumps([diagnosis_record(one) for one in doctor(trace)])
+    if len(trace.events):
+        statistics = Statistics(trace)
+        json.dumps([make(statistics, None).trust() for make in SHEETS.values()])
+        argument_names(trace, len(data) % len(trace.events))
     for verdict in found:
         assert verdict.start_cycles < verdict.end_cycles
         assert all(0 <= row < len(trace.events) for row in verdict.evidence)

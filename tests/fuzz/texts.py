@@ -13,13 +13,13 @@ from satview.base.errors import SatviewError
 from satview.events.modes import RULE_MODES
 from satview.events.spec import Release
 from satview.export.c_program import c_program
-from satview.export.tracelogger_command import tracelogger_command
 from satview.filters.building import build
 from satview.filters.capturing import for_capture
 from satview.filters.expression import Expression
 from satview.filters.external import ExternalClass
 from satview.filters.facts import event_facts
 from satview.filters.text import check_rules, parse_rules, rules_text
+from satview.filters.tracelogger_command import tracelogger_command
 from satview.filters.vocabulary import FIELDS, FUNCTIONS
 from satview.store.trace import Trace
 from tests.fuzz.mutation import mutate, mutate_lines

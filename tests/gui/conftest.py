@@ -78,7 +78,8 @@ def load(qtbot):
 def settle(qtbot, window):
     view = window.workspace.area.view
     view.repaint()
-    qtbot.waitUntil(lambda: not view.visible_rows() or view.source.is_refined, timeout=10_000)
+    area = window.workspace.area
+    qtbot.waitUntil(lambda: not view.visible_rows() or area.is_exact, timeout=10_000)
     view.repaint()
 
 

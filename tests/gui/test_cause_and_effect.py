@@ -5,11 +5,12 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, QUrl
 from PySide6.QtTest import QTest
 
+from satview.events import wire
 from satview.events.kernel_calls import call_numbers
 from satview.events.spec import Release
 from satview.links import messages
 from satview.session import event_links
-from tests.helpers.kev import TraceBuilder
+from tests.helpers.kev import START, TraceBuilder
 
 CALLS = call_numbers(Release.QNX_7)
 
@@ -86,3 +87,29 @@ def test_links_of_a_long_trace_come_from_the_background(empty_window, load, tmp_
     with qtbot.waitSignal(opened.event_links.changed, timeout=10_000):
         pass
     assert "server 1" in panel.as_text()
+
+
+def test_a_click_on_a_name_in_the_details_goes_to_its_lane_or_event(empty_window, load, tmp_path, qtbot):
+    builder = TraceBuilder().time_event(0).process_name(1, 10, "client").process_name(2, 20, "server")
+    builder.state("RUNNING", 1_000, 20, 1).call(14, 2_000, (3, 0)).state("RECEIVE", 3_000, 20, 1)
+    builder.state("RUNNING", 4_000, 10, 1).call(11, 5_000, (0x40000001, 0)).event(wire.code(7, 0), 6_000, (7, 20))
+    builder.state("REPLY", 7_000, 10, 1).state("RUNNING", 7_100, 20, 1).exit(14, 8_000, (7, 0))
+    builder.event(wire.code(7, 2), 8_100, (7, 20)).call(15, 9_000, (7, 0)).event(wire.code(7, 10), 9_500, (1, 10))
+    window = load(empty_window, builder.write(tmp_path / "names.kev"))
+    opened, panel = window.session.opened, window.workspace.panels["details"]
+    row = {int(time): row for row, time in enumerate(opened.trace.events.time_cycles - START)}
+    opened.select_event(row[5_000])
+    assert "0x40000001  to server, channel 3" in panel.as_text()
+    server = opened.trace.processes.row(20)
+    assert f'href="process:{server}"' in panel.browser.toHtml()
+    panel.browser.anchorClicked.emit(QUrl(f"process:{server}"))
+    assert opened.selection.lane == opened.lane_of_process(server)
+    opened.select_event(row[9_000])
+    assert "message of client 1" in panel.browser.toPlainText()
+    panel.browser.anchorClicked.emit(QUrl(f"event:{row[6_000]}"))
+    assert opened.selection.event == row[6_000]
+    client = opened.trace.threads.row(10, 1)
+    panel.browser.anchorClicked.emit(QUrl(f"thread:{client}"))
+    assert opened.selection.lane == opened.lane_of_thread(client)
+    panel.browser.anchorClicked.emit(QUrl("thread:99"))  # a link in text that somebody pasted leads nowhere
+    assert opened.selection.lane == opened.lane_of_thread(client)

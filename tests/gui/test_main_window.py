@@ -14,6 +14,7 @@ from satview.base.resources import resource_path
 from satview.gui import dialogs
 from satview.session.command_table import COMMANDS
 from satview.session.commands import Menu
+from satview.session.panel_table import PANELS
 from satview.session.session import Stage
 from tests.helpers.scene import scene
 
@@ -155,8 +156,7 @@ def test_reloading_leaves_one_dock_of_each(empty_window, load, tmp_path):
         names = [dock.objectName() for dock in empty_window.findChildren(QDockWidget)]
         assert sorted(names) == [
             f"dock.{name}"
-            for name in ("details", "events", "filter", "path", "plots", "problems", "results", "snapshot",
-                         "statistics", "verdicts")
+            for name in sorted(row.name for row in PANELS)
         ]
 
 

@@ -87,7 +87,7 @@ def test_details_name_cause_effect_and_server(trace):
     row = at(trace, 195)
     details = event_details(trace, row, None, connected=connections(trace, row))
     texts = [line.text for section in details.sections if section.title == "Cause and effect" for line in section.lines]
-    assert texts == ["channel 0x3", "The wait lasts to the end of the trace."]
+    assert texts == ["not before the trace ends", "channel 0x3", "The wait lasts to the end of the trace."]
 
 
 def test_relations_are_told_apart():

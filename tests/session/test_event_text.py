@@ -59,3 +59,11 @@ def test_details_of_an_interval(opened, ns):
     assert "waiting for the server" in found["Meaning"].text
     assert found["Begun by"].event == row_at(opened, 4_000)
     assert found["Ended by"].event == row_at(opened, 8_001)
+
+
+def test_the_length_of_an_interval_that_a_loss_cuts_is_a_lower_bound(opened, ns):
+    server = opened.lane_of_thread(opened.trace.threads.row(3, 1))
+    cut, whole = (lines(span_details(opened.timeline, server, opened.timeline.lane(server).at(ns(at))))["Length"]
+                  for at in (9_000, 5_000))  # fmt: skip
+    assert (cut.text, cut.note) == ("\u2265 4.001 \u00b5s", "4,001 cycles, events are missing from its end on")
+    assert whole.text == "3.999 \u00b5s"

@@ -14,13 +14,13 @@ from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QVBoxLayout, QWid
 from satview.base.errors import UsageError
 from satview.base.new_file import write_file
 from satview.export.c_program import c_program
-from satview.export.tracelogger_command import from_tracelogger_args, tracelogger_command
 from satview.filters.building import BuiltRules, build
 from satview.filters.choice import rules_of_choice
 from satview.filters.explain import explain
 from satview.filters.handlers import Handlers
 from satview.filters.passes import Effect
 from satview.filters.text import Rule, check_rules, process_names, read_rule_text, rules_text, save_rules
+from satview.filters.tracelogger_command import from_tracelogger_args, tracelogger_command
 from satview.formats.registry import source_files
 from satview.gui import dialogs
 from satview.gui.filters import questions

@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from satview.analysis.doctor.marks import EXACT, Trust, sign
 from satview.analysis.load import LoadBy
 from satview.analysis.occurrences import measures
 from satview.base.errors import WriteError
@@ -269,17 +270,18 @@ class PlotsPanel(Panel):
         self._drawn = plotted
         if isinstance(plotted, LoadPlotted):
             self.load.show_load(plotted)
-            self._say("CPU time without idle and interrupts: "
-                      f"{plotted.shares.sum():.1%} of "
-                      f"{plotted.load.cpus} CPU" + ("s" if plotted.load.cpus > 1 else ""))
+            share = f"{sign(plotted.trust.mark)} {plotted.shares.sum():.1%}".lstrip()
+            self._say(f"CPU time without idle and interrupts: {share} of "
+                      f"{plotted.load.cpus} CPU" + ("s" if plotted.load.cpus > 1 else ""), plotted.trust)
         else:
             self.durations.show_durations(plotted)
             whose = _of(plotted)
             left_out = plotted.found.unfinished
             self._say(f"{len(plotted.found):,} times{whose}"
-                      + (f"; {left_out:,} more without both ends in the trace" if left_out else ""))
+                      + (f"; {left_out:,} more without both ends in the trace" if left_out else ""), plotted.trust)
 
-    def _say(self, text: str) -> None:
+    def _say(self, text: str, trust: Trust = EXACT) -> None:
+        text = " \N{MIDDLE DOT} ".join(filter(None, (text, trust.says)))
         self.statement.setText(text)
         self.statement.setToolTip(tool_tip(text))
 

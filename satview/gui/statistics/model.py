@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
+from satview.analysis.doctor.marks import TITLES
 from satview.analysis.sheets import Column, Kind, Sheet
 from satview.base.safe_text import tool_tip, visible_line
 from satview.gui.icons import icon
@@ -107,7 +108,7 @@ class SheetModel(QAbstractTableModel):
             return None
         column, row = self.columns[index.column()], int(self.order[index.row()])
         if role == Qt.ItemDataRole.DisplayRole:
-            return visible_line(column.text(row))
+            return visible_line(column.marked(row))
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return _LEFT if column.kind is Kind.TEXT else _RIGHT
         if role == Qt.ItemDataRole.ForegroundRole and has_place(column, row):
@@ -124,9 +125,9 @@ class SheetModel(QAbstractTableModel):
             return None
         column = self.columns[section]
         if role == Qt.ItemDataRole.DisplayRole:
-            return f"{self._arrow(column)}{column.title}"
+            return f"{self._arrow(column)}{column.marked_title}"
         if role == Qt.ItemDataRole.ToolTipRole:
-            return tool_tip("\n".join(text for text in (column.help, self._says_of_filter(column)) if text))
+            return tool_tip("\n".join(filter(None, (column.help, column.says_of_trust, self._says_of_filter(column)))))
         if role == Qt.ItemDataRole.DecorationRole and self.follows and column.follows:
             return self._funnel
         if role == Qt.ItemDataRole.TextAlignmentRole:
@@ -154,8 +155,10 @@ def has_place(column: Column, row: int) -> bool:
 
 
 def _tip(column: Column, row: int) -> str:
-    text = column.text(row)
-    return f"{text}\nDouble click goes there." if has_place(column, row) else text
+    trust = column.trust_in(row)
+    doubt = f"{TITLES[trust.mark]}: {trust.reason}." if trust.reason and column.text(row) else ""
+    place = "Double click goes there." if has_place(column, row) else ""
+    return "\n".join(filter(None, (column.marked(row), doubt, place)))
 
 
 def _says_something(column: Column) -> bool:

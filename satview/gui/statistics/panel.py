@@ -205,7 +205,7 @@ class StatisticsPanel(Panel):
         metrics = QFontMetrics(self.table.font())
         for section, column in enumerate(self.model.columns):
             rows = self.model.order[:_MEASURED_ROWS].tolist()
-            texts = (column.title + "   ", *(column.text(row) for row in rows))
+            texts = (column.marked_title + "   ", *(column.marked(row) for row in rows))
             width = min(max(metrics.horizontalAdvance(text) for text in texts) + 22, _WIDEST_PX)
             width += 10 if self.model.follows and column.follows else 0
             known[column.key] = max(width, known.get(column.key, 0), 84 if column.kind is Kind.SHARE else 0)

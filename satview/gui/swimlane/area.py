@@ -11,6 +11,7 @@ from satview.gui.swimlane.hover import HoverCard
 from satview.gui.swimlane.labels import LaneLabels
 from satview.gui.swimlane.legend import Legend
 from satview.gui.swimlane.mouse import SwimlaneMouse
+from satview.gui.swimlane.no_states import NoStates
 from satview.gui.swimlane.overview import OverviewStrip
 from satview.gui.swimlane.ruler import Ruler
 from satview.gui.swimlane.view import SwimlaneView
@@ -25,6 +26,7 @@ class SwimlaneArea(QWidget):
 
     Attributes:
         view: The lanes themselves; has the focus for keys.
+        no_states: Covers them where there are none.
 
     Signals:
         menu_wanted: Right click on a lane: global place.
@@ -44,6 +46,7 @@ class SwimlaneArea(QWidget):
         self.overview = OverviewStrip(opened, theme, self)
         self.legend = Legend(opened, theme, self)
         self.hover = HoverCard(self)
+        self.no_states = NoStates(opened, self)
         self._mouse = SwimlaneMouse(self.view, opened, settings, self.hover)
         self._mouse.take_wheel_of(self.ruler)
         self._bar = QScrollBar(Qt.Orientation.Vertical, self)
@@ -56,6 +59,11 @@ class SwimlaneArea(QWidget):
         """Draw in other colours."""
         for part in (self.view, self.labels, self.ruler, self.overview, self.legend):
             part.set_theme(theme)
+
+    @property
+    def is_exact(self) -> bool:
+        """True if what shows is drawn exactly; lanes that nobody sees are not drawn."""
+        return not self.no_states.isHidden() or not self._opened.lanes.rows or self.view.source.is_refined
 
     def picture(self) -> QImage:
         """Return what the area shows."""
@@ -81,6 +89,8 @@ class SwimlaneArea(QWidget):
         grid.addWidget(self.labels, 2, 0)
         grid.addWidget(self.view, 2, 1)
         grid.addWidget(self._bar, 2, 2)
+        grid.addWidget(self.no_states, 2, 0, 1, 3)
+        self.no_states.raise_()
         grid.addWidget(self.legend, 3, 0, 1, 3)
         grid.setColumnStretch(1, 1)
         grid.setRowStretch(2, 1)
@@ -94,6 +104,7 @@ class SwimlaneArea(QWidget):
         self.labels.menu_wanted.connect(self.menu_wanted)
         self._mouse.menu_wanted.connect(self.menu_wanted)
         self._mouse.fit_wanted.connect(self.fit_wanted)
+        self.no_states.lanes_wanted.connect(self.view.setFocus)
         self._mouse.lane_height_wanted.connect(self.change_lane_height)
         self.ruler.mark_clicked.connect(self._on_mark)
         self._settings.changed.connect(self._on_setting)

@@ -156,6 +156,16 @@ _MEANINGS: Final = {
 }
 
 
+def logger_numbers(arguments: str) -> dict[str, int]:
+    """Return the options of a tracelogger command line whose value is a plain number, by letter; the last one counts.
+
+    Args:
+        arguments: The command line, with or without `tracelogger` in front.
+    """
+    options, _ = _options(arguments)
+    return {key: int(value) for key, value in options if value.isascii() and value.isdigit() and len(value) < 7}
+
+
 def _left_out(value: str, release: Release, notes: list[str]) -> list[Rule]:
     number = int(value) if value.isascii() and value.isdigit() and len(value) < 6 else -1
     if number == _NO_RING0:

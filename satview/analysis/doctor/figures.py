@@ -1,0 +1,242 @@
+"""The marks of figures: how far each column of a sheet of statistics can be trusted, and in which rows.
+
+What a trace lacks comes from the table of the doctor; what that does to a figure follows from how it is made: a sum or
+a count can only grow with the events that are missing, a mean or a shortest time may go either way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.analysis.doctor.analyses import ANALYSES
+from satview.analysis.doctor.marks import EXACT, Mark, Trust
+from satview.analysis.doctor.needs import IDLE, INTERRUPTED, NO_DAMAGE, NO_LOSS, Need
+from satview.analysis.doctor.report import diagnosis
+from satview.analysis.sheets import Column, Kind, Sheet
+from satview.analysis.statistics import Statistics
+from satview.events.states import UNKNOWN
+from satview.store.losses import losses
+from satview.store.stretches import Stretches
+from satview.store.trace import Trace
+
+_Bools = NDArray[np.bool_]
+
+
+class Rests(Enum):
+    """What a figure rests on, and so what can be missing."""
+
+    NOTHING = "a name, or how much is not known"
+    STATES = "states of a thread in the range"
+    CPU = "who ran on a CPU in the range"
+    LOGGED = "events in the range, and who logged them"
+    EVENTS = "events in the range"
+    PAIRS = "events in the range and what ends them, which may come later"
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """The columns of one sheet.
+
+    Attributes:
+        analysis: Key of the analysis that most of them answer.
+        rests: What most of them rest on.
+        others: Those that rest on something else, by key.
+        either_way: Those that may be more or less with the events that are missing, besides `_EITHER_WAY`.
+    """
+
+    analysis: str
+    rests: Rests
+    others: dict[str, Rests]
+    either_way: tuple[str, ...] = ()
+
+    def of(self, key: str) -> tuple[str, Rests]:
+        """Return the analysis that a column answers, and what it rests on."""
+        return "cpu" if key in _USE else self.analysis, self.others.get(key, self.rests)
+
+
+_LOGGED: Final = dict.fromkeys(("sent", "received", "calls", "events"), Rests.LOGGED)
+_COUNTS: Final = dict.fromkeys(("count", "per_s"), Rests.EVENTS)
+_UNKNOWN: Final = dict.fromkeys(("unknown_ns", "unknown_share"), Rests.NOTHING)
+_USE: Final = frozenset(("cpu_ns", "cpu_share", "all_share"))  # of CPUs, by threads and processes
+FIGURES: Final = {
+    "thread": Figures("states", Rests.STATES, _LOGGED | _UNKNOWN),
+    "state": Figures("states", Rests.STATES, {}),
+    "process": Figures("states", Rests.STATES, _LOGGED),
+    "cpu": Figures("cpu", Rests.CPU, _UNKNOWN),
+    "event": Figures("events", Rests.EVENTS, {}, ("share",)),
+    "call": Figures("calls", Rests.PAIRS, _COUNTS),
+    "message": Figures("messages", Rests.PAIRS, dict.fromkeys(_COUNTS, Rests.LOGGED)),
+    "interrupt": Figures("interrupts", Rests.PAIRS, _COUNTS),
+    # A message whose receipt is missing is billed to the server itself.
+    "client-server": Figures("messages", Rests.PAIRS, {"self_ns": Rests.STATES},
+                             ("own_ns", "caused_ns", "bill_ns", "bill_share")),
+    # With the runs in between missing, a move may be one that never happened, or several.
+    "migration": Figures("migrations", Rests.STATES, {}, ("count", "per_s", "thread_count", "share")),
+    "cpu-matrix": Figures("messages", Rests.PAIRS, {"unknown": Rests.NOTHING}, ("elsewhere_share",)),
+    "partition": Figures("partitions", Rests.CPU, {"budget_share": Rests.NOTHING, "from_ns": Rests.NOTHING,
+                                                   "critical_budget_ms": Rests.NOTHING,
+                                                   "bankruptcies": Rests.EVENTS}, ("of_budget_share",)),
+}  # fmt: skip
+# May be more or less with the events that are missing: the others can only be more.
+_EITHER_WAY: Final = ("mean_ns", "mean_run_ns", "least_ns", "p99_ns", "migrations", "open", "first_ns", "last_ns")
+_KERNEL_PID: Final = 1
+
+
+def with_trust(sheet: Sheet, found: Statistics) -> Sheet:
+    """Return a sheet whose columns say how far they can be trusted.
+
+    Args:
+        sheet: The sheet.
+        found: The statistics that it is made of.
+    """
+    figures, judge = FIGURES[sheet.key], _Judge(found, sheet.key, sheet.subjects)
+    columns = (judge.trusted(column, figures) for column in sheet.columns)
+    return replace(sheet, columns=tuple(columns))
+
+
+def trust_in_load(found: Statistics) -> Trust:
+    """Return how far the load of the CPUs over the range of some statistics can be trusted."""
+    return _Judge(found, "cpu", np.empty(0, np.int64)).of("cpu", Rests.CPU)[0]
+
+
+def trust_in_durations(trace: Trace, analysis: str) -> Trust:
+    """Return how far the distribution of the durations of an analysis can be trusted.
+
+    Args:
+        trace: The events.
+        analysis: Its key.
+    """
+    return _as_estimate(diagnosis(trace, analysis, is_quick=True).trust)
+
+
+class _Judge:
+    """Judges the columns of one sheet; what several of them need is worked out once."""
+
+    def __init__(self, found: Statistics, key: str, subjects: NDArray[np.int64]) -> None:
+        self._found, self._trace, self._key, self._subjects = found, found.trace, key, subjects
+        self._made: dict[tuple[str, Rests], tuple[Trust, _Bools | None]] = {}
+
+    def trusted(self, column: Column, figures: Figures) -> Column:
+        """Return a column with its mark."""
+        analysis, rests = figures.of(column.key)
+        if column.kind in (Kind.TEXT, Kind.NUMBER) or rests is Rests.NOTHING:
+            return column
+        if column.key == "bytes":
+            return self._of_sizes(column)
+        trust, rows = self.of(analysis, rests)
+        is_either_way = column.key.endswith(_EITHER_WAY) or column.key in figures.either_way
+        if is_either_way:
+            trust = _as_estimate(trust)
+        if trust.mark is Mark.EXACT:
+            return column
+        return replace(column, trust=trust, doubtful=rows)
+
+    def of(self, analysis: str, rests: Rests) -> tuple[Trust, _Bools | None]:
+        """Return the trust in what answers an analysis and rests on something, and the rows to which it applies."""
+        if (analysis, rests) not in self._made:
+            self._made[analysis, rests] = self._judge(analysis, rests)
+        return self._made[analysis, rests]
+
+    def _judge(self, analysis: str, rests: Rests) -> tuple[Trust, _Bools | None]:
+        """Return the trust in what rests on something, and the rows to which it applies; None = all."""
+        damage = self._lack(NO_DAMAGE)
+        if rests is Rests.EVENTS:
+            # Of events that are there some may be damaged; that makes no more of them.
+            return self._lack(NO_LOSS, self._loses_within()).at_worst(_as_bound(damage)), None
+        worst = self._worst(analysis).at_worst(damage)
+        if worst.mark is not Mark.EXACT:
+            return worst, None
+        if rests is Rests.PAIRS:
+            return self._lack(NO_LOSS, self._loses_from_start()).at_worst(self._of_callers()), None
+        lost, idle = self._lack(NO_LOSS, self._loses_within()), EXACT
+        if rests in (Rests.STATES, Rests.CPU):
+            idle = self._lack(IDLE)
+        if lost.mark is not Mark.EXACT:
+            return lost.at_worst(idle), None
+        if rests is Rests.STATES:
+            return self._of_states(idle)
+        return (self._of_cpus().at_worst(idle), None) if rests is Rests.CPU else (self._of_callers(), None)
+
+    def _worst(self, analysis: str) -> Trust:
+        """Return the trust in an analysis whatever is lost: what it has no answer without, and interrupts."""
+        unmet = [need for need in ANALYSES[analysis].needs if need.reason(self._trace)]
+        if unmet:
+            return Trust(unmet[0].lack, unmet[0].reason(self._trace))
+        return self._lack(INTERRUPTED) if analysis == "cpu" else EXACT
+
+    def _lack(self, need: Need, is_here: bool = True) -> Trust:
+        reason = need.reason(self._trace) if is_here else ""
+        return Trust(need.lack, reason) if reason else EXACT
+
+    def _loses_within(self) -> bool:
+        window = self._found.window
+        return self._loses(window.start, window.end)
+
+    def _loses_from_start(self) -> bool:
+        return self._loses(self._found.window.start, self._trace.window.end)
+
+    def _loses(self, start: int, end: int) -> bool:
+        lost = Stretches.of_rows(losses(self._trace))
+        # An event that was lost at the end of a stretch may be as old as the first one after it.
+        return bool(len(lost.start)) and bool(lost.meet(np.array([start - 1]), np.array([end]))[0])
+
+    def _of_states(self, idle: Trust) -> tuple[Trust, _Bools | None]:
+        """Return the trust in states where nothing is lost: those of a thread are not known before its first event.
+
+        The opening dump is no part of what happened, so what it is the first to tell is not missing before.
+        """
+        states, threads = self._found.states, self._trace.threads
+        dump_cycles = self._since_dump() - self._found.window.start
+        unknown = states.of_state(UNKNOWN, states.total_cycles, len(threads)) > dump_cycles
+        if idle.mark is not Mark.EXACT:
+            unknown = unknown | (threads.pid == _KERNEL_PID)
+        of_process = np.zeros(len(self._trace.processes), np.bool_)
+        of_process[threads.process[unknown]] = True
+        rows = (of_process if self._key == "process" else unknown)[self._subjects]
+        if self._key == "state":
+            rows &= self._subjects > 0
+        if not rows.any():
+            return EXACT, None
+        return Trust(Mark.LOWER_BOUND, "the state is not known all the time (see Unknown)").at_worst(idle), rows
+
+    def _of_cpus(self) -> Trust:
+        runs, start = self._found.basis.runs, self._since_dump()
+        first = (runs.start <= start) & (start < runs.end)
+        known = np.zeros(self._trace.cpu_count, np.bool_)
+        known[runs.cpu[first & (runs.value != UNKNOWN)]] = True
+        return EXACT if known.all() else Trust(Mark.LOWER_BOUND, "who ran at the beginning is not known")
+
+    def _since_dump(self) -> int:
+        """Return where the range begins, behind the opening dump; cycles."""
+        window = self._found.window
+        return min(max(window.start, self._trace.dump_end_cycles + 1), window.end - 1)
+
+    def _of_callers(self) -> Trust:
+        """Return the trust in what is counted per thread: events of which the thread is not known count for none."""
+        threads = self._found.threads
+        nobody = int(threads.calls[0] + threads.sent[0] + threads.received[0])
+        reason = f"of {nobody:,} calls and messages the thread is not known"
+        return Trust(Mark.LOWER_BOUND, reason) if nobody else EXACT
+
+    def _of_sizes(self, column: Column) -> Column:
+        messages = self._found.messages
+        rows = np.asarray(messages.sized < messages.count)
+        if not rows.any():
+            return column
+        reason = f"sizes of {int(messages.sized.sum()):,} of {int(messages.count.sum()):,} messages are told"
+        told = diagnosis(self._trace, "message-sizes", is_quick=True).trust
+        trust = told if not told.mark.is_told else Trust(Mark.LOWER_BOUND, reason)
+        return replace(column, trust=trust, doubtful=rows)
+
+
+def _as_bound(trust: Trust) -> Trust:
+    return Trust(Mark.LOWER_BOUND, trust.reason) if trust.mark is Mark.ESTIMATE else trust
+
+
+def _as_estimate(trust: Trust) -> Trust:
+    return Trust(Mark.ESTIMATE, trust.reason) if trust.mark is Mark.LOWER_BOUND else trust

@@ -1,0 +1,254 @@
+"""What analyses need of a trace: one row for each need, with how to see that it is not met and what to capture then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from satview.analysis.doctor.marks import Mark
+from satview.analysis.message_times import tells_sizes
+from satview.analysis.verdicts.evidence import Evidence
+from satview.analysis.verdicts.thresholds import default_thresholds
+from satview.base.time import format_duration
+from satview.events import wire
+from satview.events.spec import Release
+from satview.filters.external import ExternalClass as C
+from satview.filters.facts import TraceFacts
+from satview.links.actors import interrupt_rows
+from satview.links.blockers import blockers
+from satview.links.mutexes import MUTEX, entries_of
+from satview.links.pulses import RECEIPT
+from satview.links.table import OPEN
+from satview.store.idle import idle_threads
+from satview.store.losses import losses
+from satview.store.problems import KINDS
+from satview.store.stretches import Stretches
+from satview.store.trace import Trace
+
+_KER_FORM: Final = wire.KER_EXIT_OFFSET | wire.KER_INT_OFFSET
+_INT_EXIT: Final = wire.code(wire.WireClass.INT, 2)
+_BUDGETS: Final = tuple(wire.code(wire.WireClass.SYSTEM, event) for event in (3, 4))  # APS_NAME, APS_NEW_BUDGET
+_SENDING: Final = ("MSG_SENDV", "MSG_SENDVNC", "MSG_SEND_PULSE", "MSG_SEND_PULSEPTR", "MSG_REPLYV", "MSG_ERROR",
+                   "SIGNAL_KILL", "SIGNAL_KILL_SIGVAL")  # fmt: skip
+_LOSSES: Final = frozenset(("lost-buffers", "lost-events"))
+_BESIDE_LOSSES: Final = frozenset(("orphan-slots", "unfinished-events"))  # what a lost buffer leaves of longer events
+_HARMLESS: Final = frozenset(("partial-slot",))  # the file ends there; all before it is whole
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """Something that a trace must have.
+
+    Attributes:
+        key: Its name within the trace.
+        lack: What a figure is worth without it.
+        unmet: Returns why the need is not met, without a full stop; empty if it is.
+        remedy: What to do about it, in the imperative; may be empty.
+        classes: Classes to capture for it.
+        is_wide: True if their events must be wide.
+        is_slow: True if finding out takes as long as `satview check`.
+    """
+
+    key: str
+    lack: Mark
+    unmet: Callable[[Trace], str]
+    remedy: str = ""
+    classes: tuple[C, ...] = ()
+    is_wide: bool = False
+    is_slow: bool = False
+
+    def reason(self, trace: Trace) -> str:
+        """Return why a trace does not meet it; empty if it does. Worked out once and kept with the trace."""
+        return trace.kept(f"doctor.{self.key}", self.unmet)
+
+
+def lost_words(trace: Trace, cycles: int) -> str:
+    """Return in words for how long events are missing; empty if none are."""
+    return f"events were lost for {format_duration(trace.clock.duration_ns(cycles))} of it" if cycles else ""
+
+
+def has_class(trace: Trace, wire_class: wire.WireClass) -> bool:
+    """Tell whether a trace has any event of an internal class."""
+    codes = np.arange(wire.CODE_COUNT)
+    return bool(trace.code_counts[codes >> wire.CLASS_SHIFT == wire_class].any())
+
+
+def _kernel(trace: Trace) -> str:
+    return "" if trace.pairs is None else "the trace is that of a threads library, not of a kernel"
+
+
+def _states(trace: Trace) -> str:
+    if trace.pairs is not None:
+        return ""
+    told = trace.catalogue.state_value_of_code[trace.events.code[trace.states.event]]
+    if not len(told):
+        return "no states of threads are there"
+    whole = Evidence(trace, default_thresholds()).tells_states
+    return "" if whole else "not all events of threads are there"
+
+
+def _priorities(trace: Trace) -> str:
+    rows = trace.states.event
+    return "" if np.any(TraceFacts(trace).priority(rows) > 0) else "no priorities are there"
+
+
+def _calls(trace: Trace) -> str:
+    return "" if has_class(trace, wire.WireClass.KER_CALL) else "no kernel calls are there"
+
+
+def _exits(trace: Trace) -> str:
+    codes = np.arange(wire.CODE_COUNT)
+    ends = (codes >> wire.CLASS_SHIFT == wire.WireClass.KER_CALL) & (codes & _KER_FORM != 0)
+    return "" if trace.pairs is not None or trace.code_counts[ends].any() else "no exits of kernel calls are there"
+
+
+def _callers(trace: Trace) -> str:
+    if _kernel(trace) or (has_class(trace, wire.WireClass.PR_TH) and trace.code_counts[wire.THREAD_RUNNING]):
+        return ""
+    return "no event tells who runs, so the callers are not known, nor the ends of calls that may block"
+
+
+def _messages(trace: Trace) -> str:
+    return "" if has_class(trace, wire.WireClass.COMM) else "no messages are there"
+
+
+def _messages_sent(trace: Trace) -> str:
+    """Say the same only where messages may have been sent: kernel calls that send nothing prove that none were."""
+    sends_none = not _calls(trace) and not len(entries_of(trace, *_SENDING))
+    return "" if sends_none else _messages(trace)
+
+
+def _pulses(trace: Trace) -> str:
+    return "" if trace.code_counts[RECEIPT] else "no pulse is received"
+
+
+def _sizes(trace: Trace) -> str:
+    return "" if tells_sizes(trace) else "no event tells the size of a message"
+
+
+def _interrupts(trace: Trace) -> str:
+    return "" if trace.pairs is None and len(interrupt_rows(trace)) else "no interrupts are there"
+
+
+def _interrupted(trace: Trace) -> str:
+    # A kernel of 8.0 logs none; its handlers are threads.
+    if trace.pairs is not None or trace.release is Release.QNX_8 or len(interrupt_rows(trace)):
+        return ""
+    return "interrupts were not captured, so their time counts for what they interrupt"
+
+
+def _idle(trace: Trace) -> str:
+    # Up to 7.x their numbers tell them.
+    if trace.release is not Release.QNX_8 or np.count_nonzero(idle_threads(trace)) >= trace.cpu_count:
+        return ""
+    return "no event names the idle threads, so they look like threads that work"
+
+
+def _interrupt_exits(trace: Trace) -> str:
+    return "" if trace.code_counts[_INT_EXIT] else "no exits of interrupts are there"
+
+
+def _logged_interrupts(trace: Trace) -> str:
+    if trace.release is not Release.QNX_8:
+        return ""
+    return "a kernel of 8.0 logs that an interrupt is delivered, not how long it is handled"
+
+
+def _timers(trace: Trace) -> str:
+    # Up to 6.5 kernels do not log timers.
+    is_there = trace.release is Release.QNX_6 or has_class(trace, wire.WireClass.SYSTEM)
+    return "" if is_there else "no expiries of timers are there"
+
+
+def _budgets(trace: Trace) -> str:
+    return "" if trace.code_counts[list(_BUDGETS)].any() else "no event tells names or budgets of partitions"
+
+
+def _holders(trace: Trace) -> str:
+    found = blockers(trace)
+    stuck = (found.waits.value == MUTEX) & (found.waits.end_row == OPEN) & (found.pid < 0)
+    count = np.count_nonzero(stuck)
+    return f"at the end {count} threads wait for a mutex of which no event tells the holder" if count else ""
+
+
+def _all_holders(trace: Trace) -> str:
+    found = blockers(trace)
+    waits = found.waits.value == MUTEX
+    unknown, count = np.count_nonzero(waits & (found.pid < 0)), np.count_nonzero(waits)
+    return f"of {unknown:,} of {count:,} waits for a mutex no event tells the holder" if unknown else ""
+
+
+def _some_holder(trace: Trace) -> str:
+    found = blockers(trace)
+    waits = found.waits.value == MUTEX
+    none = waits.any() and not (waits & (found.pid >= 0)).any()
+    return "no event tells who holds a mutex" if none else ""
+
+
+def _some_name(trace: Trace) -> str:
+    return "" if any(trace.processes.names) else "no process has a name here"
+
+
+def _names(trace: Trace) -> str:
+    missing = sum(not name for name in trace.processes.names[1:])
+    return f"{missing:,} of {len(trace.processes) - 1:,} processes have no name here" if missing else ""
+
+
+def _loss(trace: Trace) -> str:
+    lost = Stretches.of_rows(losses(trace))
+    return lost_words(trace, int((lost.end - lost.start).sum()))
+
+
+def _damage(trace: Trace) -> str:
+    counts = trace.problems.counts()
+    ignored = _LOSSES | _HARMLESS | (_BESIDE_LOSSES if len(losses(trace)) else frozenset())
+    found = [slug for slug in counts if (KINDS[slug].costs_data or slug == "cut-listing") and slug not in ignored]
+    told = ", ".join(f"{KINDS[slug].title.lower()}: {counts[slug]:,}" for slug in found)
+    return f"the file is damaged ({told})" if found else ""
+
+
+def _opening(trace: Trace) -> str:
+    if trace.pairs is not None or trace.dump_end_cycles >= trace.window.start:
+        return ""
+    return "it does not begin with the dump of all threads, so each is unknown before its first event"
+
+
+_THREAD: Final = (C.THREAD,)
+KERNEL: Final = Need("kernel", Mark.NOT_LOGGED, _kernel)
+STATES: Final = Need("states", Mark.NEEDS_CLASS, _states, "capture the class THREAD whole", _THREAD)
+PRIORITIES: Final = Need("priorities", Mark.NEEDS_WIDE, _priorities, "capture wide events of the class THREAD", _THREAD,
+                         is_wide=True)  # fmt: skip
+CALLS: Final = Need("calls", Mark.NEEDS_CLASS, _calls, "capture the class KERCALL", (C.KERCALL,))
+EXITS: Final = Need("exits", Mark.NEEDS_CLASS, _exits, "capture the class KERCALL whole", (C.KERCALL,))
+CALLERS: Final = Need("callers", Mark.ESTIMATE, _callers, "capture the class THREAD", _THREAD)
+MESSAGES: Final = Need("messages", Mark.NEEDS_CLASS, _messages, "capture the class COMM", (C.COMM,))
+MESSAGES_SENT: Final = Need("messages-sent", Mark.LOWER_BOUND, _messages_sent, "capture the class COMM", (C.COMM,))
+PULSES: Final = Need("pulses", Mark.NEEDS_CLASS, _pulses, "capture the class COMM", (C.COMM,))
+PERIODS: Final = replace(PULSES, remedy="periods are learned from pulses of the class COMM")
+SIZES: Final = Need("sizes", Mark.NEEDS_WIDE, _sizes, "capture wide events of the class KERCALL", (C.KERCALL,),
+                    is_wide=True)  # fmt: skip
+INTERRUPTS: Final = Need("interrupts", Mark.NEEDS_CLASS, _interrupts, "capture the class INTR", (C.INT,))
+INTERRUPTED: Final = Need("interrupted", Mark.ESTIMATE, _interrupted, "capture the class INTR", (C.INT,))
+IDLE: Final = Need("idle", Mark.ESTIMATE, _idle, "capture the class PROCESS from its opening dump on", (C.PROCESS,))
+INTERRUPT_EXITS: Final = Need("interrupt-exits", Mark.NEEDS_CLASS, _interrupt_exits, "capture the class INTR whole",
+                              (C.INT,))  # fmt: skip
+LOGGED_INTERRUPTS: Final = Need("logged-interrupts", Mark.NOT_LOGGED, _logged_interrupts)
+TIMERS: Final = Need("timers", Mark.LOWER_BOUND, _timers, "capture the class SYSTEM", (C.SYSTEM,))
+BUDGETS: Final = Need("budgets", Mark.NEEDS_CLASS, _budgets,
+                      "capture the class SYSTEM, and query the partitions meanwhile (aps show)",
+                      (C.SYSTEM,))  # fmt: skip
+HOLDERS: Final = Need("holders", Mark.NEEDS_WIDE, _holders, "capture wide events of the class KERCALL", (C.KERCALL,),
+                      is_wide=True, is_slow=True)  # fmt: skip
+SOME_HOLDER: Final = Need("some-holder", Mark.NEEDS_WIDE, _some_holder, "capture wide events of the class KERCALL",
+                          (C.KERCALL,), is_wide=True, is_slow=True)  # fmt: skip
+ALL_HOLDERS: Final = Need("all-holders", Mark.LOWER_BOUND, _all_holders, "capture wide events of the class KERCALL",
+                          (C.KERCALL,), is_wide=True, is_slow=True)  # fmt: skip
+SOME_NAME: Final = Need("some-name", Mark.NEEDS_CLASS, _some_name, "capture the class PROCESS", (C.PROCESS,))
+NAMES: Final = Need("names", Mark.LOWER_BOUND, _names, "capture the class PROCESS from its opening dump on",
+                    (C.PROCESS,))  # fmt: skip
+NO_LOSS: Final = Need("loss", Mark.LOWER_BOUND, _loss, "capture fewer events, or into more kernel buffers")
+NO_DAMAGE: Final = Need("damage", Mark.ESTIMATE, _damage, "capture again")
+OPENING: Final = Need("opening", Mark.LOWER_BOUND, _opening, "begin the trace with START, not in a ring")

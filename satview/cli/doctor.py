@@ -1,0 +1,99 @@
+"""`satview doctor FILE`: what a trace tells exactly, what as a bound, what not at all, and what to capture for it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import Any, Final
+
+from satview.analysis.doctor.analyses import ANALYSES
+from satview.analysis.doctor.marks import TITLES, Mark
+from satview.analysis.doctor.report import Diagnosis, capture_for, doctor, grouped, notes, titles
+from satview.base.errors import UsageError
+from satview.base.process_end import COST_DATA, FINE
+from satview.formats.registry import open_trace
+from satview.store.trace import Trace
+
+_ALL: Final = "all"
+_EPILOG: Final = """\
+The command lines are for tracelogger on the target. `--rules KEY` prints the same as rules, for `satview tracelogger
+--rules FILE`, `satview filter --c-program` and New capture in the window; `--rules all` those for everything that is
+not exact.
+Exit status: 0 fine, 1 the trace has problems that cost data, 2 not a trace or bad use.
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the command to the command line."""
+    parser = subparsers.add_parser(
+        "doctor",
+        help="what a trace tells exactly, what as a bound, what not at all, and what to capture for it",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Tell for every analysis how far its answers can be trusted.",
+        epilog=_EPILOG,
+    )
+    add = parser.add_argument
+    add("file", metavar="FILE", help="a .kev file, a traceprinter listing or a thread trace")
+    add("--format", choices=("table", "json"), default="table", help="(default %(default)s)")
+    add("--rules", metavar="KEY", choices=(_ALL, *ANALYSES), help="print the rules of a capture that answers KEY: "
+        f"{_ALL}, {', '.join(ANALYSES)}")  # fmt: skip
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print what the trace can tell; return 0, or 1 if problems of the trace cost data.
+
+    Raises:
+        UsageError: Rules are wanted for what the trace tells exactly, or what no capture tells.
+    """
+    trace = open_trace(args.file)
+    found = doctor(trace)
+    if args.rules:
+        sys.stdout.write(_rules(trace, found, args.rules))
+    elif args.format == "json":
+        records = [as_record(one) for one in found]
+        print(json.dumps({"file": str(trace.path), "analyses": records, "notes": list(notes(trace))}, indent=2))
+    else:
+        _print_table(trace, found)
+    return COST_DATA if trace.problems.cost_data else FINE
+
+
+def as_record(found: Diagnosis) -> dict[str, Any]:
+    """Return what is known of one analysis as plain values; command and rules are None where none would help."""
+    return {
+        "key": found.analysis.key,
+        "title": found.analysis.title,
+        "question": found.analysis.question,
+        "mark": str(found.trust.mark),
+        "reason": found.trust.reason,
+        "remedy": found.remedy,
+        "command": found.capture.command if found.capture else None,
+        "rules": found.capture.rules if found.capture else None,
+    }
+
+
+def _rules(trace: Trace, found: tuple[Diagnosis, ...], key: str) -> str:
+    wanted = [one for one in found if key in (_ALL, one.analysis.key)]
+    line = capture_for(trace, wanted)
+    if line is None:
+        what = "everything" if key == _ALL else ANALYSES[key].title.lower()
+        raise UsageError(f"no capture would tell more of {what}: satview doctor {trace.path.name}")
+    return line.rules
+
+
+def _print_table(trace: Trace, found: tuple[Diagnosis, ...]) -> None:
+    # Brought in here: JSON and error paths need no table.
+    from satview.cli._console import cell, make_console
+
+    console = make_console(400)
+    exact = [one.analysis.title for one in found if one.trust.mark is Mark.EXACT]
+    console.print(cell(f"{trace.path.name}: exact in {len(exact)} of {len(found)} analyses"))
+    for group in grouped(found):
+        console.print(f"\n[bold]{TITLES[group[0].trust.mark]}[/bold]  {cell(titles(group))}")
+        if group[0].says:
+            console.print(f"  {cell(group[0].says)}")
+        if (line := capture_for(trace, group)) is not None:
+            console.print(f"  {cell(line.command)}")
+    for note in notes(trace):
+        console.print(f"\n[bold]Note[/bold]  {cell(note)}")

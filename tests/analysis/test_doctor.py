@@ -1,0 +1,170 @@
+"""The doctor: what a trace can tell, and captures that answer what it cannot."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import satview
+from satview.analysis.doctor.analyses import ANALYSES
+from satview.analysis.doctor.marks import Mark, Trust
+from satview.analysis.doctor.report import Diagnosis, capture_for, diagnosis, doctor, notes, summary
+from satview.analysis.verdicts.find import RULES
+from satview.analysis.verdicts.untold import untold
+from satview.capture.kernel import Kernel
+from satview.capture.rules import calls_of_text
+from satview.capture.sim.target import target
+from satview.capture.workloads import registry
+from satview.events.spec import Release
+from satview.filters.building import build
+from satview.filters.text import parse_rules
+from satview.filters.tracelogger_command import from_tracelogger_args, tracelogger_command
+from satview.formats.registry import open_trace
+from satview.store.trace import Trace
+from tests.capture.made import ALL, FAST, WIDE, damaged, traced
+from tests.helpers.kev import TraceBuilder
+from tests.helpers.shared import shared_path
+
+RELEASES = (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8)
+CLASSES = {"KERCALL": 2, "INT": 6, "THREAD": 10, "SYSTEM": 13, "COMM": 14}
+NEVER = {"periods", "missed-period", "pulses", "partitions", "names", "interrupts"}  # by what runs, or by the release
+
+
+def trace_of(name: str, folder: Path, release: Release, modes: tuple[tuple[object, ...], ...]) -> Trace:
+    found = registry.find(name)
+    return traced(found.setup, 40, folder, release, found.cpus, 5, modes, skew_ns=0).trace
+
+
+def marks(trace: Trace) -> dict[str, Mark]:
+    return {found.analysis.key: found.trust.mark for found in doctor(trace)}
+
+
+def without(name: str) -> tuple[tuple[object, ...], ...]:
+    return (("ADDALLCLASSES",), ("DELCLASS", CLASSES[name]))
+
+
+def test_every_verdict_has_a_row_and_every_row_a_question():
+    assert {str(kind) for kind in RULES} == {row.key for row in ANALYSES.values() if row.is_verdict}
+    assert all(row.question.endswith("?") and row.title for row in ANALYSES.values())
+    for row in ANALYSES.values():
+        assert not set(row.needs) & set(row.bounds), row.key
+
+
+@pytest.mark.parametrize("release", RELEASES, ids=str)
+def test_a_whole_wide_capture_tells_everything_exactly(release, tmp_path):
+    found = marks(trace_of("automotive", tmp_path, release, WIDE))
+    told = {key for key, mark in found.items() if mark is Mark.EXACT}
+    assert set(found) - told <= {"partitions", "interrupts", "names"}  # names come before START, or with a path
+    assert found["interrupts"] is (Mark.NOT_LOGGED if release is Release.QNX_8 else Mark.EXACT)
+    assert found["partitions"] is Mark.NEEDS_CLASS
+
+
+@pytest.mark.parametrize(("left_out", "lacking"), [
+    ("KERCALL", {"calls", "message-sizes", "holders", "lost-wakeup", "lock-contention", "restarted-calls", "leak"}),
+    ("THREAD", {"cpu", "states", "ready", "migrations", "wake-ups", "holders", "priorities", "deadlock", "starvation",
+                "priority-inversion", "lost-wakeup", "ping-pong", "long-ready", "busy-loop", "lock-contention"}),
+    ("COMM", {"messages", "message-sizes", "pulses", "periods", "server-saturation", "missed-period"}),
+    ("INT", {"interrupts", "interrupt-flood"}),
+])  # fmt: skip
+def test_a_class_that_is_missing(left_out, lacking, tmp_path):
+    trace = trace_of("automotive", tmp_path, Release.QNX_7, (*without(left_out), ("SETALLCLASSESWIDE",)))
+    found = {key for key, mark in marks(trace).items() if not mark.is_told}
+    assert found - {"partitions"} == lacking
+    line = diagnosis(trace, min(lacking)).capture
+    assert line is not None
+    assert f"DELCLASS {left_out}\n" not in line.rules
+
+
+def test_fast_events_tell_no_priorities_and_no_sizes(tmp_path):
+    found = marks(trace_of("automotive", tmp_path, Release.QNX_7, FAST))
+    lacking = {key for key, mark in found.items() if mark is Mark.NEEDS_WIDE}
+    assert {"priorities", "priority-inversion", "message-sizes"} <= lacking
+    assert found["cpu"] is Mark.EXACT
+
+
+def test_some_threads_only_are_not_all_events_of_threads(tmp_path):
+    trace = trace_of("automotive", tmp_path, Release.QNX_7, (*without("THREAD"), ("ADDEVENT", 10, 2)))
+    assert diagnosis(trace, "states").trust == Trust(Mark.NEEDS_CLASS, "not all events of threads are there")
+
+
+@pytest.mark.parametrize("release", RELEASES, ids=str)
+def test_holes_make_bounds_and_more_buffers_are_the_remedy(release, tmp_path):
+    setup = registry.find("client-server").setup
+    trace = damaged(setup, 40, tmp_path, release, 1, ring=False, wide=True, skew_ns=0).trace
+    found = diagnosis(trace, "calls")
+    assert found.trust.mark is Mark.LOWER_BOUND
+    assert found.trust.reason.startswith("events were lost for ")
+    assert "tracelogger -k 128 -b 256" in found.capture.command
+    assert not diagnosis(trace, "lost-wakeup").trust.mark.is_told or "lost-wakeup" in untold(trace)
+
+
+@pytest.mark.parametrize("release", RELEASES, ids=str)
+@pytest.mark.parametrize("left_out", ["KERCALL", "THREAD", "COMM", "INT", "SYSTEM"])
+def test_the_capture_that_is_proposed_answers(left_out, release, tmp_path):
+    """The workload is captured again with the rules of each proposal: then the analysis is told."""
+    if left_out == "THREAD" and release is Release.QNX_6:
+        pytest.skip("the proposals are the same in all releases up to 7.x")
+    trace = trace_of("automotive", tmp_path, release, without(left_out))
+    for rules in {found.capture.rules for found in doctor(trace) if found.capture}:
+        keys = [found.analysis.key for found in doctor(trace) if found.capture and found.capture.rules == rules]
+        kernel = Kernel(target(release, 2, skew_ns=0), 5)
+        calls, _ = calls_of_text(rules, kernel)
+        (tmp_path / "again").mkdir(exist_ok=True)
+        again = trace_of("automotive", tmp_path / "again", release, tuple((name, *words) for name, words in calls))
+        for key in set(keys) - NEVER:
+            assert diagnosis(again, key).trust.mark.is_told, (key, rules, diagnosis(again, key).says)
+
+
+def test_the_command_line_sets_the_same_as_the_rules(tmp_path):
+    trace = trace_of("automotive", tmp_path, Release.QNX_7, without("COMM"))
+    for found in doctor(trace):
+        if found.capture is None:
+            continue
+        imported = from_tracelogger_args(found.capture.command, trace.release)
+        built = build(parse_rules(found.capture.rules, trace.release), trace.release)
+        assert build(imported.rules, trace.release).state.switches() == built.state.switches()
+        assert tracelogger_command(built).is_exact
+
+
+def test_one_capture_for_all(tmp_path):
+    trace = trace_of("automotive", tmp_path, Release.QNX_7, without("COMM"))
+    line = capture_for(trace, doctor(trace))
+    assert line.rules == "ADDALLCLASSES\nDELCLASS VTHREAD\nSETALLCLASSESWIDE\n"
+    assert line.command == "tracelogger -F5 -w -f /dev/shmem/tracebuffer.kev"
+
+
+def test_an_empty_trace_tells_nothing(tmp_path):
+    trace = open_trace(TraceBuilder().write(tmp_path / "empty.kev"))
+    assert not len(trace.events)
+    assert {found.trust.reason for found in doctor(trace)} == {"the trace has no events"}
+    assert untold(trace) == {}
+
+
+def test_a_threads_library_is_no_kernel():
+    trace = open_trace("sample_traces/threads")
+    found = marks(trace)
+    assert found["messages"] is Mark.NOT_LOGGED
+    assert found["locks"] is Mark.EXACT
+    assert found["states"] is Mark.EXACT
+    assert diagnosis(trace, "messages").capture is None
+    assert set(untold(trace)) == {kind for kind in RULES if kind != "data-loss"}
+
+
+def test_the_words_of_the_program_that_captured(tmp_path):
+    path = shared_path("real/qnx71-ker_call.traceprinter.txt")
+    trace = open_trace(path)
+    assert notes(trace) == ("the logger ran as a daemon: a program chose the events, the arguments do not tell which",)
+    assert summary(trace).startswith("who used the CPUs, states of threads, waits for a CPU, migrations, wake-ups, ")
+    assert diagnosis(trace, "calls").trust.mark is Mark.ESTIMATE
+    assert diagnosis(trace, "events").trust.mark is Mark.EXACT
+
+
+def test_the_public_name(tmp_path):
+    trace = trace_of("deadlock", tmp_path, Release.QNX_7, ALL)
+    found = satview.doctor(trace)
+    assert all(isinstance(one, Diagnosis) for one in found)
+    assert {one.analysis.key for one in found if one.trust.mark is satview.Mark.NEEDS_WIDE} >= {"deadlock"}
+    # What takes long is left out, and nothing is said of it then.
+    quick = {one.analysis.key: one.trust.mark for one in satview.doctor(trace, is_quick=True)}
+    assert quick["deadlock"] is Mark.EXACT

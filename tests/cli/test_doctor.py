@@ -1,0 +1,143 @@
+"""`satview doctor` as a user runs it, and the marks in what other commands print."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from satview.__main__ import main
+from satview.analysis.doctor.analyses import ANALYSES
+from satview.capture.logger_options import LoggerOptions
+from satview.capture.run import Capture, run
+from tests.helpers.kev import TraceBuilder
+from tests.helpers.scene import scene
+
+
+@pytest.fixture
+def satview(capsys):
+    """Run a command; return exit code, output, errors."""
+
+    def run_it(*arguments):
+        code = main([*map(str, arguments)])
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
+
+    return run_it
+
+
+@pytest.fixture(scope="module")
+def fast(tmp_path_factory):
+    path = tmp_path_factory.mktemp("doctor") / "fast.kev"
+    run(Capture("deadlock", options=LoggerOptions(iterations=0)), path)
+    return path
+
+
+def test_a_table_for_people(satview, fast):
+    code, out, _ = satview("doctor", fast)
+    assert code == 0
+    lines = out.splitlines()
+    assert lines[0].startswith("fast.kev: exact in ")
+    at = lines.index("  no priorities are there; capture wide events of the class THREAD")
+    assert lines[at - 1] == "Needs wide events  Priorities, verdicts (priority inversion)"
+    assert lines[at + 1] == "  tracelogger -F2 -F5 -F7 -w -f /dev/shmem/tracebuffer.kev"
+    assert lines[-1].startswith("Exact  Who used the CPUs, States of threads, ")
+
+
+def test_json_has_one_record_for_each_analysis(satview, fast):
+    code, out, _ = satview("doctor", fast, "--format", "json")
+    told = json.loads(out)
+    assert (code, list(told)) == (0, ["file", "analyses", "notes"])
+    found = {one["key"]: one for one in told["analyses"]}
+    assert set(found) == set(ANALYSES) - {"locks"}
+    assert found["cpu"]["mark"] == "exact"
+    assert (found["cpu"]["command"], found["cpu"]["rules"]) == (None, None)
+    assert found["priorities"] == {
+        "key": "priorities", "title": "Priorities", "question": "At which priority does each thread run?",
+        "mark": "needs-wide", "reason": "no priorities are there", "remedy": "capture wide events of the class THREAD",
+        "command": "tracelogger -F1 -F2 -F5 -F6 -F7 -w -f /dev/shmem/tracebuffer.kev",
+        "rules": "ADDALLCLASSES\nDELCLASS KERCALL\nDELCLASS INT\nDELCLASS VTHREAD\nDELCLASS COMM\nDELCLASS SYSTEM\n"
+                 "SETALLCLASSESWIDE\n",
+    }  # fmt: skip
+
+
+def test_the_rules_make_a_capture_that_answers(satview, fast, tmp_path):
+    code, rules, _ = satview("doctor", fast, "--rules", "deadlock")
+    assert code == 0
+    (tmp_path / "more.satrules").write_text(rules)
+    assert satview("tracelogger", "--workload", "deadlock", "--rules", tmp_path / "more.satrules",
+                   "-f", tmp_path / "again.kev")[0] == 1  # it reports the deadlock itself  # fmt: skip
+    assert satview("check", fast, "--kind", "deadlock")[0] == 0
+    assert satview("check", tmp_path / "again.kev", "--kind", "deadlock")[0] == 3
+
+
+def test_what_is_exact_needs_no_rules(satview, fast):
+    code, out, err = satview("doctor", fast, "--rules", "cpu")
+    assert (code, out) == (2, "")
+    assert "no capture would tell more of who used the cpus" in err
+
+
+def test_bad_use(satview, tmp_path):
+    (tmp_path / "x.kev").write_bytes(b"nothing")
+    assert satview("doctor", tmp_path / "x.kev")[0] == 2
+    assert satview("doctor", tmp_path / "x.kev", "--rules", "nonsense")[0] == 2
+
+
+def test_an_empty_trace(satview, tmp_path):
+    path = TraceBuilder().write(tmp_path / "empty.kev")
+    code, out, _ = satview("doctor", path)
+    assert code == 0
+    assert out.splitlines()[0] == "empty.kev: exact in 0 of 30 analyses"
+    assert "the trace has no events" in out
+    assert "Cannot tell" not in satview("info", path)[1]
+
+
+def test_info_says_it_in_one_line(satview, fast):
+    lines = [line.strip() for line in satview("info", fast)[1].splitlines() if "Cannot tell" in line]
+    assert len(lines) == 1
+    assert "priorities (no priorities are there)" in lines[0]
+    assert lines[0].endswith("; satview doctor says what to capture")
+    told = json.loads(satview("info", fast, "--json")[1])["untold"]
+    assert {"key": "priorities", "mark": "needs-wide", "reason": "no priorities are there"} in told
+
+
+def test_figures_of_a_lossy_trace_are_marked(satview, tmp_path):
+    path = scene(tmp_path)
+    out = satview("stats", path)[1].splitlines()
+    client = next(line for line in out if line.startswith("client 1"))
+    assert "\N{GREATER-THAN OR EQUAL TO} 6.999 µs" in client or "\N{ALMOST EQUAL TO} 6.999 µs" in client
+    assert "8.000 µs" in client  # how long it is unknown is known
+    assert any("events were lost for 4.000 µs of it" in line for line in out[-3:])
+    trust = json.loads(satview("stats", path, "--format", "json", "--by", "thread", "--by", "event")[1])["trust"]
+    assert trust["thread"]["unknown_ns"] == trust["thread"]["tid"] == {"mark": "exact"}
+    assert trust["thread"]["cpu_ns"]["mark"] in ("lower-bound", "estimate")
+    assert trust["event"]["count"]["mark"] == "lower-bound"
+    assert trust["event"]["share"]["mark"] == "estimate"
+
+
+def test_figures_of_a_whole_trace_are_not_marked(satview):
+    out = satview("stats", "sample_traces/dense-4cpu.kev", "--by", "thread", "--by", "cpu", "--by", "call")[1]
+    assert "\N{GREATER-THAN OR EQUAL TO}" not in out
+    assert "\N{ALMOST EQUAL TO}" not in out
+
+
+def test_check_says_that_there_may_be_more(satview, tmp_path):
+    assert "There may be more than is listed: events were lost for " in satview("check", scene(tmp_path))[1]
+
+
+def test_locks_say_how_far_they_can_be_trusted(satview):
+    told = json.loads(satview("locks", "sample_traces/threads", "--json")[1])
+    assert told["trust"]["wait_ns"] == {"mark": "exact"}
+
+
+def test_the_page_shows_what_the_commands_print(satview, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = (Path(__file__).parents[2] / "docs" / "doctor.md").read_text(encoding="utf-8")
+    lines = page.split("```")[1].strip("\n").splitlines()
+    printed = []
+    for line in lines:
+        if line.startswith("$ "):
+            printed.append(line)
+            printed += satview(*line.split()[2:])[1].rstrip("\n").splitlines()
+    assert printed == lines

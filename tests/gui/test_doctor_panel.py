@@ -1,0 +1,148 @@
+"""The panel of the doctor, what stands in place of lanes that would be empty, and the marks of figures."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtTest import QTest
+
+from satview.analysis.doctor.report import capture_for
+from satview.gui.capture.dialog import NewCaptureDialog
+from satview.gui.theme import DARK, LIGHT
+from tests.helpers.kev import TraceBuilder
+
+AT_LEAST = "\N{GREATER-THAN OR EQUAL TO}"
+
+
+@pytest.fixture
+def calls_only(tmp_path):
+    """A trace of kernel calls alone, as a program that asks for the class KERCALL gets it."""
+    builder = TraceBuilder(cpus=1).time_event(0).process_name(1, 7, "server")
+    for at in range(1000, 9000, 1000):
+        builder.call(11, at, (3, 0x64636261)).exit(11, at + 500, (0, 0))
+    return builder.write(tmp_path / "calls.kev")
+
+
+@pytest.fixture
+def panel(window, qtbot):
+    """The panel, shown by its key, with what it found."""
+    return shown(window, qtbot)
+
+
+def shown(window, qtbot):
+    QTest.keyClick(window.workspace.area.view, Qt.Key.Key_D,
+                   Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier)  # fmt: skip
+    qtbot.waitUntil(lambda: window.session.opened.doctor.found is not None, timeout=10_000)
+    return window.workspace.panels["doctor"]
+
+
+def row_of(panel, title):
+    groups = [panel.tree.topLevelItem(i) for i in range(panel.tree.topLevelItemCount())]
+    rows = [group.child(i) for group in groups for i in range(group.childCount())]
+    return next(row for row in rows if row.text(0) == title)
+
+
+def test_nothing_is_asked_before_the_panel_is_seen(window, qtbot):
+    doctor = window.session.opened.doctor
+    assert doctor.found is None
+    assert not doctor.is_busy
+    panel = shown(window, qtbot)
+    assert panel.tree.topLevelItem(0).text(0) == "Analyses"
+    assert panel.tree.topLevelItem(1).text(0) == "Verdicts"
+
+
+def test_a_row_says_mark_reason_and_capture(panel):
+    row = row_of(panel, "Interrupts")
+    assert row.text(1).endswith("Needs other events")
+    assert row.text(2) == "No interrupts are there; capture the class INTR"
+    assert row.text(3) == "tracelogger -k 128 -b 256 -F1 -F5 -F6 -F7 -f /dev/shmem/tracebuffer.kev"
+    assert row.foreground(1).color().rgb() & 0xFFFFFF == LIGHT.error
+    bound = row_of(panel, "Events")
+    assert bound.text(1) == f"{AT_LEAST}  Lower bound"
+    assert bound.foreground(1).color().rgb() & 0xFFFFFF == LIGHT.warning
+    panel.set_theme(DARK)
+    assert row_of(panel, "Events").foreground(1).color().rgb() & 0xFFFFFF == DARK.warning
+
+
+def test_the_command_is_copied_for_a_row_and_for_all(panel, opened):
+    QTest.mouseClick(panel.copy_line, Qt.MouseButton.LeftButton)
+    everything = capture_for(opened.trace, opened.doctor.found).command
+    assert QGuiApplication.clipboard().text() == panel.copied_text() == everything
+    panel.tree.setCurrentItem(row_of(panel, "Interrupts"))
+    QTest.mouseClick(panel.copy_line, Qt.MouseButton.LeftButton)
+    assert QGuiApplication.clipboard().text() == row_of(panel, "Interrupts").text(3) != everything
+    exact = next(one for one in opened.doctor.found if one.trust.reason == "")
+    panel.tree.setCurrentItem(row_of(panel, exact.analysis.title))
+    assert not panel.copy_line.isEnabled()
+    assert not panel.capture.isEnabled()
+
+
+def test_a_capture_opens_with_the_rules_of_the_row(window, panel):
+    panel.tree.setCurrentItem(row_of(panel, "Interrupts"))
+    QTest.mouseClick(panel.capture, Qt.MouseButton.LeftButton)
+    dialog = window.findChild(NewCaptureDialog)
+    assert dialog.rules.edit.toPlainText() == (
+        "ADDALLCLASSES\nDELCLASS KERCALL\nDELCLASS VTHREAD\nDELCLASS COMM\nDELCLASS SYSTEM\nSETALLCLASSESFAST\n")
+    dialog.reject()
+
+
+def test_a_trace_of_kernel_calls_opens_with_what_to_capture(empty_window, load, calls_only, qtbot):
+    window = load(empty_window, calls_only)
+    area, opened = window.workspace.area, window.session.opened
+    card = area.no_states
+    assert card.isVisible()
+    assert card.command.text() == "tracelogger -F5 -f /dev/shmem/tracebuffer.kev"
+    assert "It has kernel calls only" in card._text.text()
+    assert window.workspace.panel_shows("events")
+    place = area.view.mapTo(area, area.view.rect().center())
+    assert area.childAt(place) is not area.view
+    with qtbot.waitSignal(opened.capture_wanted) as wanted:
+        QTest.mouseClick(card.capture, Qt.MouseButton.LeftButton)
+    assert wanted.args == ["ADDALLCLASSES\nDELCLASS VTHREAD\nSETALLCLASSESFAST\n"]
+    window.findChild(NewCaptureDialog).reject()
+    QTest.mouseClick(card.copy_line, Qt.MouseButton.LeftButton)
+    assert QGuiApplication.clipboard().text() == card.command.text()
+    QTest.mouseClick(card.show_lanes, Qt.MouseButton.LeftButton)
+    assert not card.isVisible()
+    assert area.childAt(place) is area.view
+    area.set_theme(DARK)
+    assert not card.isVisible()
+
+
+def test_a_trace_with_states_shows_its_lanes(window):
+    assert not window.workspace.area.no_states.isVisible()
+
+
+def test_figures_carry_their_marks(window, qtbot):
+    window.workspace.show_panel("statistics")
+    panel = window.workspace.panels["statistics"]
+    qtbot.waitUntil(lambda: panel.model.sheet is not None, timeout=10_000)
+    section = panel.model.section_of("cpu_ns")
+    index = panel.model.index(0, section)
+    head = panel.model.headerData(section, Qt.Orientation.Horizontal)
+    assert head.endswith(f"CPU time {panel.model.data(index)[0]}")
+    assert panel.model.data(index).endswith(" 6.999 µs")
+    assert panel.model.data(index)[0] in (AT_LEAST, "\N{ALMOST EQUAL TO}")
+    tip = panel.model.headerData(section, Qt.Orientation.Horizontal, Qt.ItemDataRole.ToolTipRole)
+    assert "events were lost for 4.000 µs of it" in tip or "interrupts were not captured" in tip
+    assert AT_LEAST in panel.selected_text() or "\N{ALMOST EQUAL TO}" in panel.selected_text()
+    unknown = panel.model.section_of("unknown_ns")
+    assert panel.model.data(panel.model.index(0, unknown)) == "8.000 µs"
+
+
+def test_verdicts_say_that_there_may_be_more(window, qtbot):
+    window.workspace.show_panel("verdicts")
+    panel = window.workspace.panels["verdicts"]
+    qtbot.waitUntil(lambda: window.session.opened.verdicts.found is not None, timeout=10_000)
+    tops = [panel.tree.topLevelItem(i) for i in range(panel.tree.topLevelItemCount())]
+    assert next(top.text(3) for top in tops if top.text(0) == "there may be more").startswith("events were lost for ")
+
+
+def test_plots_say_how_far_they_can_be_trusted(window, qtbot):
+    window.workspace.show_panel("plots")
+    panel = window.workspace.panels["plots"]
+    qtbot.waitUntil(lambda: "CPU time" in panel.statement.text(), timeout=20_000)
+    text = panel.statement.text()
+    assert "interrupts: \N{ALMOST EQUAL TO} " in text
+    assert "Estimate: interrupts were not captured, so their time counts for what they interrupt" in text
