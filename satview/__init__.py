@@ -10,6 +10,7 @@ The public API, each name imported when first used:
     found = satview.Statistics(trace)                  # who used the CPUs, waited, called, sent
     woken = satview.Links(trace).wake_ups              # what belongs together: causes and effects as event rows
     sent = satview.transactions(trace)                 # every message: queued, in service, replied, client runs again
+    late = satview.latencies(trace)                    # pulses and interrupts: handler, thread ready, runs
     for verdict in satview.check(trace):               # what is wrong: deadlocks, inversions, starvation, lost data
         print(verdict.severity, verdict.says)
     for step in satview.why(trace, "devb-eide 2", trace.clock.cycles(1_500_000)):   # why it runs, is ready or waits
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from satview.filters.rules import RuleSet
     from satview.formats.registry import open_trace
     from satview.links.accessor import Links
+    from satview.links.latencies import latencies
     from satview.links.transactions import transactions
     from satview.store.records import Event
     from satview.store.tables import EventTable
@@ -54,6 +56,7 @@ __all__ = [
     "Verdict",
     "WhyStep",
     "check",
+    "latencies",
     "open_trace",
     "read_thresholds",
     "select",
@@ -74,6 +77,7 @@ _HOMES = {
     "Verdict": "satview.analysis.verdicts.verdict",
     "WhyStep": "satview.analysis.why",
     "check": "satview.analysis.verdicts.find",
+    "latencies": "satview.links.latencies",
     "open_trace": "satview.formats.registry",
     "read_thresholds": "satview.analysis.verdicts.thresholds",
     "select": "satview.filters.expression",
