@@ -41,7 +41,7 @@ class States:
     def __init__(self, app: QApplication, window: MainWindow) -> None:
         assert window.workspace is not None
         self.app, self.window, self.work = app, window, window.workspace
-        self.panel, self.filters = self.work.filter, self.work.opened.filters
+        self.panel, self.filters = self.work.panels["filter"], self.work.opened.filters
 
     def settle(self) -> None:
         """Wait until nothing is left to do."""
@@ -131,7 +131,7 @@ class States:
         search.find("")
 
     def _statistics(self) -> Iterator[tuple[str, QWidget]]:
-        statistics, book = self.work.statistics, self.work.opened.trace.catalogue
+        statistics, book = self.work.panels["statistics"], self.work.opened.trace.catalogue
         self._raise("statistics")
         yield "statistics", self.window
         self.filters.only_codes([*book.find("MSG_SENDV"), *book.find("SYNC_MUTEX_LOCK")], "x")
@@ -142,7 +142,7 @@ class States:
     def _plots(self) -> Iterator[tuple[str, QWidget]]:
         from PySide6.QtCore import Qt
 
-        plots = self.work.plots
+        plots = self.work.panels["plots"]
         self._raise("plots")
         self.window.resizeDocks([self.work.docks["plots"]], [340], Qt.Orientation.Vertical)
         yield "plots-load", self.window
@@ -151,7 +151,7 @@ class States:
         yield "plots-histogram", plots
 
     def _answers(self) -> Iterator[tuple[str, QWidget]]:
-        opened, verdicts = self.work.opened, self.work.verdicts
+        opened, verdicts = self.work.opened, self.work.panels["verdicts"]
         self._raise("verdicts")
         self._raise("details")
         while opened.verdicts.found is None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QPoint, Qt, QUrl, Signal, Slot
+from PySide6.QtCore import QPoint, Qt, QUrl, Slot
 from PySide6.QtGui import QFontDatabase, QTextTable
 from PySide6.QtWidgets import QTextBrowser, QVBoxLayout, QWidget
 
 from satview.base.safe_text import html_text
 from satview.gui.colours import class_colour
+from satview.gui.panel import Panel, PanelContext
 from satview.gui.theme import Theme, css
 from satview.session.event_text import (
     FIRST_WORDS,
@@ -19,24 +20,14 @@ from satview.session.event_text import (
     span_details,
     why_details,
 )
-from satview.session.open_trace import OpenTrace
 
 
-class DetailsPanel(QWidget):
-    """Shows the selected event, then the interval around it.
+class DetailsPanel(Panel):
+    """Shows the selected event, then the interval around it."""
 
-    Signals:
-        event_wanted: A link to an event was clicked: its row.
-        menu_wanted: Right click: global place, name at the beginning of the line.
-    """
-
-    event_wanted = Signal(int)
-    menu_wanted = Signal(QPoint, str)
-
-    def __init__(self, opened: OpenTrace, theme: Theme, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._opened = opened
-        self._theme = theme
+    def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
+        super().__init__(context, parent)
+        opened = self._opened
         self.browser = QTextBrowser(self)
         self.browser.setOpenLinks(False)
         self.browser.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
@@ -173,7 +164,7 @@ class DetailsPanel(QWidget):
     @Slot(QUrl)
     def _on_link(self, url: QUrl) -> None:
         if url.scheme() == "event" and url.path().isdigit():
-            self.event_wanted.emit(int(url.path()))
+            self._navigation.show_event(int(url.path()))
         elif url.scheme() == "more":
             self._most = min(MOST_WORDS, self._most * 8)
             self.refresh()

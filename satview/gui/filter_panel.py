@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
-from PySide6.QtCore import Signal, Slot
+from PySide6.QtCore import Slot
 from PySide6.QtWidgets import (
     QComboBox,
     QHBoxLayout,
@@ -26,10 +26,10 @@ from satview.gui.filters.condition_box import ConditionBox
 from satview.gui.filters.groups import event_groups, thread_groups
 from satview.gui.filters.rules_tab import RulesTab
 from satview.gui.filters.thread_presets import ThreadPresets
+from satview.gui.panel import Panel, PanelContext
 from satview.gui.plain_label import PlainLabel
 from satview.gui.theme import Theme
 from satview.session.jobs import LatestJob
-from satview.session.open_trace import OpenTrace
 from satview.store.idle import idle_threads
 
 _EFFECTS: Final = {
@@ -41,7 +41,7 @@ _NEXT_FORM: Final = {None: True, True: False, False: None}  # as logged, wide, f
 _FORM_TEXT: Final = {None: "as logged", True: "wide", False: "fast"}
 
 
-class FilterPanel(QWidget):
+class FilterPanel(Panel):
     """Everything that filters, and a line that says how much shows.
 
     Attributes:
@@ -54,11 +54,10 @@ class FilterPanel(QWidget):
         search_wanted: A condition is to be searched for: its text.
     """
 
-    search_wanted = Signal(str)
-
-    def __init__(self, opened: OpenTrace, theme: Theme, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._opened = opened
+    def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
+        super().__init__(context, parent)
+        opened, theme = context.opened, context.theme
+        self._find = context.find
         self.setMinimumSize(160, 120)  # a small window clips it rather than grow
         trace = opened.trace
         self._codes = np.flatnonzero(trace.code_counts)
@@ -112,8 +111,8 @@ class FilterPanel(QWidget):
         self.tabs.setCurrentWidget(self.rules)
         self.rules.from_filter.click()
 
-    def renew(self) -> None:
-        """Show what a longer reading of the same file has more; what is open, chosen or half typed stays."""
+    def reload(self) -> None:
+        """Show what a refreshed trace has more; what is open, selected or half typed stays."""
         trace = self._opened.trace
         self._codes = np.flatnonzero(trace.code_counts)
         self._forms_shown = None
@@ -142,7 +141,7 @@ class FilterPanel(QWidget):
         self.threads.inverted.connect(self._on_invert_threads)
         self.threads.only_wanted.connect(self._on_only_threads)
         self.effect.activated.connect(self._on_effect)
-        self.condition.search_wanted.connect(self.search_wanted)
+        self.condition.search_wanted.connect(self._find)
         opened.filters.changed.connect(self.refresh)
         self._cpu_job.done.connect(self._on_cpu)
         self._show_forms()

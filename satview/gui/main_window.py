@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,7 @@ from satview.gui.window_commands import WindowCommands
 from satview.session.command_table import COMMANDS
 from satview.session.commands import CommandRegistry
 from satview.session.dismantle import dismantle
+from satview.session.panel_table import PANELS
 from satview.session.recent_files import RecentFiles
 from satview.session.session import Session, Stage
 from satview.session.settings import Settings
@@ -55,6 +57,9 @@ _CONTEXT = (
 def _import_views() -> None:
     """Import what an open trace needs; on the worker thread, so that the window stays alive meanwhile."""
     import satview.gui.workspace  # noqa: F401  -- for its effect on sys.modules
+
+    for row in PANELS:
+        import_module(row.module)
 
 
 class MainWindow(QMainWindow):
@@ -204,7 +209,7 @@ class MainWindow(QMainWindow):
         for dock in self.workspace.docks.values():
             dock.visibilityChanged.connect(self.actions_by_id.refresh)
         if self.session.follow is not None:
-            self.workspace.events.table.scrollToBottom()
+            self.workspace.show_end()
         if self._is_lasting(opened.trace.path):
             self.recent.add(opened.trace.path)
         self.workspace.area.view.setFocus()
@@ -216,10 +221,8 @@ class MainWindow(QMainWindow):
         for signal in (opened.selection.changed, opened.selection.range_changed, opened.search.changed):
             signal.connect(refresh)
         self.workspace.area.menu_wanted.connect(self._show_context_menu)
-        self.workspace.events.menu_wanted.connect(self._show_context_menu)
-        self.workspace.results.menu_wanted.connect(self._show_context_menu)
-        self.workspace.statistics.menu_wanted.connect(self._show_context_menu)
-        self.workspace.details.menu_wanted.connect(self._show_context_menu)
+        for panel in self.workspace.panels.values():
+            panel.menu_wanted.connect(self._show_context_menu)
         opened.capture_wanted.connect(self._capture_with)
 
     @Slot(str)

@@ -4,32 +4,24 @@ from __future__ import annotations
 
 from typing import Final
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QHeaderView, QStackedWidget, QTreeWidget, QTreeWidgetItem, QVBoxLayout, QWidget
 
 from satview.base.safe_text import tool_tip, visible_line
 from satview.base.time import format_time
+from satview.gui.panel import Panel, PanelContext
 from satview.gui.plain_label import PlainLabel
 from satview.gui.theme import Theme, colour
-from satview.session.open_trace import OpenTrace
 from satview.store.problems import KINDS, Problem
 
 _TIME: Final = int(Qt.ItemDataRole.UserRole)
 
 
-class ProblemsPanel(QWidget):
-    """Problems by kind, each with its places.
+class ProblemsPanel(Panel):
+    """Problems by kind, each with its places."""
 
-    Signals:
-        time_wanted: A problem with a place in time was clicked: its cycles.
-    """
-
-    time_wanted = Signal(object)  # an int; Qt's own int has 32 bits
-
-    def __init__(self, opened: OpenTrace, theme: Theme, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._opened = opened
-        self._theme = theme
+    def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
+        super().__init__(context, parent)
         self.tree = QTreeWidget(self)
         self.tree.setAccessibleName("Problems")
         self.tree.setHeaderLabels(["Problem", "Count", "Time", "Detail"])
@@ -49,10 +41,10 @@ class ProblemsPanel(QWidget):
         for column, width_px in enumerate((240, 80, 170)):
             self.tree.setColumnWidth(column, width_px)
         self._counts: dict[str, int] = {}
-        self.renew()
+        self.reload()
 
-    def renew(self) -> None:
-        """Show the problems of a longer reading, if there are others by now; open branches and the place stay."""
+    def reload(self) -> None:
+        """Show the problems of a refreshed trace, if there are others by now; open branches and the place stay."""
         counts = self._opened.trace.problems.counts()
         self._stack.setCurrentIndex(0 if counts else 1)
         if counts == self._counts:
@@ -112,4 +104,4 @@ class ProblemsPanel(QWidget):
     def _on_item(self, item: QTreeWidgetItem, _column: int) -> None:
         cycles = item.data(0, _TIME)
         if isinstance(cycles, int):
-            self.time_wanted.emit(cycles)
+            self._navigation.show_time(cycles)

@@ -13,6 +13,7 @@ from satview.gui import dialogs
 from satview.gui.pictures import save_png
 from satview.gui.quick_pick import Choice, LinePrompt, QuickPick
 from satview.session.commands import CommandRegistry, Needs
+from satview.session.panel_table import PANELS
 from satview.session.settings import Settings
 from satview.session.step import BACK, ON
 
@@ -45,9 +46,9 @@ class TraceCommands:
         registry.bind("lanes.pin", partial(self._run, self._pin), self._is_pinned)
         registry.bind("lanes.hide_empty", partial(self._run, self._hide_empty), self._hides_empty)
         registry.bind("view.legend", self._toggle_legend, partial(self._settings.flag, "swimlane/show_legend"))
-        panels = ("events", "statistics", "plots", "details", "filter", "problems", "verdicts", "results")
-        for name in panels:
-            registry.bind(f"panels.{name}", partial(self._toggle_panel, name), partial(self._panel_shows, name))
+        for row in PANELS:
+            shows = partial(self._panel_shows, row.name)
+            registry.bind(f"panels.{row.name}", partial(self._toggle_panel, row.name), shows)
         registry.bind("panels.bottom", self._toggle_bottom)
         registry.bind("panels.reset", self._arrange)
 
@@ -218,8 +219,7 @@ class TraceCommands:
 
     def _why(self, work: Workspace) -> None:
         work.navigation.ask_why(self._thread())
-        work.docks["details"].show()
-        work.docks["details"].raise_()
+        work.show_panel("details")
 
     def _zoom_range(self, work: Workspace) -> None:
         time_range = work.opened.selection.time_range
@@ -237,8 +237,10 @@ class TraceCommands:
         work.tell(f"Done again: {title}" if title else "Nothing to do again")
 
     def _copy(self, work: Workspace) -> None:
-        tables = [panel for panel in (work.events, work.statistics) if panel.table.hasFocus()]
-        text = tables[0].selected_text() if tables else work.details.selected_or_all()
+        from satview.gui.details_panel import DetailsPanel  # with the trace, not before: brings numpy
+
+        text = next(filter(None, (panel.copied_text() for panel in work.panels.values())), "")
+        text = text or work.panel(DetailsPanel).selected_or_all()
         QGuiApplication.clipboard().setText(text)
         work.tell("Copied")
 

@@ -4,37 +4,29 @@ from __future__ import annotations
 
 from typing import Final
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QHeaderView, QStackedWidget, QTreeWidget, QTreeWidgetItem, QVBoxLayout, QWidget
 
 from satview.analysis.verdicts.verdict import Severity, Verdict
 from satview.base.safe_text import tool_tip, visible_line
 from satview.base.time import TimeWindow, format_duration, format_time
+from satview.gui.panel import Panel, PanelContext
 from satview.gui.plain_label import PlainLabel
 from satview.gui.theme import Theme, colour
 from satview.session.event_text import arguments_text
-from satview.session.open_trace import OpenTrace
 
 _VERDICT: Final = int(Qt.ItemDataRole.UserRole)
 _EVENT: Final = _VERDICT + 1
 _COLUMNS: Final = (("Verdict", 200), ("Time", 150), ("Length", 90), ("What", 0))
 
 
-class VerdictsPanel(QWidget):
-    """Verdicts, each with its evidence below it; they are looked for when the panel is first seen.
+class VerdictsPanel(Panel):
+    """Verdicts, each with its evidence below it; they are looked for when the panel is first seen."""
 
-    Signals:
-        place_wanted: A verdict was clicked: its window of time, and an event of its evidence; -1 for none.
-        event_wanted: An event of the evidence was clicked: its row.
-    """
+    waits_to_be_seen = True
 
-    place_wanted = Signal(object, int)
-    event_wanted = Signal(int)
-
-    def __init__(self, opened: OpenTrace, theme: Theme, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._opened = opened
-        self._theme = theme
+    def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
+        super().__init__(context, parent)
         self.tree = QTreeWidget(self)
         self.tree.setAccessibleName("Verdicts")
         self.tree.setHeaderLabels([title for title, _ in _COLUMNS])
@@ -55,11 +47,11 @@ class VerdictsPanel(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self._stack)
-        opened.verdicts.changed.connect(self._fill)
+        self._opened.verdicts.changed.connect(self._fill)
         self._fill()
 
-    def renew(self) -> None:
-        """Look for verdicts, at first and in a longer reading, as the panel can be seen."""
+    def reload(self) -> None:
+        """Look for verdicts, at first and in a refreshed trace."""
         self._opened.verdicts.start()
 
     def set_theme(self, theme: Theme) -> None:
@@ -127,6 +119,9 @@ class VerdictsPanel(QWidget):
             # What happens to the thread that suffers says more than what began it.
             thread = self._opened.trace.events.thread
             mine = [event for event in verdict.evidence if int(thread[event]) in verdict.threads[:1]]
-            self.place_wanted.emit(window, next(iter(mine or verdict.evidence), -1))
+            shown = next(iter(mine or verdict.evidence), None)
+            if shown is not None:
+                self._navigation.show_event(shown)
+            self._opened.viewport.fit(window)
         elif isinstance(event, int):
-            self.event_wanted.emit(event)
+            self._navigation.show_event(event)

@@ -3,43 +3,44 @@
 from __future__ import annotations
 
 import base64
-from typing import Final
+from typing import Final, TypeVar
 
 from PySide6.QtCore import Qt, QTimer, Slot
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QVBoxLayout, QWidget
 
 from satview.base.safe_text import visible_line
-from satview.base.time import TimeWindow
-from satview.gui.details_panel import DetailsPanel
 from satview.gui.event_list.panel import EventListPanel
 from satview.gui.filter_panel import FilterPanel
 from satview.gui.filters.chips import ChipBar
-from satview.gui.filters.results_panel import ResultsPanel
 from satview.gui.find_bar import FindBar
-from satview.gui.plots.panel import PlotsPanel
-from satview.gui.problems_panel import ProblemsPanel
-from satview.gui.statistics.panel import StatisticsPanel
+from satview.gui.panel import Panel, PanelContext, make_panel
 from satview.gui.status_bar import StatusFields
 from satview.gui.store_field import StoreField
 from satview.gui.swimlane.area import SwimlaneArea
 from satview.gui.swimlane.motion import Motion
 from satview.gui.theme import Theme
-from satview.gui.verdicts_panel import VerdictsPanel
 from satview.session.dismantle import dismantle
 from satview.session.navigation import Navigation
 from satview.session.open_trace import OpenTrace
+from satview.session.panel_table import PANELS, Side
 from satview.session.settings import Settings
 
 _LAYOUT_VERSION: Final = 3
 _RIGHT_PX: Final = 340
 _BOTTOM_PX: Final = 240
+_AREAS: Final = {
+    Side.RIGHT: Qt.DockWidgetArea.RightDockWidgetArea,
+    Side.BOTTOM: Qt.DockWidgetArea.BottomDockWidgetArea,
+}
+_Found = TypeVar("_Found", bound=Panel)
 
 
 class Workspace(QWidget):
     """The views of one open trace. They share the session's objects and never call each other.
 
     Attributes:
-        area, chips, find_bar, events, statistics, plots, details, filter, problems, results: The views.
+        area, chips, find_bar: The views that are always there.
+        panels: Name of the panel to its widget.
         navigation, motion: The moves.
         docks: Name of the panel to its dock.
     """
@@ -53,22 +54,13 @@ class Workspace(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         self._stale: set[str] = set()
-        self._make_views(opened)
         self.docks: dict[str, QDockWidget] = {}
-        for name, title, widget in (
-            ("details", "Details", self.details),
-            ("filter", "Filter", self.filter),
-            ("events", "Events", self.events),
-            ("statistics", "Statistics", self.statistics),
-            ("plots", "Plots", self.plots),
-            ("problems", "Problems", self.problems),
-            ("verdicts", "Verdicts", self.verdicts),
-            ("results", "Search results", self.results),
-        ):
-            self.docks[name] = self._dock(name, title, widget)
+        self._make_views(opened)
+        for row in PANELS:
+            self.docks[row.name] = self._dock(row.name, row.plain_title, self.panels[row.name])
         self.arrange()
         self._restore_docks()
-        self._stale = {"verdicts"}
+        self._stale = {name for name, panel in self.panels.items() if panel.waits_to_be_seen}
         QTimer.singleShot(0, self, self._freshen)  # once the window has laid the panels out
 
     def _make_views(self, opened: OpenTrace) -> None:
@@ -79,14 +71,8 @@ class Workspace(QWidget):
         self.chips = ChipBar(opened, theme, self)
         self.find_bar = FindBar(opened, theme, self)
         self.motion = Motion(opened, self.area.view)
-        self.events = EventListPanel(opened, self._settings, theme, window)
-        self.statistics = StatisticsPanel(opened, self.navigation, self._settings, theme, window)
-        self.plots = PlotsPanel(opened, self.statistics.view.basis_of, self.area.labels.width(), theme, window)
-        self.details = DetailsPanel(opened, theme, window)
-        self.filter = FilterPanel(opened, theme, window)
-        self.results = ResultsPanel(opened, self._settings, theme, window)
-        self.problems = ProblemsPanel(opened, theme, window)
-        self.verdicts = VerdictsPanel(opened, theme, window)
+        context = PanelContext(opened, self.navigation, self._settings, theme, self.area, self.find_bar.look_for)
+        self.panels: dict[str, Panel] = {row.name: make_panel(row, context, window) for row in PANELS}
         self.status = StatusFields(opened, window.statusBar())
         self.unsaved = StoreField(opened.marks.file, "Notes", window.statusBar())
         layout = self.layout()
@@ -96,63 +82,58 @@ class Workspace(QWidget):
         layout.addWidget(self.find_bar)
         self._connect()
 
+    def panel(self, kind: type[_Found]) -> _Found:
+        """Return the panel of a class."""
+        return next(panel for panel in self.panels.values() if isinstance(panel, kind))
+
     @Slot()
     def _on_renewed(self) -> None:
-        """Let the panels that do not follow by themselves show the longer reading, once they can be seen."""
-        self._stale = {"filter", "problems", "verdicts"}
+        """Let the panels that do not follow by themselves show the refreshed trace, once they can be seen."""
+        self._stale = set(self.panels)
         self._freshen()
 
     @Slot()
     def _freshen(self) -> None:
-        renew = {"filter": self.filter.renew, "problems": self.problems.renew, "verdicts": self.verdicts.renew}
         for name in [name for name in self._stale if self.panel_shows(name)]:
             self._stale.discard(name)
-            renew[name]()
+            self.panels[name].reload()
 
     def arrange(self) -> None:
         """Put all panels where they are at first."""
-        right, bottom = Qt.DockWidgetArea.RightDockWidgetArea, Qt.DockWidgetArea.BottomDockWidgetArea
         window = self._window
-        before: dict[Qt.DockWidgetArea, QDockWidget] = {}
-        for name, side in (
-            ("details", right),
-            ("filter", right),
-            ("events", bottom),
-            ("statistics", bottom),
-            ("plots", bottom),
-            ("problems", bottom),
-            ("verdicts", bottom),
-            ("results", bottom),
-        ):
-            dock = self.docks[name]
-            window.addDockWidget(side, dock)
-            if side in before:  # at once: side by side they would be wider than a small window
-                window.tabifyDockWidget(before[side], dock)
-            before[side] = dock
+        before: dict[Side, QDockWidget] = {}
+        for row in PANELS:
+            dock = self.docks[row.name]
+            window.addDockWidget(_AREAS[row.side], dock)
+            if row.side in before:  # at once: side by side they would be wider than a small window
+                window.tabifyDockWidget(before[row.side], dock)
+            before[row.side] = dock
             dock.setFloating(False)
             dock.show()
-        self.docks["details"].raise_()
-        self.docks["events"].raise_()
-        window.resizeDocks([self.docks["details"]], [_RIGHT_PX], Qt.Orientation.Horizontal)
-        window.resizeDocks([self.docks["events"]], [_BOTTOM_PX], Qt.Orientation.Vertical)
+        for side, size_px, direction in (
+            (Side.RIGHT, _RIGHT_PX, Qt.Orientation.Horizontal),
+            (Side.BOTTOM, _BOTTOM_PX, Qt.Orientation.Vertical),
+        ):
+            first = self.docks[next(row.name for row in PANELS if row.side is side)]
+            first.raise_()
+            window.resizeDocks([first], [size_px], direction)
 
     def set_theme(self, theme: Theme) -> None:
         """Draw in other colours."""
         self._theme = theme
-        for view in (
-            self.area,
-            self.chips,
-            self.find_bar,
-            self.events,
-            self.statistics,
-            self.plots,
-            self.details,
-            self.filter,
-            self.problems,
-            self.verdicts,
-            self.results,
-        ):
+        for view in (self.area, self.chips, self.find_bar):
             view.set_theme(theme)
+        for panel in self.panels.values():
+            panel.set_theme(theme)
+
+    def show_panel(self, name: str) -> None:
+        """Show a panel, in front of those behind whose tabs it may be."""
+        self.docks[name].show()
+        self.docks[name].raise_()
+
+    def show_end(self) -> None:
+        """Show the end of the list of events."""
+        self.panel(EventListPanel).table.scrollToBottom()
 
     def toggle_panel(self, name: str) -> None:
         """Hide a panel if it shows, else show it."""
@@ -160,8 +141,7 @@ class Workspace(QWidget):
         if self.panel_shows(name):
             dock.hide()
         else:
-            dock.show()
-            dock.raise_()
+            self.show_panel(name)
 
     def panel_shows(self, name: str) -> bool:
         """Tell whether a panel can be seen; one behind another tab cannot."""
@@ -195,10 +175,8 @@ class Workspace(QWidget):
     def _stop(self) -> None:
         self.motion.stop()
         self.area.close_down()
-        self.statistics.close_down()
-        self.plots.close_down()
-        self.filter.close_down()
-        self.results.close_down()
+        for panel in self.panels.values():
+            panel.close_down()
         self.status.take_out()
         self._window.statusBar().removeWidget(self.unsaved)
         self.unsaved.deleteLater()
@@ -224,16 +202,8 @@ class Workspace(QWidget):
             self._window.restoreState(state, _LAYOUT_VERSION)
 
     def _connect(self) -> None:
-        self.details.event_wanted.connect(self.navigation.show_event)
-        self.problems.time_wanted.connect(self.navigation.show_time)
-        self.verdicts.event_wanted.connect(self.navigation.show_event)
-        self.verdicts.place_wanted.connect(self._show_verdict)
-        self.area.labels.width_wanted.connect(self.plots.set_left)
-        self.plots.time_wanted.connect(self.navigation.show_time)
-        self.plots.event_wanted.connect(self.navigation.show_event)
         self.find_bar.step_wanted.connect(self.navigation.step_hit)
         self.find_bar.list_wanted.connect(self._show_results)
-        self.filter.search_wanted.connect(self.find_bar.look_for)
         self.chips.edit_wanted.connect(self._edit_filter)
         self.chips.rules_wanted.connect(self._show_rules)
         self.opened.filters.failed.connect(self.tell)
@@ -242,34 +212,24 @@ class Workspace(QWidget):
         self.opened.renewed.connect(self._on_renewed)
         self.status.problems_wanted.connect(self._show_problems)
 
-    @Slot(object, int)
-    def _show_verdict(self, window: TimeWindow, event: int) -> None:
-        if event >= 0:
-            self.navigation.show_event(event)
-        self.opened.viewport.fit(window)
-
     @Slot()
     def _focus_lanes(self) -> None:
         self.area.view.setFocus()
 
     @Slot()
     def _show_results(self) -> None:
-        self.docks["results"].show()
-        self.docks["results"].raise_()
+        self.show_panel("results")
 
     @Slot(str)
     def _edit_filter(self, name: str) -> None:
-        self.docks["filter"].show()
-        self.docks["filter"].raise_()
-        self.filter.edit(name)
+        self.show_panel("filter")
+        self.panel(FilterPanel).edit(name)
 
     @Slot()
     def _show_rules(self) -> None:
-        self.docks["filter"].show()
-        self.docks["filter"].raise_()
-        self.filter.show_rules()
+        self.show_panel("filter")
+        self.panel(FilterPanel).show_rules()
 
     @Slot()
     def _show_problems(self) -> None:
-        self.docks["problems"].show()
-        self.docks["problems"].raise_()
+        self.show_panel("problems")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from satview.session.commands import Command, Menu, Needs, Scope
+from satview.session.panel_table import panel_commands
 
 COMMANDS: Final = (
     Command("file.open", "&Open\N{HORIZONTAL ELLIPSIS}", Menu.FILE, ("Ctrl+O",), "Open a trace.", icon="open"),
@@ -149,26 +150,7 @@ COMMANDS: Final = (
     Command("capture.stop", "&Stop capture", Menu.CAPTURE, ("Ctrl+Shift+S",),
             "Stop the capture that this window began; the file is complete.", Needs.CAPTURE),
 
-    Command("panels.events", "&Events", Menu.PANELS, ("E",), "Show or hide the list of events.", Needs.TRACE,
-            is_checkable=True, icon="list"),
-    Command("panels.statistics", "S&tatistics", Menu.PANELS, ("T",),
-            "Show or hide statistics of threads, CPUs, events, kernel calls, messages and interrupts.", Needs.TRACE,
-            is_checkable=True),
-    Command("panels.plots", "P&lots", Menu.PANELS, ("G",),
-            "Show or hide plots: load of the CPUs over time, histograms of durations.", Needs.TRACE,
-            is_checkable=True),
-    Command("panels.details", "&Details", Menu.PANELS, ("I",), "Show or hide the details of the selection.",
-            Needs.TRACE,
-            is_checkable=True),
-    Command("panels.filter", "&Filter", Menu.PANELS, ("Ctrl+Shift+F",), "Show or hide the filter.", Needs.TRACE,
-            is_checkable=True, icon="filter"),
-    Command("panels.problems", "&Problems", Menu.PANELS, ("Ctrl+Shift+M",), "Show or hide the list of problems.",
-            Needs.TRACE, is_checkable=True),
-    Command("panels.verdicts", "&Verdicts", Menu.PANELS, ("Ctrl+Shift+V",),
-            "Show or hide what is wrong in the trace: deadlocks, inversions, threads kept waiting.", Needs.TRACE,
-            is_checkable=True),
-    Command("panels.results", "&Search results", Menu.PANELS, ("Ctrl+Shift+R",),
-            "Show or hide the table of search hits.", Needs.TRACE, is_checkable=True),
+    *panel_commands(),
     Command("panels.bottom", "&Bottom drawer", Menu.PANELS, ("Q",), "Show or hide all panels at the bottom.",
             Needs.TRACE,
             starts_group=True),

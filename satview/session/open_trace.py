@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QObject, Signal, Slot
 
+from satview.analysis.basis import Basis
 from satview.base.time import TimeWindow
 from satview.session.carry_over import event_of_slot
 from satview.session.edit_history import EditHistory
@@ -64,6 +65,7 @@ class OpenTrace(QObject):
             hidden_lanes: Lanes that are hidden at first.
         """
         super().__init__(parent)
+        self._basis: Basis | None = None
         self._take(trace, timeline, events_per_thread(trace) if events_of_thread is None else events_of_thread)
         self.edits = EditHistory(self)
         self.viewport = Viewport(with_air(trace.window), self, trace.window.end)
@@ -115,6 +117,13 @@ class OpenTrace(QObject):
         wanted = lanes if selected is None else [*lanes, selected]
         return Shown(self.timeline, tuple(wanted), self.filters.state, self.filters.evaluator, self.search.text)
 
+    @property
+    def basis(self) -> Basis:
+        """What statistics and plots of any range are made of; a refreshed trace has its own."""
+        if self._basis is None or self._basis.trace is not self.trace:
+            self._basis = Basis(self.trace, self.filters.evaluator.facts)
+        return self._basis
+
     def lane_of_thread(self, thread: int) -> int | None:
         """Return the lane of a row of the thread table."""
         return self._lane_of_thread.get(thread)
@@ -160,6 +169,7 @@ class OpenTrace(QObject):
 
     def _take(self, trace: Trace, timeline: Timeline, events_of_thread: NDArray[np.int64]) -> None:
         trace.payloads.tolerate_loss()
+        self._basis = None
         self.trace, self.timeline, self.events_of_thread = trace, timeline, events_of_thread
         self._lane_of_thread = {info.thread: info.index for info in timeline.infos if info.kind is LaneKind.THREAD}
         self._lane_of_cpu = {info.cpu: info.index for info in timeline.infos if info.kind is LaneKind.CPU}

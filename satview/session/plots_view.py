@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from enum import StrEnum
 from functools import partial
 from typing import Final
@@ -11,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
-from satview.analysis.basis import Basis
 from satview.analysis.load import LoadBy
 from satview.analysis.occurrences import Measure, measures
 from satview.base.errors import SatviewError
@@ -20,7 +18,6 @@ from satview.session.jobs import LatestJob
 from satview.session.open_trace import OpenTrace
 from satview.session.plots_work import DurationsPlotted, LoadPlotted, plot_durations, plot_load
 from satview.session.statistics_view import Extent, part_of
-from satview.store.trace import Trace
 
 _SETTLE_MS: Final = 40  # a moving view asks for a new plot that often at most
 
@@ -50,18 +47,10 @@ class PlotsView(QObject):
 
     changed = Signal()
 
-    def __init__(
-        self, opened: OpenTrace, basis_of: Callable[[Trace], Basis], parent: QObject | None = None
-    ) -> None:
-        """Prepare; nothing is worked out before `watch`.
-
-        Args:
-            opened: The trace.
-            basis_of: Gives what is the same for every window, shared with the statistics.
-            parent: Owner.
-        """
+    def __init__(self, opened: OpenTrace, parent: QObject | None = None) -> None:
+        """Prepare; nothing is worked out before `watch`."""
         super().__init__(parent)
-        self._opened, self._basis_of = opened, basis_of
+        self._opened = opened
         self.plotted: dict[PlotKind, LoadPlotted | DurationsPlotted] = {}
         self.kind = PlotKind.LOAD
         self.by = LoadBy.PROCESS
@@ -153,7 +142,7 @@ class PlotsView(QObject):
             return
         self.error = ""
         trace, window = self._opened.trace, self._window()
-        basis = self._basis_of(trace)
+        basis = self._opened.basis
         if self.kind is PlotKind.LOAD:
             self._job.start(partial(plot_load, trace, basis, window, self.by))
         else:

@@ -8,13 +8,11 @@ from typing import Final
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
-from satview.analysis.basis import Basis
 from satview.base.errors import SatviewError
 from satview.base.time import TimeWindow
 from satview.session.jobs import LatestJob
 from satview.session.open_trace import OpenTrace
 from satview.session.statistics_work import Counted, Found
-from satview.store.trace import Trace
 
 _SETTLE_MS: Final = 150  # the range has to rest that long before it is counted anew
 
@@ -53,7 +51,6 @@ class StatisticsView(QObject):
         self.error = ""
         self._is_watched = False
         self._found: Found | None = None
-        self._basis: Basis | None = None
         self._job = LatestJob(self)
         self._job.done.connect(self._on_done)
         self._job.failed.connect(self._on_failed)
@@ -125,12 +122,6 @@ class StatisticsView(QObject):
         }[self.extent]
         return part_of(wanted, whole)
 
-    def basis_of(self, trace: Trace) -> Basis:
-        """Return what is the same for every range; a longer reading of the file has one of its own."""
-        if self._basis is None or self._basis.trace is not trace:
-            self._basis = Basis(trace, self._opened.filters.evaluator.facts)
-        return self._basis
-
     @Slot()
     def _start(self) -> None:
         self._settle.stop()
@@ -146,7 +137,7 @@ class StatisticsView(QObject):
         threads = filters.threads if self.follows else None
         found = self._found
         if found is None or not found.fits(trace, window, self.follows, rows, threads):
-            found = Found(trace, window, self.follows, rows, threads, self.basis_of(trace))
+            found = Found(trace, window, self.follows, rows, threads, self._opened.basis)
         self._found = found
         self._job.start(partial(found.counted, self.key))
         self.changed.emit()
@@ -181,7 +172,7 @@ class StatisticsView(QObject):
 
     @Slot(object)
     def _on_renewed(self, _renewal: object) -> None:
-        self._found = self._basis = None  # they hold the shorter reading
+        self._found = None  # it holds the shorter trace
         self._later()
 
     def _later(self) -> None:

@@ -81,7 +81,7 @@ def _measure(path: Path) -> None:
     base = replace(filters.state, codes=np.arange(len(filters.state.codes)) != other)
     _answer(app, view, filters, partial(filters.put, base, "base"))
     # As any user has, who puts the cursor there before he types.
-    window.workspace.filter.condition.line.focused.emit()
+    window.workspace.panels["filter"].condition.line.focused.emit()
     _wait(app, 1.0)
     for title, change in changes:
         print(f"  {title:20}", end="")

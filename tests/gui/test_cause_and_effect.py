@@ -42,7 +42,7 @@ def test_brackets_follow_a_message_and_back(empty_window, load, tmp_path, qtbot)
 
 def test_details_of_a_send_lead_to_its_receipt(empty_window, load, tmp_path):
     window = load(empty_window, exchange(tmp_path))
-    opened, panel = window.session.opened, window.workspace.details
+    opened, panel = window.session.opened, window.workspace.panels["details"]
     times = opened.trace.events.time_cycles - opened.trace.clock.start_cycles
     opened.select_event(int(times.searchsorted(110)))
     text = panel.as_text()
@@ -78,7 +78,7 @@ def test_arrow_leads_from_the_client_to_the_server_lane(empty_window, load, tmp_
 def test_links_of_a_long_trace_come_from_the_background(empty_window, load, tmp_path, qtbot, monkeypatch):
     monkeypatch.setattr(event_links, "LINKS_AT_ONCE", 0)
     window = load(empty_window, exchange(tmp_path))
-    opened, panel = window.session.opened, window.workspace.details
+    opened, panel = window.session.opened, window.workspace.panels["details"]
     times = opened.trace.events.time_cycles - opened.trace.clock.start_cycles
     opened.select_event(int(times.searchsorted(110)))
     assert opened.event_links.is_busy

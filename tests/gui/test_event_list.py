@@ -12,7 +12,7 @@ from satview.session.event_text import COLUMNS
 
 @pytest.fixture
 def panel(window):
-    return window.workspace.events
+    return window.workspace.panels["events"]
 
 
 def texts(model, row):

@@ -26,7 +26,7 @@ Key = Qt.Key
 @pytest.fixture
 def panel(window):
     window.workspace.docks["filter"].raise_()
-    return window.workspace.filter
+    return window.workspace.panels["filter"]
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ class TestCondition:
         qtbot.keyClicks(line, "class == USREVENT")
         qtbot.keyClick(line, Key.Key_Return)
         assert settled().row_count == 2
-        model = window.workspace.events.model
+        model = window.workspace.panels["events"].model
         assert model.rowCount() == 2
         assert {model.index(row, 6).data() for row in range(2)} == {"USREVENT"}
         assert list(window.workspace.chips.chips) == ["A"]
@@ -258,7 +258,7 @@ class TestPixels:
         opened.filters.add_pass("class == USREVENT", effect=Effect.DIM)
         opened.filters.add_pass("class == USREVENT", effect=Effect.MARK)
         settled()
-        model = window.workspace.events.model
+        model = window.workspace.panels["events"].model
         user = int(np.flatnonzero(opened.filters.view.marked)[0])
         other = int(np.flatnonzero(opened.filters.view.dimmed)[0])
         ground = Qt.ItemDataRole.BackgroundRole
@@ -272,7 +272,7 @@ class TestPixels:
         opened.filters.add_pass("class == USREVENT", effect=Effect.DIM)
         settled()
         row = int(np.flatnonzero(opened.filters.view.dimmed)[0])
-        text = window.workspace.events.model.index(row, 0).data(Qt.ItemDataRole.ForegroundRole)
+        text = window.workspace.panels["events"].model.index(row, 0).data(Qt.ItemDataRole.ForegroundRole)
         for ground in (theme.base, theme.alternate):
             assert 4 < contrast(text, ground) < contrast(colour(theme.text), ground) / 2
 
@@ -329,7 +329,7 @@ class TestContextMenu:
     def test_argument_of_the_details(self, window, opened, qtbot, settled):
         window.workspace.docks["details"].raise_()
         opened.select_event(int(np.flatnonzero(opened.trace.events.code >> 10 == wire.WireClass.KER_CALL)[0]))
-        browser = window.workspace.details.browser
+        browser = window.workspace.panels["details"].browser
         names = [argument.name for argument in opened.trace.payloads.decode(opened.selection.event).arguments]
         at = browser.document().find(names[0])
         assert not at.isNull()
@@ -337,7 +337,7 @@ class TestContextMenu:
         if not browser.viewport().rect().contains(place):
             browser.verticalScrollBar().setValue(place.y() - 40)
             place = browser.cursorRect(at).center() - QPoint(2, 0)
-        assert window.workspace.details.argument_at(place) == names[0]
+        assert window.workspace.panels["details"].argument_at(place) == names[0]
         menu = QMenu()
         add_filter_menus(menu, opened, names[0])
         assert labels(menu)[0].startswith(f"Filter &to {names[0]} = ")
@@ -383,7 +383,7 @@ class TestTrees:
         pairs = {"LITTLE_ENDIAN": "TRUE", "CYCLES_PER_SEC": "1000000", "SYS_RELEASE": "6.4.1", "SYSPAGE_LEN": "0"}
         write_kev(tmp_path / "lost.kev", tuple(pairs.items()), b"", maker.slots(), "little")
         window = load(application.new_window(), tmp_path / "lost.kev")
-        panel, opened = window.workspace.filter, window.workspace.opened
+        panel, opened = window.workspace.panels["filter"], window.workspace.opened
         lost, kept = (opened.trace.threads.row(pid, 1) for pid in (7, 12))
         qtbot.waitUntil(lambda: panel.threads._leaves[kept].text(2) != "")
         assert panel.threads._leaves[kept].text(2) == "5.3 %"
@@ -561,7 +561,7 @@ class TestSearch:
         assert opened.search.error.startswith("column 8")
 
     def test_table_export_and_copy(self, window, opened, qtbot, tmp_path, monkeypatch):
-        results = window.workspace.results
+        results = window.workspace.panels["results"]
         opened.search.find("class == USREVENT")
         qtbot.waitUntil(lambda: results.model.rowCount() == 2)
         results.copy()

@@ -93,7 +93,7 @@ def test_new_events_appear_and_end_like_a_trace_opened_at_once(writer, follow, q
     opened = window.session.opened
     assert len(opened.trace.events) > count * 2
     assert window.workspace.opened is opened
-    assert window.workspace.events.model.rowCount() == len(opened.trace.events)
+    assert window.workspace.panels["events"].model.rowCount() == len(opened.trace.events)
     settle(qtbot, window)
     other = load(application.new_window(), writer.path).session.opened
     assert (other.trace.events.time_cycles == opened.trace.events.time_cycles).all()
@@ -107,7 +107,7 @@ def test_plots_follow_the_longer_reading(writer, follow, qtbot):
     writer.write(0.4)
     window = follow(writer.path)
     window.workspace.toggle_panel("plots")
-    plots = window.workspace.plots
+    plots = window.workspace.panels["plots"]
     qtbot.waitUntil(lambda: plots.plot is plots.load is not None)
     shown = plots.view.plotted
     for before, share in ((0.4, 0.7), (0.7, 1.0)):
@@ -152,7 +152,7 @@ def test_window_selection_filter_folds_and_texts_stay(writer, follow, qtbot):
     opened.lanes.fold(folded)
     work.find_bar.start()
     work.find_bar.line.setText("TIMER")
-    group = work.filter.events.tree.topLevelItem(1)
+    group = work.panels["filter"].events.tree.topLevelItem(1)
     group.setExpanded(True)
     shown = opened.viewport.window
     view = work.area.view
@@ -173,7 +173,7 @@ def test_window_selection_filter_folds_and_texts_stay(writer, follow, qtbot):
     assert work.find_bar.line.text() == "TIMER"
     assert not work.find_bar.isHidden()
     qtbot.waitUntil(lambda: len(now.search.hits) > 0)
-    group = work.filter.events.tree.topLevelItem(1)
+    group = work.panels["filter"].events.tree.topLevelItem(1)
     assert group.isExpanded()
 
 
@@ -209,7 +209,7 @@ def test_undo_and_redo_by_key_survive_many_looks(writer, follow, qtbot):
 def test_nothing_flashes_unfiltered_when_more_comes(writer, follow, qtbot):
     writer.write(0.4)
     window = follow(writer.path)
-    opened, model = window.session.opened, window.workspace.events.model
+    opened, model = window.session.opened, window.workspace.panels["events"].model
     opened.filters.add_pass("event == MSG_RECEIVEV")
     qtbot.waitUntil(lambda: not opened.filters.is_pending)
     shares = []
@@ -241,7 +241,7 @@ def test_filter_set_while_the_file_is_read_is_not_forgotten(writer, follow, qtbo
 def test_hits_in_what_is_new_can_be_read(writer, follow, qtbot):
     writer.write(0.4)
     window = follow(writer.path)
-    opened, model = window.session.opened, window.workspace.results.model
+    opened, model = window.session.opened, window.workspace.panels["results"].model
     opened.search.find("event == MSG_RECEIVEV")
     qtbot.waitUntil(lambda: model.rowCount() > 0)
     old, before = opened.trace, model.rowCount()
@@ -257,7 +257,7 @@ def test_hits_in_what_is_new_can_be_read(writer, follow, qtbot):
 def test_list_keeps_its_place_and_its_selected_row(writer, follow, qtbot):
     writer.write(0.5)
     window = follow(writer.path)
-    opened, table = window.session.opened, window.workspace.events.table
+    opened, table = window.session.opened, window.workspace.panels["events"].table
     opened.select_event(40, reveal=False)
     place = table.verticalScrollBar().value()
     assert place < table.verticalScrollBar().maximum()
@@ -288,7 +288,7 @@ def test_filter_panel_counts_on_while_it_shows_and_when_it_is_shown(writer, foll
     writer.write(0.2)
     window = follow(writer.path)
     opened, work = window.session.opened, window.workspace
-    panel = work.filter
+    panel = work.panels["filter"]
     work.docks["filter"].raise_()
     qtbot.waitUntil(lambda: work.panel_shows("filter"))
     group = panel.threads.tree.topLevelItem(0)
@@ -297,7 +297,7 @@ def test_filter_panel_counts_on_while_it_shows_and_when_it_is_shown(writer, foll
     few = panel.events.tree.topLevelItemCount()
     writer.append(0.2, 0.5)
     grown(qtbot, window, writer.upto(0.5))
-    assert work.filter is panel
+    assert work.panels["filter"] is panel
     assert counts_of(panel.events.tree) == counts_of(panel.threads.tree) == len(opened.trace.events)
     assert group.isExpanded()
     assert panel.condition.line.text() == "cpu =="
@@ -352,7 +352,7 @@ def test_problems_and_legend_follow(tmp_path, follow, qtbot):
     grown(qtbot, window, 4)
     assert "RUNNING" in work.area.legend.accessibleName()
     assert work.status.problems.text() == "1 kind of problems"
-    assert work.problems.tree.topLevelItemCount() == 1
+    assert work.panels["problems"].tree.topLevelItemCount() == 1
 
 
 def test_view_sticks_to_the_end_until_one_scrolls_back(writer, follow, qtbot):
@@ -390,7 +390,7 @@ def test_whole_trace_stays_whole_and_the_list_stays_at_its_end(writer, follow, q
     writer.append(0.3, 1.0)
     now = grown(qtbot, window, writer.upto(1.0))
     assert now.viewport.is_whole
-    bar = window.workspace.events.table.verticalScrollBar()
+    bar = window.workspace.panels["events"].table.verticalScrollBar()
     assert bar.value() == bar.maximum() > 100
 
 

@@ -48,7 +48,7 @@ def hostile(empty_window, qtbot, tmp_path):
         QApplication.processEvents()
     work.opened.marks.add(Mark(work.opened.trace.window.start + 5, work.opened.trace.window.start + 5, HOSTILE))
     work.opened.select_event(20)
-    qtbot.waitUntil(lambda: work.statistics.model.rowCount() > 0, timeout=20_000)
+    qtbot.waitUntil(lambda: work.panels["statistics"].model.rowCount() > 0, timeout=20_000)
     QApplication.processEvents()
     return empty_window
 
@@ -127,7 +127,7 @@ def test_information_hover_and_search_show_names_as_text(hostile, qtbot):
 def test_plots_and_their_files_show_names_as_text(hostile, qtbot, tmp_path):
     work = hostile.workspace
     work.docks["plots"].raise_()
-    plots = work.plots
+    plots = work.panels["plots"]
     qtbot.waitUntil(lambda: plots.plot is not None and plots.plot is plots.load)
     lines = [plots.load.legend.item(row).text() for row in range(plots.load.legend.count())]
     assert sum('x.png">\\x1b' in line for line in lines) == 1  # the name of a process is what follows its last slash

@@ -311,7 +311,7 @@ def test_question_mark_shows_the_keys(press, window, qtbot):
 def test_copy_details_or_rows(press, window, opened, client, qtbot):
     press(K.Key_C, CONTROL)
     assert "THREPLY" in QGuiApplication.clipboard().text()
-    table = window.workspace.events.table
+    table = window.workspace.panels["events"].table
     table.setFocus()
     table.selectRow(0)
     press(K.Key_C, CONTROL, target=table)

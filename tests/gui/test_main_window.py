@@ -219,7 +219,7 @@ def test_file_cut_short_while_it_is_shown(empty_window, load, qtbot, tmp_path):
     trace, said = window.session.opened.trace, []
     window.session.told.connect(said.append)
     window.session.opened.select_event(3)
-    window.workspace.events.table.viewport().repaint()
+    window.workspace.panels["events"].table.viewport().repaint()
     qtbot.waitUntil(lambda: said != [], timeout=5_000)
     assert "now 200; open it again; times and states stay" in said[0]
     (argument,) = trace.payloads.decode(3).arguments

@@ -43,9 +43,9 @@ def test_a_closed_trace_is_gone_without_the_collector(window, load, qtbot, tmp_p
 def test_plots_hold_no_closed_trace(window, load, qtbot, tmp_path):
     load(window, scene(tmp_path))
     window.workspace.toggle_panel("plots")
-    qtbot.waitUntil(lambda: window.workspace.plots.plot is not None)
-    window.workspace.plots.tabs.setCurrentIndex(1)
-    qtbot.waitUntil(lambda: window.workspace.plots.plot is window.workspace.plots.durations)
+    qtbot.waitUntil(lambda: window.workspace.panels["plots"].plot is not None)
+    window.workspace.panels["plots"].tabs.setCurrentIndex(1)
+    qtbot.waitUntil(lambda: window.workspace.panels["plots"].plot is window.workspace.panels["plots"].durations)
     with no_collector():
         times = weakref.ref(window.session.opened.trace.events.time_cycles)
         window.session.close()

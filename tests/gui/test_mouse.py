@@ -67,10 +67,10 @@ def test_click_selects_the_interval_in_all_views(window, opened, view, place, qt
     span = opened.selection.span
     assert (ns_of(opened, span.start_cycles), ns_of(opened, span.end_cycles)) == (4_000, 8_001)
     assert opened.trace.spec(opened.selection.event).name == "THREPLY"
-    assert "REPLY" in window.workspace.details.browser.toPlainText()
+    assert "REPLY" in window.workspace.panels["details"].browser.toPlainText()
     assert window.workspace.status.selected.text().endswith("THREPLY in REPLY 4.001 \u00b5s")
-    table = window.workspace.events.table
-    assert window.workspace.events.model.event_at(table.currentIndex().row()) == opened.selection.event
+    table = window.workspace.panels["events"].table
+    assert window.workspace.panels["events"].model.event_at(table.currentIndex().row()) == opened.selection.event
 
 
 def test_click_on_a_mark_selects_the_event(opened, view, place, qtbot):

@@ -20,22 +20,22 @@ def check(item, on):
 
 class TestDetails:
     def test_nothing_selected(self, window):
-        assert "Click an interval" in window.workspace.details.browser.toPlainText()
+        assert "Click an interval" in window.workspace.panels["details"].browser.toPlainText()
 
     def test_link_goes_to_the_partner(self, window, opened):
         window.workspace.navigation.show_place("2us")
-        html = window.workspace.details.browser.toHtml()
+        html = window.workspace.panels["details"].browser.toHtml()
         target = next(
             row for row in range(len(opened.trace.events)) if f"event:{row}" in html and row != opened.selection.event
         )
-        window.workspace.details.browser.anchorClicked.emit(QUrl(f"event:{target}"))
+        window.workspace.panels["details"].browser.anchorClicked.emit(QUrl(f"event:{target}"))
         assert opened.selection.event == target
 
     def test_partner_of_a_long_trace_is_looked_for_in_the_background(self, window, opened, monkeypatch, qtbot):
         monkeypatch.setattr("satview.session.event_links._PAIRS_AT_ONCE", 0)
         monkeypatch.setattr("satview.session.event_links.LINKS_AT_ONCE", 0)
         monkeypatch.setattr("satview.session.event_links.are_made", lambda _: False)
-        details = window.workspace.details
+        details = window.workspace.panels["details"]
         window.workspace.navigation.show_place("2us")
         assert "Ends with" not in details.browser.toPlainText()
         qtbot.waitUntil(lambda: "Ends with" in details.browser.toPlainText())
@@ -47,7 +47,7 @@ class TestDetails:
         slots = SlotWriter.slots_of(wire.code(wire.WireClass.USER, 17), 0, 10, words)
         window = load(empty_window, write_trace(tmp_path / "giant.kev", slots))
         window.session.opened.select_event(0)
-        browser = window.workspace.details.browser
+        browser = window.workspace.panels["details"].browser
         assert "39,872 more words: show more" in browser.toPlainText()
         browser.anchorClicked.emit(QUrl("more:"))
         assert "38,976 more words: show more" in browser.toPlainText()
@@ -58,19 +58,19 @@ class TestDetails:
         assert "39,872 more words: show more" in browser.toPlainText()
 
     def test_strange_link_does_nothing(self, window, opened):
-        window.workspace.details.browser.anchorClicked.emit(QUrl("http://example.org/"))
+        window.workspace.panels["details"].browser.anchorClicked.emit(QUrl("http://example.org/"))
         assert opened.selection.is_empty
 
     def test_names_from_the_trace_are_text_not_markup(self, empty_window, load, tmp_path):
         builder = TraceBuilder().time_event(0).process_name(10, 5, "<b>evil</b>&amp;").state("RUNNING", 20, 5, 1)
         load(empty_window, builder.write(tmp_path / "evil.kev"))
         empty_window.workspace.navigation.show_place("#3")
-        assert "<b>evil</b>&amp;" in empty_window.workspace.details.browser.toPlainText()
+        assert "<b>evil</b>&amp;" in empty_window.workspace.panels["details"].browser.toPlainText()
 
 
 class TestFilterPanel:
     def test_counts_and_groups(self, window, opened):
-        groups = top_items(window.workspace.filter.events.tree)
+        groups = top_items(window.workspace.panels["filter"].events.tree)
         assert groups["KER_CALL"].text(1) == "1"
         assert groups["USREVENT"].text(1) == "2"
         assert groups["USREVENT"].childCount() == 2
@@ -78,21 +78,21 @@ class TestFilterPanel:
         assert total == len(opened.trace.events)
 
     def test_unchecking_a_class_hides_its_events(self, window, opened):
-        item = top_items(window.workspace.filter.events.tree)["USREVENT"]
+        item = top_items(window.workspace.panels["filter"].events.tree)["USREVENT"]
         check(item, False)
         assert opened.filters.row_count == len(opened.trace.events) - 2
-        assert window.workspace.events.model.rowCount() == opened.filters.row_count
+        assert window.workspace.panels["events"].model.rowCount() == opened.filters.row_count
         assert all(item.child(i).checkState(0) == Qt.CheckState.Unchecked for i in range(2))
 
     def test_unchecking_one_event_makes_the_class_partial(self, window, opened):
-        item = top_items(window.workspace.filter.events.tree)["USREVENT"]
+        item = top_items(window.workspace.panels["filter"].events.tree)["USREVENT"]
         check(item.child(0), False)
         assert item.checkState(0) == Qt.CheckState.PartiallyChecked
         assert opened.filters.row_count == len(opened.trace.events) - 1
-        assert f"{opened.filters.row_count:,} shown" in window.workspace.filter.summary.text()
+        assert f"{opened.filters.row_count:,} shown" in window.workspace.panels["filter"].summary.text()
 
     def test_undo_checks_again(self, window, opened):
-        item = top_items(window.workspace.filter.events.tree)["USREVENT"]
+        item = top_items(window.workspace.panels["filter"].events.tree)["USREVENT"]
         check(item, False)
         assert opened.filters.row_count == len(opened.trace.events) - 2
         opened.edits.undo()
@@ -100,7 +100,7 @@ class TestFilterPanel:
         assert item.checkState(0) == Qt.CheckState.Checked
 
     def test_process_hides_lanes_and_rows(self, window, opened):
-        tree = window.workspace.filter.threads.tree
+        tree = window.workspace.panels["filter"].threads.tree
         name = next(title for title in top_items(tree) if title.startswith("client"))
         check(top_items(tree)[name], False)
         titles = [opened.timeline.infos[row.index].title for row in opened.lanes.rows]
@@ -109,7 +109,7 @@ class TestFilterPanel:
         assert client not in opened.trace.events.thread[opened.filters.rows]
 
     def test_search_none_and_invert_work_on_what_is_found(self, window, opened, qtbot):
-        panel = window.workspace.filter
+        panel = window.workspace.panels["filter"]
         window.workspace.docks["filter"].raise_()
         qtbot.keyClicks(panel.events.search, "event 7")
         assert panel.events.visible_keys() == [wire.code(wire.WireClass.USER, 7)]
@@ -125,7 +125,7 @@ class TestFilterPanel:
 class TestProblems:
     def test_click_goes_to_the_place(self, window, opened, qtbot):
         opened.viewport.zoom(0.1, opened.trace.clock.cycles(2_000))
-        tree = window.workspace.problems.tree
+        tree = window.workspace.panels["problems"].tree
         window.workspace.docks["problems"].raise_()
         top = top_items(tree)["Lost buffers"]
         assert top.text(1) == "4"
@@ -142,7 +142,7 @@ class TestProblems:
 
     def test_clean_trace_says_so(self, empty_window, load, tmp_path):
         load(empty_window, TraceBuilder().time_event(0).state("RUNNING", 5, 2, 1).write(tmp_path / "clean.kev"))
-        assert empty_window.workspace.problems._stack.currentIndex() == 1
+        assert empty_window.workspace.panels["problems"]._stack.currentIndex() == 1
         assert empty_window.workspace.status.problems.text() == "No problems"
 
 

@@ -47,7 +47,7 @@ rest = time.monotonic() + 0.5
 settle(lambda: time.monotonic() > rest)
 print("pyqtgraph" in sys.modules)
 window.registry["panels.plots"].run()
-settle(lambda: window.workspace.plots.load is not None)
+settle(lambda: window.workspace.panels["plots"].load is not None)
 print("pyqtgraph" in sys.modules)
 """
 
@@ -63,7 +63,7 @@ def dense(empty_window, load, qtbot):
 
 def shown(window, qtbot):
     qtbot.keyClick(window.workspace.area.view, Qt.Key.Key_G)
-    panel = window.workspace.plots
+    panel = window.workspace.panels["plots"]
     qtbot.waitUntil(lambda: panel.load is not None)
     drawn(panel, qtbot)
     return panel

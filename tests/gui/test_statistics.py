@@ -19,7 +19,7 @@ LEFT = Qt.MouseButton.LeftButton
 @pytest.fixture
 def panel(window, view, qtbot):
     qtbot.keyClick(view, Qt.Key.Key_T)
-    panel = window.workspace.statistics
+    panel = window.workspace.panels["statistics"]
     qtbot.waitUntil(lambda: panel.isVisible() and not panel.view.is_pending)
     return panel
 

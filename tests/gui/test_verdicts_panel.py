@@ -21,7 +21,7 @@ def show(window, qtbot):
     QTest.keyClick(window.workspace.area.view, Qt.Key.Key_V,
                    Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier)
     qtbot.waitUntil(lambda: window.session.opened.verdicts.found is not None, timeout=10_000)
-    return window.workspace.verdicts
+    return window.workspace.panels["verdicts"]
 
 
 def test_nothing_is_looked_for_before_the_panel_is_seen_and_the_key_shows_a_deadlock(
@@ -73,7 +73,7 @@ def test_a_trace_without_calls_says_what_it_cannot_tell(window, qtbot):
 
 def test_y_says_why_the_selected_thread_waits(empty_window, load, deadlock, qtbot):
     window = load(empty_window, deadlock)
-    opened, panel = window.session.opened, window.workspace.details
+    opened, panel = window.session.opened, window.workspace.panels["details"]
     thread = next(row for row, name in enumerate(opened.trace.threads.names) if name == "forwards")
     lane = opened.lane_of_thread(thread)
     opened.select_at(lane, opened.trace.clock.cycles(50_000_000))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from PySide6.QtCore import QItemSelection, QModelIndex, QPoint, Qt, Signal, Slot
+from PySide6.QtCore import QItemSelection, QModelIndex, QPoint, Qt, Slot
 from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -16,12 +16,11 @@ from PySide6.QtWidgets import (
 )
 
 from satview.gui.event_list.model import EventListModel
+from satview.gui.panel import Panel, PanelContext
 from satview.gui.plain_label import PlainLabel
 from satview.gui.row_table import set_up_rows
 from satview.gui.theme import Theme
 from satview.session.event_text import COLUMNS
-from satview.session.open_trace import OpenTrace
-from satview.session.settings import Settings
 
 # Widths come from these, not from the rows: asking all rows would cost time on every load.
 _SAMPLES: Final = (
@@ -38,20 +37,18 @@ _SAMPLES: Final = (
 _COPY_ROWS_MAX: Final = 100_000
 
 
-class EventListPanel(QWidget):
+class EventListPanel(Panel):
     """The list of events.
 
     Signals:
         menu_wanted: Right click on a row: global place.
     """
 
-    menu_wanted = Signal(QPoint)
-
-    def __init__(self, opened: OpenTrace, settings: Settings, theme: Theme, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._opened = opened
-        height_px = settings.number("events/row_height_px")
-        self.model = EventListModel(opened, height_px, theme, self)
+    def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
+        super().__init__(context, parent)
+        opened = self._opened
+        height_px = context.settings.number("events/row_height_px")
+        self.model = EventListModel(opened, height_px, context.theme, self)
         self.table = QTableView(self)
         self._stack = QStackedWidget(self)
         self._is_following = False
@@ -73,6 +70,10 @@ class EventListPanel(QWidget):
         """Draw in other colours."""
         self.model.set_theme(theme)
         self.table.viewport().update()
+
+    def copied_text(self) -> str:
+        """Return the selected rows, while the table has the focus."""
+        return self.selected_text() if self.table.hasFocus() else ""
 
     def selected_text(self) -> str:
         """Return the selected rows as tab-separated text with a line of column names."""
@@ -158,7 +159,7 @@ class EventListPanel(QWidget):
 
     @Slot(QPoint)
     def _on_menu(self, place: QPoint) -> None:
-        self.menu_wanted.emit(self.table.viewport().mapToGlobal(place))
+        self.menu_wanted.emit(self.table.viewport().mapToGlobal(place), "")
 
 
 def column_widths(table: QTableView) -> list[int]:

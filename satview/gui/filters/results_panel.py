@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import Final
 
-from PySide6.QtCore import QModelIndex, QPoint, Signal, Slot
+from PySide6.QtCore import QModelIndex, QPoint, Slot
 from PySide6.QtGui import QColor, QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QTableView, QVBoxLayout, QWidget
 
 from satview.gui import dialogs
 from satview.gui.event_list.model import EventListModel
 from satview.gui.event_list.panel import column_widths
+from satview.gui.panel import Panel, PanelContext
 from satview.gui.plain_label import PlainLabel
 from satview.gui.row_table import add_copy_and_export, set_up_rows
 from satview.gui.theme import Theme
 from satview.session.hits_table import CopyWork, CsvWork
 from satview.session.jobs import LatestJob
 from satview.session.open_trace import OpenTrace
-from satview.session.settings import Settings
 
 _COPY_LIMIT: Final = 200_000
 _PATIENCE_S: Final = 0.1  # so long a click on "Copy" may take: most copies are there at once
@@ -49,7 +49,7 @@ class HitModel(EventListModel):
         self.endResetModel()
 
 
-class ResultsPanel(QWidget):
+class ResultsPanel(Panel):
     """The table of hits.
 
     Attributes:
@@ -59,14 +59,12 @@ class ResultsPanel(QWidget):
         menu_wanted: Right click on a row: global place.
     """
 
-    menu_wanted = Signal(QPoint)
-
-    def __init__(self, opened: OpenTrace, settings: Settings, theme: Theme, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._opened = opened
+    def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
+        super().__init__(context, parent)
+        opened = self._opened
         self.setMinimumSize(120, 64)
-        height_px = settings.number("events/row_height_px")
-        self.model = HitModel(opened, height_px, theme, self)
+        height_px = context.settings.number("events/row_height_px")
+        self.model = HitModel(opened, height_px, context.theme, self)
         self.table = QTableView(self)
         self._set_up(height_px)
         self.message = PlainLabel(self)
@@ -134,7 +132,7 @@ class ResultsPanel(QWidget):
 
     @Slot(QPoint)
     def _on_menu(self, place: QPoint) -> None:
-        self.menu_wanted.emit(self.table.viewport().mapToGlobal(place))
+        self.menu_wanted.emit(self.table.viewport().mapToGlobal(place), "")
 
     @Slot()
     def _on_search(self) -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from PySide6.QtCore import QBuffer, QIODevice, QRect, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QBuffer, QIODevice, QRect, QSize, Qt, QTimer, Slot
 from PySide6.QtGui import QHideEvent, QPaintEvent, QShowEvent
 from PySide6.QtWidgets import (
     QCheckBox,
@@ -22,7 +21,6 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from satview.analysis.basis import Basis
 from satview.analysis.load import LoadBy
 from satview.analysis.occurrences import measures
 from satview.base.errors import WriteError
@@ -30,15 +28,14 @@ from satview.base.new_file import write_file
 from satview.base.safe_text import tool_tip, visible_line
 from satview.formats.registry import source_files
 from satview.gui import dialogs
+from satview.gui.panel import Panel, PanelContext
 from satview.gui.pictures import save_png
 from satview.gui.plain_label import PlainLabel
 from satview.gui.theme import Theme
 from satview.session.jobs import LatestJob
-from satview.session.open_trace import OpenTrace
 from satview.session.plots_view import PlotKind, PlotsView
 from satview.session.plots_work import DurationsPlotted, LoadPlotted, write_csv
 from satview.session.statistics_view import Extent
-from satview.store.trace import Trace
 
 if TYPE_CHECKING:
     from satview.gui.plots.duration_plot import DurationPlot
@@ -49,7 +46,7 @@ _PATTERNS: Final = {"png": "PNG (*.png)", "svg": "SVG (*.svg)", "csv": "CSV (*.c
 _EXTENTS: Final = (Extent.VIEW, Extent.TRACE)  # in the order of the box
 
 
-class PlotsPanel(QWidget):
+class PlotsPanel(Panel):
     """Plots of the open trace. Works only while it can be seen.
 
     Attributes:
@@ -63,27 +60,13 @@ class PlotsPanel(QWidget):
         event_wanted: One of the longest was clicked: row of its event.
     """
 
-    time_wanted = Signal(object)  # an int; Qt's own int has 32 bits
-    event_wanted = Signal(int)
-
-    def __init__(
-        self, opened: OpenTrace, basis_of: Callable[[Trace], Basis], left_px: int, theme: Theme,
-        parent: QWidget | None = None,
-    ) -> None:
-        """Make the panel, without its plots.
-
-        Args:
-            opened: The trace.
-            basis_of: Gives what is the same for every window, shared with the statistics.
-            left_px: Width of what is left of the lanes, so that the load plot lies below them.
-            theme: Colours.
-            parent: Owner.
-        """
-        super().__init__(parent)
+    def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
+        super().__init__(context, parent)
         self.setMinimumSize(120, 64)
-        self._opened, self._theme = opened, theme
-        self.view = PlotsView(opened, basis_of, self)
-        self._left_px = left_px
+        opened, labels = self._opened, context.area.labels
+        self.view = PlotsView(opened, self)
+        self._left_px = labels.width()  # the load plot is below the lanes and has their time axis
+        labels.width_wanted.connect(self.set_left)
         self.load: LoadPlot | None = None
         self.durations: DurationPlot | None = None
         self._drawn: object = None
@@ -238,8 +221,8 @@ class PlotsPanel(QWidget):
 
         self.load = LoadPlot(self._opened, self._left_px, self._theme, self)
         self.durations = DurationPlot(self._opened, self._theme, self)
-        self.load.time_wanted.connect(self.time_wanted)
-        self.durations.event_wanted.connect(self.event_wanted)
+        self.load.time_wanted.connect(self._navigation.show_time)
+        self.durations.event_wanted.connect(self._navigation.show_event)
         self._stack.addWidget(self.load)
         self._stack.addWidget(self.durations)
         self.view.watch(True)

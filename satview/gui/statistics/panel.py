@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from PySide6.QtCore import QModelIndex, QPoint, Qt, Signal, Slot
+from PySide6.QtCore import QModelIndex, QPoint, Qt, Slot
 from PySide6.QtGui import QFontMetrics, QGuiApplication, QHideEvent, QShowEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -27,6 +27,7 @@ from satview.analysis.statistics_sheets import TITLES
 from satview.base.safe_text import csv_text, tool_tip
 from satview.formats.registry import source_files
 from satview.gui import dialogs
+from satview.gui.panel import Panel, PanelContext
 from satview.gui.plain_label import PlainLabel
 from satview.gui.row_table import add_copy_and_export, set_up_rows
 from satview.gui.statistics.frozen_column import FrozenColumn
@@ -35,9 +36,6 @@ from satview.gui.statistics.places import Places
 from satview.gui.statistics.share_bar import ShareBar
 from satview.gui.theme import Theme
 from satview.session.jobs import LatestJob
-from satview.session.navigation import Navigation
-from satview.session.open_trace import OpenTrace
-from satview.session.settings import Settings
 from satview.session.statistics_view import Extent, StatisticsView
 from satview.session.statistics_work import SheetCsvWork
 
@@ -51,7 +49,7 @@ _EXTENT_TIPS: Final = {
 }
 
 
-class StatisticsPanel(QWidget):
+class StatisticsPanel(Panel):
     """Statistics of the open trace. Works only while it can be seen.
 
     Attributes:
@@ -62,25 +60,21 @@ class StatisticsPanel(QWidget):
         menu_wanted: Right click on a row: global place.
     """
 
-    menu_wanted = Signal(QPoint)
-
-    def __init__(
-        self, opened: OpenTrace, navigation: Navigation, settings: Settings, theme: Theme, parent: QWidget | None = None
-    ) -> None:
-        super().__init__(parent)
+    def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
+        super().__init__(context, parent)
         self.setMinimumSize(120, 64)
-        self._opened = opened
+        opened, theme = context.opened, context.theme
         self.view = StatisticsView(opened, self)
         self.model = SheetModel(theme, self)
         self._bars = ShareBar(theme, self)
-        self._places = Places(opened, navigation)
+        self._places = Places(opened, context.navigation)
         self._is_marking = False
         self._widths: dict[str, dict[str, int]] = {}
         self._job = LatestJob(self)
         self._job.done.connect(self._on_exported)
         self._job.failed.connect(self._on_not_exported)
         self.table = QTableView(self)
-        self._set_up_table(settings.number("events/row_height_px"))
+        self._set_up_table(context.settings.number("events/row_height_px"))
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
@@ -104,6 +98,10 @@ class StatisticsPanel(QWidget):
         """Stop the work in the background."""
         self.view.close()
         self._job.close()
+
+    def copied_text(self) -> str:
+        """Return the selected rows, or all, while the table has the focus."""
+        return self.selected_text() if self.table.hasFocus() else ""
 
     def selected_text(self) -> str:
         """Return the selected rows, or all if none or one is selected, as tab-separated text with column names."""
@@ -311,7 +309,7 @@ class StatisticsPanel(QWidget):
     def _on_menu(self, place: QPoint) -> None:
         """Ask for the menu of what the row is about; it acts on the selection."""
         self._select(self.table.indexAt(place))
-        self.menu_wanted.emit(self.table.viewport().mapToGlobal(place))
+        self.menu_wanted.emit(self.table.viewport().mapToGlobal(place), "")
 
     @Slot(object)
     def _on_exported(self, count: object) -> None:

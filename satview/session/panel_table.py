@@ -1,0 +1,81 @@
+"""Every panel of the workspace, one row each. To add one: write the panel and add its row here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from satview.session.commands import Command, Menu, Needs
+
+
+class Side(StrEnum):
+    """Where a panel is docked at first."""
+
+    RIGHT = "right"
+    BOTTOM = "bottom"
+
+
+@dataclass(frozen=True, slots=True)
+class PanelRow:
+    """One panel.
+
+    Attributes:
+        name: Stable name, in settings and tests; its command is `panels.NAME`.
+        title: Text of the menu entry, `&` marks its letter; without that, the title of the dock.
+        keys: Key sequences that show or hide it, in Qt's portable spelling.
+        help: One sentence for tooltips, the key overlay and the docs.
+        side: Where it is docked at first. The first row of a side is in front there.
+        home: `module:class` of the widget, a `satview.gui.panel.Panel`; imported with the first trace.
+        icon: File in `resources/icons` without extension, for the toolbar; empty for none.
+    """
+
+    name: str
+    title: str
+    keys: tuple[str, ...]
+    help: str
+    side: Side
+    home: str
+    icon: str = ""
+
+    @property
+    def plain_title(self) -> str:
+        """The title without the mark of the menu letter."""
+        return self.title.replace("&", "")
+
+    @property
+    def module(self) -> str:
+        """The module of the widget."""
+        return self.home.partition(":")[0]
+
+
+PANELS: Final = (
+    PanelRow("events", "&Events", ("E",), "Show or hide the list of events.", Side.BOTTOM,
+             "satview.gui.event_list.panel:EventListPanel", "list"),
+    PanelRow("statistics", "S&tatistics", ("T",),
+             "Show or hide statistics of threads, CPUs, events, kernel calls, messages and interrupts.", Side.BOTTOM,
+             "satview.gui.statistics.panel:StatisticsPanel"),
+    PanelRow("plots", "P&lots", ("G",),
+             "Show or hide plots: load of the CPUs over time, histograms of durations.", Side.BOTTOM,
+             "satview.gui.plots.panel:PlotsPanel"),
+    PanelRow("details", "&Details", ("I",), "Show or hide the details of the selection.", Side.RIGHT,
+             "satview.gui.details_panel:DetailsPanel"),
+    PanelRow("filter", "&Filter", ("Ctrl+Shift+F",), "Show or hide the filter.", Side.RIGHT,
+             "satview.gui.filter_panel:FilterPanel", "filter"),
+    PanelRow("problems", "&Problems", ("Ctrl+Shift+M",), "Show or hide the list of problems.", Side.BOTTOM,
+             "satview.gui.problems_panel:ProblemsPanel"),
+    PanelRow("verdicts", "&Verdicts", ("Ctrl+Shift+V",),
+             "Show or hide what is wrong in the trace: deadlocks, inversions, threads kept waiting.", Side.BOTTOM,
+             "satview.gui.verdicts_panel:VerdictsPanel"),
+    PanelRow("results", "&Search results", ("Ctrl+Shift+R",), "Show or hide the table of search hits.", Side.BOTTOM,
+             "satview.gui.filters.results_panel:ResultsPanel"),
+)  # fmt: skip
+
+
+def panel_commands() -> tuple[Command, ...]:
+    """Return the commands that show and hide the panels, in the order of the table."""
+    return tuple(
+        Command(f"panels.{row.name}", row.title, Menu.PANELS, row.keys, row.help, Needs.TRACE, icon=row.icon,
+                is_checkable=True)
+        for row in PANELS
+    )  # fmt: skip
