@@ -173,3 +173,12 @@ def test_columns_cannot_be_written(tmp_path: Path) -> None:
 def test_a_trace_without_such_events_has_none(tmp_path: Path) -> None:
     made = satview.latencies(TraceBuilder().time_event(0).state("RUNNING", 5, 1, 1).open(tmp_path))
     assert (len(made), made.first_row.tolist(), made.last_row.tolist()) == (0, [], [])
+
+
+def test_a_pulse_after_other_work_is_not_that_of_the_interrupt(tmp_path: Path) -> None:
+    """Another thread began to run in between: what sent the pulse is not in the trace."""
+    build = interrupted().state("RUNNING", 210, 6, 1).event(wire.code(wire.WireClass.COMM, 4), 250, (0x40000001, 5))
+    build.state("READY", 260, 5, 2).state("READY", 265, 6, 1).state("RUNNING", 270, 5, 2)
+    made = satview.latencies(build.event(wire.code(wire.WireClass.COMM, 3), 280, (0x40000001, 5)).open(tmp_path))
+    assert made.number.tolist() == [7, -1]
+    assert (int(made.total_cycles[1]), made.delivery_cycles.tolist()) == (30, [10, -1])
