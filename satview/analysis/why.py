@@ -11,6 +11,7 @@ from typing import Final
 
 import numpy as np
 
+from satview.analysis.causes import Causes
 from satview.analysis.verdicts.evidence import Evidence
 from satview.analysis.verdicts.scheduling import ran_instead
 from satview.analysis.verdicts.thresholds import default_thresholds
@@ -18,12 +19,9 @@ from satview.analysis.verdicts.words import of_whom, waited_for
 from satview.base.errors import UsageError
 from satview.events import wire
 from satview.events.states import ABSENT, DEAD, READY, RUNNING, STATE_BY_VALUE, UNKNOWN
-from satview.links.actors import TIMER
 from satview.links.blockers import blockers
-from satview.links.origins import deliveries
 from satview.links.rows import last_before, rows_of_codes
-from satview.links.table import NO_EVENT, OPEN, Certainty
-from satview.links.wake_ups import wake_ups
+from satview.links.table import NO_EVENT, Certainty
 from satview.links.whole import is_whole_on
 from satview.store.arguments import argument
 from satview.store.trace import Trace
@@ -138,6 +136,7 @@ class _Chain:
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
         self.evidence = Evidence(trace, default_thresholds())
+        self.causes = Causes(trace)
         self.values = value_of_code(trace)
 
     def steps(self, thread: int, at: int, most: int) -> list[WhyStep]:
@@ -198,8 +197,8 @@ class _Chain:
         words = waited_for(self.evidence, found, wait)
         holder, sure = int(found.thread[wait]), Certainty(int(found.certainty[wait]) or Certainty.EXACT)
         end = int(found.waits.end_row[wait])
-        link = int(wake_ups(self.trace).ended_by(np.array([end]))[0]) if end != OPEN else _NONE
-        by = f", when {self._cause(int(wake_ups(self.trace).from_row[link]))} ends it" if link >= 0 else ""
+        cause, _ = self.causes.of_end(end)
+        by = f", when {self.causes.words(cause)} ends it" if cause >= 0 else ""
         says = f"{begins} for {words}{of_whom(self.evidence, found, wait)}, until {ends}{by}."
         return replace(step, waits_for=words, holder=holder, certainty=sure, says=says)
 
@@ -216,13 +215,11 @@ class _Chain:
         else:
             wait_row, ready_row = _row(spans, waited), _row(spans, waited + 1)
             waited_in = STATE_BY_VALUE[int(spans.value[waited])].name
-            woken = wake_ups(self.trace)
-            link = int(woken.ended_by(np.array([ready_row]))[0]) if ready_row >= 0 else _NONE
+            cause, how = self.causes.of_end(ready_row)
             because = f"its wait in {waited_in} ended at {self._moment(int(spans.start_cycles[waited + 1]))}"
-            if link >= 0:
-                cause, sure = int(woken.from_row[link]), Certainty(int(woken.certainty[link]))
-                waker = self._actor(cause)
-                because = f"{because} by {self._cause(cause)}{'' if sure is Certainty.EXACT else ' (inferred)'}"
+            if cause >= 0:
+                sure, waker = how, self.causes.actor(cause)
+                because = f"{because} by {self.causes.words(cause)}{'' if sure is Certainty.EXACT else ' (inferred)'}"
         before, took = self._before(step) if step.value == RUNNING else (_NONE, "")
         instead = self._instead(step) if step.value == READY else ()
         ran = ", ".join(f"{self.evidence.name(row)}{f' (priority {priority})' if priority >= 0 else ''} "
@@ -271,30 +268,6 @@ class _Chain:
             return _NONE
         value, known = argument(self.trace, np.array([row]), "priority")
         return int(value[0]) if known[0] else _NONE
-
-    def _actor(self, cause: int) -> int:
-        """Return the thread whose doing an event is; -1 for timers and interrupts, and for pulses that they send."""
-        cause = self._origin(cause)
-        code = int(self.trace.events.code[cause])
-        if code == TIMER or wire.class_of(code) == wire.WireClass.INT:
-            return _NONE
-        return int(self.trace.events.thread[cause]) or _NONE
-
-    def _origin(self, row: int) -> int:
-        """Return what sent a pulse or signal; the event itself if that is not known, or it is neither."""
-        table = deliveries(self.trace)
-        link = int(table.ended_by(np.array([row]))[0])
-        return int(table.from_row[link]) if link >= 0 else row
-
-    def _cause(self, row: int) -> str:
-        """Return in words what an event is that ended a wait."""
-        trace, name = self.trace, self.trace.spec(row).name
-        if wire.class_of(int(trace.events.code[row])) == wire.WireClass.INT:
-            return f"interrupt 0x{int(trace.payloads.words(row)[0]):x} (event #{row + 1})"
-        actor, origin = self._actor(row), self._origin(row)
-        if actor < 0 and origin != row:
-            return f"{name} (event #{row + 1}) of {self._cause(origin)}"
-        return f"{name} (event #{row + 1})" + (f" of {self.evidence.name(actor)}" if actor > 0 else "")
 
     def _begins(self, step: WhyStep) -> str:
         """Return how a sentence begins: who, its priority, its state, since when."""

@@ -1,0 +1,64 @@
+"""What ended the wait of a thread, and whose doing that is: a thread's, a timer's or an interrupt's."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from satview.events import wire
+from satview.links.actors import TIMER
+from satview.links.origins import deliveries
+from satview.links.table import OPEN, Certainty
+from satview.links.wake_ups import wake_ups
+from satview.store.trace import Trace
+
+NO_ROW: Final = -1
+
+
+class Causes:
+    """Causes of wake-ups in one trace.
+
+    Args:
+        trace: The events. The first question makes the links of the whole trace.
+    """
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+
+    def of_end(self, row: int) -> tuple[int, Certainty]:
+        """Return the event that ended the wait which an event of the waiting thread ends, -1 if none is known.
+
+        Args:
+            row: The thread's next change of state after the wait began; -1 or `OPEN` for none.
+        """
+        if row in (NO_ROW, OPEN):
+            return NO_ROW, Certainty.EXACT
+        table = wake_ups(self._trace)
+        link = int(table.ended_by(np.array([row]))[0])
+        return (int(table.from_row[link]), Certainty(int(table.certainty[link]))) if link >= 0 else (
+            NO_ROW, Certainty.EXACT)  # fmt: skip
+
+    def origin(self, row: int) -> int:
+        """Return what sent a pulse or signal; the event itself if that is not known, or it is neither."""
+        table = deliveries(self._trace)
+        link = int(table.ended_by(np.array([row]))[0])
+        return int(table.from_row[link]) if link >= 0 else row
+
+    def actor(self, row: int) -> int:
+        """Return the thread whose doing an event is; -1 for timers and interrupts, and for pulses that they send."""
+        row = self.origin(row)
+        code = int(self._trace.events.code[row])
+        if code == TIMER or wire.class_of(code) == wire.WireClass.INT:
+            return NO_ROW
+        return int(self._trace.events.thread[row]) or NO_ROW
+
+    def words(self, row: int) -> str:
+        """Return in words what an event is that ended a wait."""
+        trace, name = self._trace, self._trace.spec(row).name
+        if wire.class_of(int(trace.events.code[row])) == wire.WireClass.INT:
+            return f"interrupt 0x{int(trace.payloads.words(row)[0]):x} (event #{row + 1})"
+        actor, origin = self.actor(row), self.origin(row)
+        if actor < 0 and origin != row:
+            return f"{name} (event #{row + 1}) of {self.words(origin)}"
+        return f"{name} (event #{row + 1})" + (f" of {trace.thread_name(actor)}" if actor > 0 else "")
