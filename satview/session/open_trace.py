@@ -12,6 +12,7 @@ from satview.session.carry_over import event_of_slot
 from satview.session.edit_history import EditHistory
 from satview.session.event_links import EventLinks
 from satview.session.filter_stack import FilterStack
+from satview.session.highlight import Highlight
 from satview.session.lane_list import LaneList
 from satview.session.marks import Marks
 from satview.session.reading import Renewal, Shown, events_per_thread
@@ -74,6 +75,7 @@ class OpenTrace(QObject):
         self.selection = Selection(self)
         self.event_links = EventLinks(self.selection, self)
         self.event_links.take(trace)
+        self.highlight = Highlight(self.selection, self)
         self.verdicts = VerdictSearch(trace, self)
         self.why = WhySearch(self.selection, self)
         self.filters = FilterStack(trace, self.edits, self)
@@ -107,6 +109,7 @@ class OpenTrace(QObject):
         self.event_links.take(self.trace)
         self.verdicts.take(self.trace)
         self.why.forget()
+        self.highlight.forget()
         self._reselect(before, renewal.moved)
         self.search.renew(self.trace, renewal.evaluator, renewal.hits)
         self.renewed.emit(renewal)

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QWidget
 
 from satview.base.debug import timed
 from satview.events.states import NOT_A_STATE, SEEN_EVENT
+from satview.gui.swimlane.arrow_layer import ArrowLayer
 from satview.gui.swimlane.arrows import draw_arrows
 from satview.gui.swimlane.fitted_text import FittedTexts
 from satview.gui.swimlane.lane_image import SEEN_INTERRUPT, LanePalette, compose
@@ -21,6 +22,7 @@ from satview.gui.swimlane.overlays import draw_cursors, draw_lost, draw_marks, d
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.swimlane.tick_source import TickSource
 from satview.gui.theme import Theme, colour
+from satview.session.arrow_source import ArrowMode
 from satview.session.lane_list import LaneRow
 from satview.session.open_trace import OpenTrace
 from satview.session.reading import Renewal
@@ -37,6 +39,7 @@ class SwimlaneView(QWidget):
 
     Attributes:
         scroll_px: Height of the list of lanes above the top edge.
+        arrows: All arrows between lanes.
         hovered: Lane row and interval under the mouse, or None; set by the mouse handling.
         rubber: (left, right) pixels of a drag in progress that will zoom, or None.
 
@@ -60,6 +63,8 @@ class SwimlaneView(QWidget):
         self.rubber: tuple[float, float] | None = None
         self.source = LaneSource(opened, self)
         self.source.refined.connect(self.update)
+        self.arrows = ArrowLayer(opened, self)
+        self.arrows.changed.connect(self.update)
         font = QFont(self.font())
         font.setPixelSize(10)
         self._texts = FittedTexts(font, Qt.TextElideMode.ElideRight, _TEXT_STEP_PX, _LEAST_LETTERS)
@@ -75,6 +80,7 @@ class SwimlaneView(QWidget):
             opened.selection.cursors_changed,
             opened.marks.changed,
             opened.event_links.changed,
+            opened.highlight.changed,
         ):
             signal.connect(self.update)
         opened.lanes.changed.connect(self._on_lanes)
@@ -185,10 +191,17 @@ class SwimlaneView(QWidget):
         draw_range(painter, self._opened, scale, height, theme)
         draw_lost(painter, lost_stretches(self._opened.timeline.lost_marks, scale), height, theme)
         draw_cursors(painter, self._opened, scale, height, theme)
-        draw_arrows(painter, self._opened, rows, self.scroll_px, scale, theme)
+        self._draw_arrows(painter, rows, scale)
         if self.rubber is not None:
             left, right = sorted(self.rubber)
             painter.fillRect(QRectF(left, 0, right - left, height), colour(theme.accent, 60))
+
+    def _draw_arrows(self, painter: QPainter, rows: tuple[LaneRow, ...], scale: TimeScale) -> None:
+        lanes, top = self._opened.lanes, self.scroll_px
+        first, last = (lanes.place_at(height) for height in (top, top + self.height() - 1))
+        self.arrows.draw(painter, scale, (first, last), top, self._theme)
+        if self.arrows.mode is not ArrowMode.OFF or self._opened.highlight.shown is not None:
+            draw_arrows(painter, self._opened, rows, top, scale, self._theme)
 
     def _draw_lanes(self, painter: QPainter, rows: tuple[LaneRow, ...], request: Request, scale: TimeScale) -> None:
         values, ratio = self.source.values(request), self.devicePixelRatioF()
