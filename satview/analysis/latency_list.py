@@ -12,6 +12,7 @@ from satview.analysis.by_key import percentile_by
 from satview.analysis.call_times import Durations
 from satview.analysis.sheets import Column, Columns, Kind, Sheet, Subject
 from satview.analysis.thread_names import threads_named
+from satview.analysis.transaction_list import by_values
 from satview.base.time import TimeWindow
 from satview.events import wire
 from satview.links.actors import TIMER
@@ -31,7 +32,6 @@ LEGS: Final = {  # name of a leg to its column, title and what it is
 }
 SORTS: Final = (*LEGS, "time")
 _UNKNOWN, _INTERRUPT, _TIMER, _CALL = range(4)  # what sorts of sources there are
-_LONGEST_FIRST: Final = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +112,7 @@ def latency_list(trace: Trace, wanted: LatencyFilter | None = None, sort: str = 
         passes &= (first >= part.start) & (first < part.stop)
     found = np.flatnonzero(passes)
     if sort != "time":
-        cycles = getattr(made, LEGS[sort][0])[found]
-        found = found[np.argsort(np.where(cycles < 0, _LONGEST_FIRST, -cycles), kind="stable")]
+        found = by_values(found, getattr(made, LEGS[sort][0]), descending=True)
     return found[: top or None]
 
 

@@ -112,10 +112,19 @@ def in_order(made: Transactions, places: Places, sort: str = "round-trip", *, de
         descending: The slowest first; `time` always goes forward.
     """
     places = np.sort(places)
-    if sort == "time":
-        return places
-    cycles = getattr(made, LEGS[sort][0])[places]
-    key = np.where(cycles < 0, np.iinfo(np.int64).max, -cycles if descending else cycles)
+    return places if sort == "time" else by_values(places, getattr(made, LEGS[sort][0]), descending=descending)
+
+
+def by_values(places: Places, values: NDArray[np.integer], *, descending: bool) -> Places:
+    """Return places in the order of their values, int64; those with a value below 0, not known, come last.
+
+    Args:
+        places: (k,), places in `values`; equal ones keep their order.
+        values: (n,).
+        descending: The largest first.
+    """
+    chosen = values[places].astype(np.int64)
+    key = np.where(chosen < 0, np.iinfo(np.int64).max, -chosen if descending else chosen)
     return places[np.argsort(key, kind="stable")]
 
 

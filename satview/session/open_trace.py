@@ -8,6 +8,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 
 from satview.analysis.basis import Basis
 from satview.base.time import TimeWindow
+from satview.events import wire
 from satview.session.carry_over import event_of_slot
 from satview.session.edit_history import EditHistory
 from satview.session.event_links import EventLinks
@@ -140,6 +141,14 @@ class OpenTrace(QObject):
         lane = self.lane_of_thread(int(self.trace.events.thread[event]))
         return lane if lane is not None else self.lane_of_cpu(int(self.trace.events.cpu[event]))
 
+    def lane_of_cause(self, event: int) -> int | None:
+        """Return the lane on which an event is as a cause of others: an interrupt is not what its thread does."""
+        if wire.class_of(int(self.trace.events.code[event])) == wire.WireClass.INT:
+            lane = self._lane_of_interrupts.get(int(self.trace.events.cpu[event]))
+            if lane is not None:
+                return lane
+        return self.lane_of_event(event)
+
     def select_event(self, event: int, lane: int | None = None, reveal: bool = True) -> None:
         """Select an event and the interval around it.
 
@@ -176,6 +185,9 @@ class OpenTrace(QObject):
         self.trace, self.timeline, self.events_of_thread = trace, timeline, events_of_thread
         self._lane_of_thread = {info.thread: info.index for info in timeline.infos if info.kind is LaneKind.THREAD}
         self._lane_of_cpu = {info.cpu: info.index for info in timeline.infos if info.kind is LaneKind.CPU}
+        self._lane_of_interrupts = {
+            info.cpu: info.index for info in timeline.infos if info.kind is LaneKind.INTERRUPTS
+        }
         for info in timeline.infos[-1:]:
             if info.kind is LaneKind.DAMAGED:
                 doubtful = doubts(trace)

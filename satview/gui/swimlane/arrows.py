@@ -47,18 +47,19 @@ def draw_arrows(
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     if shown is not None:
         _draw_legs(painter, opened, shown.legs, rows, scroll_px, scale, theme)
-    _draw_hops(painter, opened, hops, rows, scroll_px, scale, theme)
+    _draw_hops(painter, opened, hops, scroll_px, scale, theme)
     painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=False)
 
 
 def _draw_hops(
-    painter: QPainter, opened: OpenTrace, hops: Sequence[Hop], rows: Sequence[LaneRow], scroll_px: int,
-    scale: TimeScale, theme: Theme,
-) -> None:  # fmt: skip
-    middles = {row.index: row.y_px - scroll_px + row.height_px * MIDDLE for row in rows}
+    painter: QPainter, opened: OpenTrace, hops: Sequence[Hop], scroll_px: int, scale: TimeScale, theme: Theme
+) -> None:
+    # Lanes above and below the picture too: an arrow that leaves it shows where it goes.
+    middles = {row.index: row.y_px - scroll_px + row.height_px * MIDDLE for row in opened.lanes.rows} if hops else {}
     times, width = opened.trace.events.time_cycles, scale.width_px
     for hop in hops:
-        lanes = (_lane_in(opened, hop.from_row, middles), _lane_in(opened, hop.to_row, middles))
+        lanes = (_lane_in(opened, opened.lane_of_cause(hop.from_row), middles),
+                 _lane_in(opened, opened.lane_of_event(hop.to_row), middles))  # fmt: skip
         if lanes[0] is None or lanes[1] is None or lanes[0] == lanes[1]:
             continue
         left, right = (scale.x(int(times[row])) for row in (hop.from_row, hop.to_row))
@@ -109,9 +110,8 @@ def _draw_label(
     painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
 
 
-def _lane_in(opened: OpenTrace, event: int, middles: dict[int, float]) -> int | None:
-    """Return the lane of an event, or the one that it is folded into, if it is in the picture."""
-    lane = opened.lane_of_event(event)
+def _lane_in(opened: OpenTrace, lane: int | None, middles: dict[int, float]) -> int | None:
+    """Return a lane, or the one that it is folded into, if one of them shows."""
     if lane is not None and lane not in middles:
         lane = opened.timeline.infos[lane].parent
     return lane if lane in middles else None
