@@ -15,6 +15,7 @@ The public API, each name imported when first used:
         print(verdict.severity, verdict.says)
     for step in satview.why(trace, "devb-eide 2", trace.clock.cycles(1_500_000)):   # why it runs, is ready or waits
         print(step.says)
+    path = satview.critical_path(trace, "devb-eide 2", trace.window)   # what had to happen one after the other
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from satview.analysis.critical_path import CriticalPath, critical_path
     from satview.analysis.statistics import Statistics
     from satview.analysis.verdicts.find import find_verdicts as check
     from satview.analysis.verdicts.thresholds import read_thresholds
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "CriticalPath",
     "Event",
     "EventTable",
     "Links",
@@ -56,6 +59,7 @@ __all__ = [
     "Verdict",
     "WhyStep",
     "check",
+    "critical_path",
     "latencies",
     "open_trace",
     "read_thresholds",
@@ -64,6 +68,7 @@ __all__ = [
     "why",
 ]
 _HOMES = {
+    "CriticalPath": "satview.analysis.critical_path",
     "Event": "satview.store.records",
     "EventTable": "satview.store.tables",
     "Links": "satview.links.accessor",
@@ -77,6 +82,7 @@ _HOMES = {
     "Verdict": "satview.analysis.verdicts.verdict",
     "WhyStep": "satview.analysis.why",
     "check": "satview.analysis.verdicts.find",
+    "critical_path": "satview.analysis.critical_path",
     "latencies": "satview.links.latencies",
     "open_trace": "satview.formats.registry",
     "read_thresholds": "satview.analysis.verdicts.thresholds",

@@ -8,9 +8,11 @@ import numpy as np
 
 from satview.events import wire
 from satview.links.actors import TIMER
+from satview.links.blockers import REPLY
+from satview.links.messages import messages
 from satview.links.origins import deliveries
-from satview.links.table import OPEN, Certainty
-from satview.links.wake_ups import wake_ups
+from satview.links.table import NO_EVENT, OPEN, Certainty
+from satview.links.wake_ups import last_sends, wake_ups
 from satview.store.trace import Trace
 
 NO_ROW: Final = -1
@@ -29,6 +31,8 @@ class Causes:
     def of_end(self, row: int) -> tuple[int, Certainty]:
         """Return the event that ended the wait which an event of the waiting thread ends, -1 if none is known.
 
+        A wait in SEND ends in REPLY, not with a wake-up: by the receipt of the message.
+
         Args:
             row: The thread's next change of state after the wait began; -1 or `OPEN` for none.
         """
@@ -36,8 +40,20 @@ class Causes:
             return NO_ROW, Certainty.EXACT
         table = wake_ups(self._trace)
         link = int(table.ended_by(np.array([row]))[0])
-        return (int(table.from_row[link]), Certainty(int(table.certainty[link]))) if link >= 0 else (
-            NO_ROW, Certainty.EXACT)  # fmt: skip
+        if link >= 0:
+            return int(table.from_row[link]), Certainty(int(table.certainty[link]))
+        if int(self._trace.catalogue.state_value_of_code[self._trace.events.code[row]]) == REPLY:
+            return self._receipt(row), Certainty.EXACT
+        return NO_ROW, Certainty.EXACT
+
+    def _receipt(self, row: int) -> int:
+        """Return the receipt of the message by which a thread came into REPLY, -1 if it is not known."""
+        thread = np.array([self._trace.events.thread[row]], np.int64)
+        sent = last_sends(self._trace, thread, np.array([row], np.uint32))
+        if sent[0] == NO_EVENT:
+            return NO_ROW
+        receipt = int(messages(self._trace).ends_of(sent)[0])
+        return NO_ROW if receipt in (NO_EVENT, OPEN) else receipt
 
     def origin(self, row: int) -> int:
         """Return what sent a pulse or signal; the event itself if that is not known, or it is neither."""

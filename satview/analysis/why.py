@@ -20,7 +20,7 @@ from satview.base.errors import UsageError
 from satview.events import wire
 from satview.events.states import ABSENT, DEAD, READY, RUNNING, STATE_BY_VALUE, UNKNOWN
 from satview.links.blockers import blockers
-from satview.links.rows import last_before, rows_of_codes
+from satview.links.rows import last_before, rows_by_cpu
 from satview.links.table import NO_EVENT, Certainty
 from satview.links.whole import is_whole_on
 from satview.store.arguments import argument
@@ -177,7 +177,7 @@ class _Chain:
         state = {ABSENT: "ABSENT", UNKNOWN: "UNKNOWN"}.get(value) or STATE_BY_VALUE[value].name
         step = WhyStep(thread, at, value, state, since, until, row)
         if value in (ABSENT, UNKNOWN, DEAD):
-            return replace(step, says=f"{self.evidence.name(thread)} {_IN_NO_STATE[value]} at {self._moment(at)}.")
+            return replace(step, says=f"{self.evidence.name(thread)} {IN_NO_STATE[value]} at {self._moment(at)}.")
         if self.evidence.is_idle[thread]:
             return replace(step, says=f"{self.evidence.name(thread)} is an idle thread.")
         step = replace(step, priority=self._priority(_row(spans, place)))
@@ -234,7 +234,7 @@ class _Chain:
         if step.row < 0:
             return _NONE, ""
         here = np.array([step.row])
-        last = int(last_before(trace, rows_of_codes(trace, wire.THREAD_RUNNING), here)[0])
+        last = int(last_before(trace, rows_by_cpu(trace, wire.THREAD_RUNNING), here)[0])
         cpu = int(trace.events.cpu[step.row])
         if last == NO_EVENT or not is_whole_on(trace, cpu, np.array([last]), here)[0]:
             return _NONE, f"; it got {trace.cpu_title(cpu)}"
@@ -282,7 +282,7 @@ class _Chain:
         return self.evidence.moment(cycles)
 
 
-_IN_NO_STATE: Final = {
+IN_NO_STATE: Final = {
     ABSENT: "does not exist",
     UNKNOWN: "is in a state that the trace does not tell",
     DEAD: "is dead",

@@ -1,4 +1,4 @@
-"""`satview why FILE --thread T --at TIME`: why a thread runs, is ready or waits then, step by step."""
+"""`satview why FILE --thread T`: why it is in its state at a moment, or its critical path through an interval."""
 
 from __future__ import annotations
 
@@ -6,17 +6,23 @@ import argparse
 import json
 from typing import Any
 
+import numpy as np
+
+from satview.analysis.critical_path import PIECE_WORDS, CriticalPath, PathWords, PieceKind, critical_path
 from satview.analysis.why import MOST_STEPS, WhyStep, why
 from satview.base.errors import UsageError
 from satview.base.process_end import COST_DATA, FINE
 from satview.base.safe_text import visible_line
+from satview.base.time import format_duration
 from satview.formats.registry import open_trace
-from satview.session.time_text import parse_place
+from satview.links.table import Certainty
+from satview.session.time_text import parse_place, parse_range
 from satview.store.trace import Trace
 
 _EPILOG = """\
 A thread that waits leads to who holds what it waits for, at the same moment; one that runs or is ready to who made it
-ready, when it did.
+ready, when it did. The critical path is what had to happen one after the other for the thread to get from A to B: it
+leaves a thread that waits for the one that ends the wait. Its pieces add up to the interval.
 Exit status: 0 fine, 1 the trace has problems that cost data, 2 not a trace or bad use.
 """
 
@@ -27,37 +33,117 @@ def add_parser(subparsers: Any) -> None:
         "why",
         help="why a thread runs, is ready or waits at a moment, and what that goes back to",
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Tell why a thread is in its state.",
+        description="Tell why a thread is in its state, or what its time went into.",
         epilog=_EPILOG,
     )
     add = parser.add_argument
     add("file", metavar="FILE", help="a .kev file or a traceprinter listing")
     add("--thread", required=True, metavar="NAME|PID:TID", help="label, name, or name of a process with one thread")
-    add("--at", required=True, metavar="TIME", help="such as 1.25s, 350us, 0x1f00c (cycles) or #1200 (an event)")
-    add("--steps", type=int, default=MOST_STEPS, metavar="N", help="at most so many (default %(default)s)")
+    when = parser.add_mutually_exclusive_group(required=True)
+    when.add_argument("--at", metavar="TIME", help="such as 1.25s, 350us, 0x1f00c (cycles) or #1200 (an event)")
+    when.add_argument("--range", metavar="A..B", help="the critical path from A to B, such as 1.2s..1.5s")
+    add("--steps", type=int, metavar="N", help=f"with --at: at most so many (default {MOST_STEPS})")
+    add("--top", type=int, metavar="N", help="with --range: only the N longest pieces, in order of time")
     add("--format", choices=("text", "json"), default="text", help="(default %(default)s)")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the steps; return 0, or 1 if problems of the trace cost data.
+    """Print the steps, or the pieces of the path; return 0, or 1 if problems of the trace cost data.
 
     Raises:
-        UsageError: Thread, moment or number of steps do not fit.
+        UsageError: Thread, moment, interval or number do not fit.
     """
-    if args.steps < 1:
+    if args.at is None and args.steps is not None:
+        raise UsageError("--steps belongs to --at")
+    if args.range is None and args.top is not None:
+        raise UsageError("--top belongs to --range")
+    if args.steps is not None and args.steps < 1:
         raise UsageError(f"--steps {args.steps} is no number of steps")
+    if args.top is not None and args.top < 1:
+        raise UsageError(f"--top {args.top} is no number of pieces")
     trace = open_trace(args.file)
+    if args.range is not None:
+        _print_path(trace, args)
+    else:
+        _print_steps(trace, args)
+    return COST_DATA if trace.problems.cost_data else FINE
+
+
+def _print_steps(trace: Trace, args: argparse.Namespace) -> None:
     place = parse_place(args.at, trace.clock, trace.window, len(trace.events))
     at = place.cycles if place.event is None else int(trace.events.time_cycles[place.event])
     assert at is not None
-    found = why(trace, args.thread, at, args.steps)
+    found = why(trace, args.thread, at, args.steps or MOST_STEPS)
     if args.format == "json":
         print(json.dumps({"steps": [as_record(trace, step) for step in found]}, indent=2))
     else:
         for number, step in enumerate(found, 1):
             print(f"{number}. {visible_line(step.says)}")
-    return COST_DATA if trace.problems.cost_data else FINE
+
+
+def _print_path(trace: Trace, args: argparse.Namespace) -> None:
+    path = critical_path(trace, args.thread, parse_range(args.range, trace.clock, trace.window))
+    length = path.end_cycles - path.start_cycles
+    shown = np.sort(np.argsort(-length, kind="stable")[: args.top])
+    if args.format == "json":
+        print(json.dumps(path_record(trace, path, shown.tolist()), indent=2))
+        return
+    ns, words = trace.clock.duration_ns, PathWords(trace)
+    whole = path.window.length
+    print(f"{visible_line(trace.thread_name(path.thread))}: {format_duration(ns(whole))} in {len(path):,} pieces")
+    print()
+    for i in shown.tolist():
+        start = format_duration(trace.clock.ns(int(path.start_cycles[i])), 6)
+        who = f"{'  ' * int(path.depth[i])}{trace.thread_name(int(path.on_thread[i]))}"
+        sure = "" if path.certainty[i] == Certainty.EXACT else " (inferred)"
+        said = visible_line(f"{who} {words.says(path, i)}{sure}")
+        print(f"{start:>14}  {format_duration(ns(int(length[i]))):>10}  {said}")
+    if len(shown) < len(path):
+        rest = int(length.sum() - length[shown].sum())
+        print(f"{'':>14}  {format_duration(ns(rest)):>10}  {len(path) - len(shown):,} shorter pieces")
+    print()
+    for (thread, kind), cycles in path.totals().items():
+        share = 100 * cycles / whole
+        print(f"{format_duration(ns(cycles)):>10}  {share:5.1f} %  "
+              f"{visible_line(trace.thread_name(thread))}, {PIECE_WORDS[kind]}")
+
+
+def path_record(trace: Trace, path: CriticalPath, shown: list[int]) -> dict[str, Any]:
+    """Return a path as plain values; times in nanoseconds from the start of the trace, events numbered from 1.
+
+    Args:
+        trace: The events.
+        path: Its path.
+        shown: Which pieces.
+    """
+    ns, words = trace.clock.ns, PathWords(trace)
+    return {
+        "thread": trace.thread_name(path.thread),
+        "start_ns": ns(path.window.start),
+        "end_ns": ns(path.window.end),
+        "pieces": [
+            {
+                "start_ns": ns(int(path.start_cycles[i])),
+                "end_ns": ns(int(path.end_cycles[i])),
+                "start_cycles": int(path.start_cycles[i]),
+                "end_cycles": int(path.end_cycles[i]),
+                "thread": trace.thread_name(int(path.on_thread[i])),
+                "depth": int(path.depth[i]),
+                "kind": PIECE_WORDS[PieceKind(int(path.kind[i]))],
+                "event": int(path.row[i]) + 1 if path.row[i] >= 0 else None,
+                "cause_event": int(path.cause_row[i]) + 1 if path.cause_row[i] >= 0 else None,
+                "certainty": Certainty(int(path.certainty[i])).name.lower(),
+                "says": words.says(path, i),
+            }
+            for i in shown
+        ],
+        "totals": [
+            {"thread": trace.thread_name(thread), "kind": PIECE_WORDS[kind],
+             "length_ns": trace.clock.duration_ns(cycles), "length_cycles": cycles}
+            for (thread, kind), cycles in path.totals().items()
+        ],
+    }  # fmt: skip
 
 
 def as_record(trace: Trace, step: WhyStep) -> dict[str, Any]:

@@ -41,6 +41,7 @@ _CONTEXT = (
     "marks.range",
     "go.partner",
     "go.why",
+    "go.path",
     "go.cause",
     "go.effect",
     None,

@@ -118,6 +118,7 @@ class TraceCommands:
             ("go.cause", lambda work: work.navigation.show_cause()),
             ("go.effect", lambda work: work.navigation.show_effect()),
             ("go.why", self._why),
+            ("go.path", self._path),
             ("go.lane_up", lambda work: work.navigation.step_lane(lambda place, _: place - 1)),
             ("go.lane_down", lambda work: work.navigation.step_lane(lambda place, _: place + 1)),
             ("go.page_up", lambda work: work.navigation.step_lane(lambda place, _: place - self._page())),
@@ -223,6 +224,10 @@ class TraceCommands:
         work.navigation.ask_why(self._thread())
         work.show_panel("details")
 
+    def _path(self, work: Workspace) -> None:
+        work.navigation.ask_path(self._thread())
+        work.show_panel("path")
+
     def _zoom_range(self, work: Workspace) -> None:
         time_range = work.opened.selection.time_range
         if time_range is not None:
@@ -250,8 +255,10 @@ class TraceCommands:
         selection = work.opened.selection
         if selection.time_range is not None:
             selection.set_range(None)
-        else:
+        elif not selection.is_empty:
             selection.select(None, None, None)
+        else:
+            work.opened.path.forget()
 
     def _pin(self, work: Workspace) -> None:
         work.opened.lanes.pin(self._lane())

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from satview.events import wire
-from satview.links.rows import by_cpu, last_before, rows_of_class, rows_of_codes, rows_where
+from satview.links.rows import by_cpu, last_before, rows_by_cpu, rows_of_codes, rows_where
 from satview.links.table import NO_EVENT
 from satview.store.trace import Trace
 
@@ -37,30 +38,55 @@ def open_calls(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
 
 
 def _open_calls(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    out = np.full(len(rows), NO_EVENT, np.uint32)
-    events, cpu = trace.events, trace.events.cpu[rows]
-    for number, (calls, is_entry) in trace.kept("links.calls_by_cpu", _calls_by_cpu).items():
+    out, cpu = np.full(len(rows), NO_EVENT, np.uint32), trace.events.cpu[rows]
+    for number, work in works(trace).items():
         at = np.flatnonzero(cpu == number)
-        place = np.searchsorted(calls, rows[at])
-        place -= 1
-        at, place = at[place >= 0], place[place >= 0]
-        at, place = at[is_entry[place]], place[is_entry[place]]
-        out[at] = calls[place]
-    # A thread that begins to run since leaves the call open if it is the one that made it.
-    at = np.flatnonzero(out != NO_EVENT)
-    runs = last_before(trace, rows_of_codes(trace, wire.THREAD_RUNNING), rows[at])
-    later = np.flatnonzero((runs != NO_EVENT) & (runs > out[at]))
-    is_other = events.thread[runs[later]] != events.thread[out[at[later]]]
-    out[at[later[is_other]]] = NO_EVENT
+        place = np.searchsorted(work.row, rows[at])
+        at, place = at[place > 0], place[place > 0]
+        out[at] = work.call[place - 1]
     return out
 
 
-def _calls_by_cpu(trace: Trace) -> dict[int, tuple[NDArray[np.uint32], NDArray[np.bool_]]]:
-    """Return for every CPU the rows of its kernel call events, and which of them are entries."""
-    found = {}
-    for cpu, rows in by_cpu(trace, rows_of_class(trace, wire.WireClass.KER_CALL)):
-        found[cpu] = rows, trace.events.code[rows] & _FORM == 0
-    return found
+@dataclass(frozen=True, slots=True)
+class CpuWork:
+    """The events at which one CPU turns to other work: kernel calls, their exits, threads that begin to run.
+
+    Attributes:
+        row: uint32 (n,), ascending.
+        call: uint32 (n,), the kernel call that the CPU is in from then on, `NO_EVENT` for none. A thread that begins to
+            run leaves the call open if it is the one that made it.
+    """
+
+    row: NDArray[np.uint32]
+    call: NDArray[np.uint32]
+
+
+def works(trace: Trace) -> dict[int, CpuWork]:
+    """Return for every CPU when it turns to other work; made at the first call and kept, 8 bytes per such event."""
+    return trace.kept("links.works", _works)
+
+
+def _works(trace: Trace) -> dict[int, CpuWork]:
+    codes = np.arange(wire.CODE_COUNT)
+    turns = rows_where(trace, (codes >> wire.CLASS_SHIFT == wire.WireClass.KER_CALL) | (codes == wire.THREAD_RUNNING))
+    return {cpu: CpuWork(rows, _calls_from(trace, rows)) for cpu, rows in by_cpu(trace, turns)}
+
+
+def _calls_from(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Return the kernel call that a CPU is in after each of the events at which it turns to other work."""
+    code, thread = trace.events.code[rows], trace.events.thread
+    is_run = code == wire.THREAD_RUNNING
+    last = np.maximum.accumulate(np.where(is_run, 0, np.arange(len(rows))))  # event of a call, itself included
+    is_open = ~is_run[last] & (code[last] & _FORM == 0)
+    entry = rows[last]
+    at = np.flatnonzero(is_run & is_open)
+    is_open[at] = thread[rows[at]] == thread[entry[at]]
+    return np.where(is_open, entry, np.uint32(NO_EVENT))
+
+
+def last_work(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Return the last event before each at which its CPU turned to other work, uint32 (n,); `NO_EVENT` for none."""
+    return last_before(trace, tuple((cpu, work.row) for cpu, work in works(trace).items()), rows)
 
 
 def interrupt_rows(trace: Trace) -> NDArray[np.uint32]:
@@ -87,11 +113,12 @@ def last_of_usual(
         uint32 (n,), rows of entries, `NO_EVENT` for none; and bool (n,): there is only one since then.
     """
     entries = interrupt_rows(trace)
-    found = last_before(trace, entries, rows)
+    by_cpu_rows = rows_by_cpu(trace, *_INTERRUPTS)
+    found = last_before(trace, by_cpu_rows, rows)
     found[(found != NO_EVENT) & (found < since)] = NO_EVENT
     at = np.flatnonzero(found != NO_EVENT)
     is_only = np.zeros(len(rows), np.bool_)
-    before = last_before(trace, entries, found[at])
+    before = last_before(trace, by_cpu_rows, found[at])
     is_only[at] = (before == NO_EVENT) | (before < since[at])
     if not len(at):
         return found, is_only
@@ -145,11 +172,5 @@ def quiet_between(trace: Trace, first: NDArray[np.uint32], last: NDArray[np.uint
     table = np.ones(wire.CODE_COUNT, np.bool_)
     table[np.arange(wire.CODE_COUNT) >> wire.CLASS_SHIFT == wire.WireClass.INT] = False
     table[np.arange(wire.CODE_COUNT) >> wire.CLASS_SHIFT == wire.WireClass.CONTROL] = False
-    before = last_before(trace, rows_where(trace, table), last)
+    before = last_before(trace, tuple(by_cpu(trace, rows_where(trace, table))), last)
     return np.asarray(before == first)
-
-
-def works(trace: Trace) -> NDArray[np.uint32]:
-    """Return the events at which a CPU turns to other work, uint32, ascending: calls, their exits, threads that run."""
-    codes = np.arange(wire.CODE_COUNT)
-    return rows_where(trace, (codes >> wire.CLASS_SHIFT == wire.WireClass.KER_CALL) | (codes == wire.THREAD_RUNNING))

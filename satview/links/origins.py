@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from satview.events import wire
 from satview.events.kernel_calls import call_numbers
 from satview.links import actors, pulses
-from satview.links.rows import comm_words, last_before, rows_of_codes
+from satview.links.rows import comm_words, last_before, rows_by_cpu, rows_of_codes
 from satview.links.table import NO_EVENT, Certainty, LinkKind, LinkTable, Pairs, no_pairs, pairs_of
 from satview.links.waits import number_of
 from satview.links.whole import is_whole
@@ -46,7 +46,7 @@ def _deliveries(trace: Trace) -> Pairs:
         return no_pairs()
     cause, certainty = actors.open_calls(trace, rows), np.full(len(rows), Certainty.EXACT, np.uint8)
     free = np.flatnonzero(cause == NO_EVENT)
-    timer = last_before(trace, rows_of_codes(trace, actors.TIMER), rows[free])
+    timer = last_before(trace, rows_by_cpu(trace, actors.TIMER), rows[free])
     known = np.flatnonzero(timer != NO_EVENT)
     known = known[actors.quiet_between(trace, timer[known], rows[free[known]])]
     cause[free[known]] = timer[known]
@@ -54,7 +54,7 @@ def _deliveries(trace: Trace) -> Pairs:
     scoid, pid = comm_words(trace, rows[free])
     to = pid.astype(np.int64) << 32 | scoid
     # What an interrupt delivers is sent before the CPU turns to other work: one before that is not its source.
-    since = last_before(trace, actors.works(trace), rows[free])
+    since = actors.last_work(trace, rows[free])
     found, _ = actors.last_of_usual(trace, rows[free], to, np.where(since == NO_EVENT, np.uint32(0), since))
     cause[free], certainty[free] = found, Certainty.INFERRED
     return _known(trace, cause, rows, certainty)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from satview.events import wire
 from satview.events.states import STATE_BY_NAME
 from satview.links.messages import receiver_keys
-from satview.links.rows import comm_words, depth_within, last_before, narrow, rows_of_codes
+from satview.links.rows import by_cpu, comm_words, depth_within, last_before, narrow, rows_of_codes
 from satview.links.states import following
 from satview.links.table import NO_EVENT, OPEN, Certainty, LinkKind, LinkTable, Pairs, no_pairs, pairs_of
 from satview.links.whole import is_whole
@@ -78,7 +78,7 @@ def _handed_over(
     after it, if no other wait of the thread begins before.
     """
     events, (begins, ends) = trace.events, waiting
-    pulse = last_before(trace, sends, ends)
+    pulse = last_before(trace, tuple(by_cpu(trace, sends)), ends)
     at = np.flatnonzero((pulse != NO_EVENT) & (pulse > begins))
     begins, ends, pulse = begins[at], ends[at], pulse[at]
     owner = events.thread[receipts].astype(np.int64)

@@ -14,6 +14,7 @@ from satview.events.wire import CLASS_SHIFT, CODE_COUNT, WireClass
 from satview.links.table import NO_EVENT
 from satview.store.trace import Trace
 
+RowsByCpu = tuple[tuple[int, NDArray[np.uint32]], ...]  # of every CPU that has some its rows, ascending
 _BLOCK: Final = 1 << 16
 _FEW_CPUS: Final = 8  # so many passes are faster than sorting
 
@@ -25,9 +26,13 @@ def rows_of_class(trace: Trace, wire_class: WireClass) -> NDArray[np.uint32]:
 
 
 def rows_of_codes(trace: Trace, *codes: int) -> NDArray[np.uint32]:
-    """Return the rows of all events of some codes, uint32, ascending."""
+    """Return the rows of all events of some codes, uint32, ascending; kept with the trace."""
     if not trace.code_counts[list(codes)].any():
         return np.empty(0, np.uint32)
+    return trace.kept(f"links.rows_of.{codes}", partial(_rows_of_codes, codes=codes))
+
+
+def _rows_of_codes(trace: Trace, codes: tuple[int, ...]) -> NDArray[np.uint32]:
     table = np.zeros(CODE_COUNT, np.bool_)
     table[list(codes)] = True
     classes = {code >> CLASS_SHIFT for code in codes}
@@ -35,6 +40,11 @@ def rows_of_codes(trace: Trace, *codes: int) -> NDArray[np.uint32]:
         return rows_where(trace, table)
     rows = rows_of_class(trace, WireClass(classes.pop()))
     return rows[table[trace.events.code[rows]]]
+
+
+def rows_by_cpu(trace: Trace, *codes: int) -> RowsByCpu:
+    """Return the rows of all events of some codes by CPU, as `last_before` takes them; kept with the trace."""
+    return trace.kept(f"links.rows_by_cpu.{codes}", lambda trace: tuple(by_cpu(trace, rows_of_codes(trace, *codes))))
 
 
 def rows_where(trace: Trace, table: NDArray[np.bool_]) -> NDArray[np.uint32]:
@@ -88,13 +98,13 @@ def narrow(numbers: NDArray[np.integer], count: int) -> NDArray[np.integer]:
 
 
 def last_before(
-    trace: Trace, candidates: NDArray[np.uint32], rows: NDArray[np.integer]
+    trace: Trace, candidates: RowsByCpu, rows: NDArray[np.integer]
 ) -> NDArray[np.uint32]:
     """Return for each of some events the last one among candidates before it on the same CPU.
 
     Args:
         trace: The events.
-        candidates: uint32, rows of the event table, ascending.
+        candidates: Rows of the event table by CPU: `rows_by_cpu`, or what `by_cpu` yields.
         rows: (n,), rows of the event table, in any order.
 
     Returns:
@@ -104,7 +114,7 @@ def last_before(
     if not len(candidates) or not len(rows):
         return out
     wanted = trace.events.cpu[rows]
-    for number, mine in by_cpu(trace, candidates):
+    for number, mine in candidates:
         at = np.flatnonzero(wanted == number)
         place = np.searchsorted(mine, rows[at].astype(np.uint32))
         out[at[place > 0]] = mine[place[place > 0] - 1]

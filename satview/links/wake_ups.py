@@ -11,7 +11,7 @@ from satview.events import wire
 from satview.events.kernel_calls import call_numbers
 from satview.events.states import READY, RUNNING, STATE_BY_NAME
 from satview.links import actors, messages, pulses
-from satview.links.rows import comm_words, last_before, rows_of_codes, thread_rows
+from satview.links.rows import comm_words, last_before, rows_by_cpu, rows_of_codes, thread_rows
 from satview.links.table import NO_EVENT, OPEN, Certainty, LinkKind, LinkTable, Pairs, pairs_of
 from satview.links.waits import Waits, number_of, objects_of, waits
 from satview.links.whole import is_whole
@@ -144,8 +144,7 @@ class _WakeUps:
         at, place = at[place < len(key)], place[place < len(key)]
         fits = key[place] >> 32 == self.thread[at]
         at, receipt = at[fits], (key[place[fits]] & 0xFFFFFFFF).astype(np.uint32)
-        sends = rows_of_codes(trace, messages.SEND, *pulses.SENDS)
-        last = last_before(trace, sends, self.row[at])
+        last = last_before(trace, rows_by_cpu(trace, messages.SEND, *pulses.SENDS), self.row[at])
         for table in (messages.messages(trace), pulses.pulses(trace)):
             link = table.ended_by(receipt)
             known = np.flatnonzero(link >= 0)
@@ -165,9 +164,11 @@ class _WakeUps:
             known &= self.waits.has_object[mine]
             process = self.trace.threads.process
             by = self.trace.events.thread[self.call[at]]
-            is_same = (given == self.waits.object[mine]) & (process[by] == process[self.thread[at]])
+            is_here = process[by] == process[self.thread[at]]
+            is_same = (given == self.waits.object[mine]) & is_here
             self._offer(at[known & is_same], self.call[at][known & is_same], Certainty.EXACT)
-            self._offer(at[~known], self.call[at][~known], Certainty.INFERRED)
+            # An object in shared memory has another address in each process; no call ends waits for two of them.
+            self._offer(at[~known | ~is_here], self.call[at][~known | ~is_here], Certainty.INFERRED)
 
     def _timers(self) -> None:
         trace = self.trace
@@ -192,7 +193,7 @@ class _WakeUps:
         at = self._in("JOIN", "SEND", "REPLY")
         if not len(ended) or not len(at):
             return
-        last = last_before(trace, ended, self.row[at])
+        last = last_before(trace, rows_by_cpu(trace, wire.THREAD_DESTROY), self.row[at])
         keep = np.flatnonzero((last != NO_EVENT) & (last > self.begin[at]))
         at, last = at[keep], last[keep]
         dead = trace.events.thread[last].astype(np.int64)
@@ -215,11 +216,11 @@ class _WakeUps:
         sent = rows_of_codes(trace, _SIGNAL)
         if not len(sent):
             return
-        last = last_before(trace, sent, self.row[at])
+        last = last_before(trace, rows_by_cpu(trace, _SIGNAL), self.row[at])
         keep = np.flatnonzero((last != NO_EVENT) & (last > self.begin[at]))
         at, last = at[keep], last[keep]
         # A signal that ends a process wakes one thread after the other; no call and no other thread comes between.
-        call = last_before(trace, actors.works(trace), self.row[at])
+        call = actors.last_work(trace, self.row[at])
         fits = (call == NO_EVENT) | (call < last)
         self._offer(at[fits], last[fits], Certainty.INFERRED)
 

@@ -32,7 +32,7 @@ class Leg:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class Highlighted:
     """What is drawn.
 
     Attributes:
@@ -58,10 +58,10 @@ class Highlight(QObject):
     def __init__(self, selection: Selection, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._selection = selection
-        self.shown: Shown | None = None
+        self.shown: Highlighted | None = None
         selection.changed.connect(self._on_selection)
 
-    def show(self, shown: Shown) -> None:
+    def show(self, shown: Highlighted) -> None:
         """Draw something; its event must be selected before."""
         self.shown = shown
         self.changed.emit()
@@ -78,7 +78,7 @@ class Highlight(QObject):
             self.forget()
 
 
-def of_transaction(made: Transactions, place: int) -> Shown:
+def of_transaction(made: Transactions, place: int) -> Highlighted:
     """Return what is to be drawn of one transaction: over the client's lane and over the server's."""
     sent, received, replied, done = (int(column[place]) for column in (
         made.send_row, made.receive_row, made.reply_row, made.done_row))  # fmt: skip
@@ -89,10 +89,10 @@ def of_transaction(made: Transactions, place: int) -> Shown:
         (client, sent, received, "queued"), (client, received, replied, "in service"),
         (client, replied, done, "reply"), (server, received, replied, "service"),
     ) if min(first, last) >= 0 and thread > 0]  # fmt: skip
-    return Shown(sent, tuple(hops), tuple(legs))
+    return Highlighted(sent, tuple(hops), tuple(legs))
 
 
-def of_latency(made: Latencies, place: int) -> Shown:
+def of_latency(made: Latencies, place: int) -> Highlighted:
     """Return what is to be drawn of one latency: over the lane of the thread that answers."""
     names = (("handler_row", "to handler"), ("handler_exit_row", "handler"), ("pulse_row", "to pulse"),
              ("ready_row", "to READY"), ("running_row", "to RUNNING"), ("received_row", "to receipt"))  # fmt: skip
@@ -105,10 +105,10 @@ def of_latency(made: Latencies, place: int) -> Shown:
         last = row if row >= 0 else last
     answer = int(made.ready_row[place]) if made.ready_row[place] >= 0 else int(made.received_row[place])
     hops = (Hop(first, answer, Certainty(int(made.certainty[place]))),) if answer >= 0 else ()
-    return Shown(first, hops, tuple(legs))
+    return Highlighted(first, hops, tuple(legs))
 
 
-def window_of(trace: Trace, shown: Shown) -> TimeWindow:
+def window_of(trace: Trace, shown: Highlighted) -> TimeWindow:
     """Return the time that it takes: from its first event to its last, at least a cycle."""
     rows = [shown.event, *(row for hop in shown.hops for row in (hop.from_row, hop.to_row)),
             *(row for leg in shown.legs for row in (leg.from_row, leg.to_row))]  # fmt: skip

@@ -182,6 +182,20 @@ class Navigation(QObject):
         """
         self._opened.why.ask(self._opened.trace, thread, self._cycles())
 
+    def ask_path(self, thread: int) -> None:
+        """Ask for the critical path of a thread through the selected range, else through the selected interval.
+
+        Args:
+            thread: Row of the thread table.
+
+        Raises:
+            UsageError: Nothing is selected that has a length.
+        """
+        window = self._opened.selection.time_range or self.target()
+        if window is None:
+            raise UsageError("select a range of time: drag over the lanes, or click an interval")
+        self._opened.path.ask(self._opened.trace, thread, window)
+
     def show_lane(self, index: int) -> None:
         """Select a lane, unfolding what it lies under."""
         self._opened.lanes.reveal(index)

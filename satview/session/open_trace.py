@@ -16,6 +16,7 @@ from satview.session.filter_stack import FilterStack
 from satview.session.highlight import Highlight
 from satview.session.lane_list import LaneList
 from satview.session.marks import Marks
+from satview.session.path_search import PathSearch
 from satview.session.reading import Renewal, Shown, events_per_thread
 from satview.session.search import Search
 from satview.session.selection import Selection
@@ -79,6 +80,7 @@ class OpenTrace(QObject):
         self.highlight = Highlight(self.selection, self)
         self.verdicts = VerdictSearch(trace, self)
         self.why = WhySearch(self.selection, self)
+        self.path = PathSearch(self)
         self.filters = FilterStack(trace, self.edits, self)
         self.lanes = LaneList(
             timeline,
@@ -111,6 +113,7 @@ class OpenTrace(QObject):
         self.verdicts.take(self.trace)
         self.why.forget()
         self.highlight.forget()
+        self.path.forget()
         self._reselect(before, renewal.moved)
         self.search.renew(self.trace, renewal.evaluator, renewal.hits)
         self.renewed.emit(renewal)
@@ -178,6 +181,7 @@ class OpenTrace(QObject):
         self.event_links.close()
         self.verdicts.close()
         self.why.close()
+        self.path.close()
 
     def _take(self, trace: Trace, timeline: Timeline, events_of_thread: NDArray[np.int64]) -> None:
         trace.payloads.tolerate_loss()

@@ -70,6 +70,9 @@ PANELS: Final = (
     PanelRow("verdicts", "&Verdicts", ("Ctrl+Shift+V",),
              "Show or hide what is wrong in the trace: deadlocks, inversions, threads kept waiting.", Side.BOTTOM,
              "satview.gui.verdicts_panel:VerdictsPanel"),
+    PanelRow("path", "&Critical path", ("Ctrl+Shift+Y",),
+             "Show or hide the critical path: what had to happen for a thread to get from one moment to another.",
+             Side.BOTTOM, "satview.gui.path_panel:PathPanel"),
     PanelRow("results", "&Search results", ("Ctrl+Shift+R",), "Show or hide the table of search hits.", Side.BOTTOM,
              "satview.gui.filters.results_panel:ResultsPanel"),
 )  # fmt: skip

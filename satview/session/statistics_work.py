@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
@@ -119,6 +119,12 @@ class Found:
 
     def _should_stop(self) -> bool:
         return self._is_cancelled()
+
+
+def sheet_text(sheet: Sheet, rows: Iterable[int]) -> str:
+    """Return rows of a sheet as tab-separated text with a line of column titles, for the clipboard."""
+    lines = ["\t".join(csv_text(column.text(row)) for column in sheet.columns) for row in rows]
+    return "\n".join(["\t".join(column.title for column in sheet.columns), *lines])
 
 
 class SheetCsvWork:

@@ -27,7 +27,7 @@ from satview.base.time import format_duration, format_time
 from satview.links.latencies import latencies
 from satview.links.table import Certainty
 from satview.links.transactions import transactions
-from satview.session.highlight import Shown, of_latency, of_transaction
+from satview.session.highlight import Highlighted, of_latency, of_transaction
 from satview.store.trace import Trace
 
 Places = NDArray[np.int64]
@@ -83,7 +83,7 @@ class RowSource(ABC):
         """Return the event that a row begins with."""
 
     @abstractmethod
-    def shown(self, place: int) -> Shown:
+    def shown(self, place: int) -> Highlighted:
         """Return what is to be drawn of a row over the lanes."""
 
     def children(self, _place: int) -> Places:
@@ -174,7 +174,7 @@ class TransactionRows(RowSource):
         """Return the event SND_MESSAGE."""
         return int(self.made.send_row[place])
 
-    def shown(self, place: int) -> Shown:
+    def shown(self, place: int) -> Highlighted:
         """Return arrows and legs of a transaction."""
         return of_transaction(self.made, place)
 
@@ -234,7 +234,7 @@ class LatencyRows(RowSource):
         """Return the event that it begins with."""
         return int(self._first[place])
 
-    def shown(self, place: int) -> Shown:
+    def shown(self, place: int) -> Highlighted:
         """Return arrow and legs of a latency."""
         return of_latency(self.made, place)
 

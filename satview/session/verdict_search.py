@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject
 
 from satview.analysis.verdicts.find import find_verdicts
 from satview.analysis.verdicts.untold import untold
 from satview.analysis.verdicts.verdict import Verdict, VerdictKind
-from satview.base.errors import SatviewError
-from satview.session.jobs import IsCancelled, LatestJob, Report
+from satview.session.answer import Answer
+from satview.session.jobs import IsCancelled, Report
 from satview.store.trace import Trace
 
 
@@ -29,57 +29,33 @@ class FoundVerdicts:
     untold: Mapping[VerdictKind, str] = field(default_factory=dict)
 
 
-class VerdictSearch(QObject):
-    """Looks for verdicts at the first `start`, and again after each reading of a growing file while they are wanted.
+class VerdictSearch(Answer):
+    """Looks for verdicts at the first `start`, and again in a refreshed trace while they are wanted.
 
-    Signals:
-        changed: They are found, are being looked for, or could not be found.
+    Attributes:
+        found: The verdicts; None = not looked for yet, or that failed.
     """
-
-    changed = Signal()
 
     def __init__(self, trace: Trace, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._trace = trace
         self._is_of_this = False
         self.found: FoundVerdicts | None = None
-        self.error = ""
-        self._job = LatestJob(self)
-        self._job.done.connect(self._on_found)
-        self._job.failed.connect(self._on_failed)
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether they are being looked for."""
-        return self._job.is_busy
 
     def start(self) -> None:
         """Look for them, unless that is done or under way."""
         if not self._is_of_this and not self.is_busy:
-            self._job.start(partial(_find, self._trace))
-            self.changed.emit()
+            self._start(partial(_find, self._trace))
 
     def take(self, trace: Trace) -> None:
-        """Take a longer reading of the trace; what was found in the shorter one shows until the next `start`."""
+        """Look in a refreshed trace from now on; what was found before shows until the next `start`."""
         self._job.cancel()
         self._trace, self._is_of_this = trace, False
 
-    def close(self) -> None:
-        """Stop what runs in the background."""
-        self._job.close()
-
-    @Slot(object)
-    def _on_found(self, found: object) -> None:
-        if isinstance(found, FoundVerdicts):
-            self.found, self.error, self._is_of_this = found, "", True
-            self.changed.emit()
-
-    @Slot(object)
-    def _on_failed(self, error: object) -> None:
-        if not isinstance(error, SatviewError):
-            raise error if isinstance(error, Exception) else RuntimeError(str(error))
-        self.error, self._is_of_this = str(error), True
-        self.changed.emit()
+    def _take(self, result: object) -> None:
+        self._is_of_this = True
+        if isinstance(result, FoundVerdicts):
+            self.found = result
 
 
 def _find(trace: Trace, _is_cancelled: IsCancelled, _report: Report) -> FoundVerdicts:

@@ -4,37 +4,26 @@ from __future__ import annotations
 
 from functools import partial
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, Slot
 
 from satview.analysis.why import WhyStep, why
-from satview.base.errors import SatviewError
-from satview.session.jobs import IsCancelled, LatestJob, Report
+from satview.session.answer import Answer
+from satview.session.jobs import IsCancelled, Report
 from satview.session.selection import Selection
 from satview.store.trace import Trace
 
 
-class WhySearch(QObject):
+class WhySearch(Answer):
     """The answer to the last question; it goes when something else is selected.
 
-    Signals:
-        changed: It was asked, answered, or is gone.
+    Attributes:
+        steps: The answer; empty = none yet.
     """
-
-    changed = Signal()
 
     def __init__(self, selection: Selection, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.steps: tuple[WhyStep, ...] = ()
-        self.error = ""
-        self._job = LatestJob(self)
-        self._job.done.connect(self._on_found)
-        self._job.failed.connect(self._on_failed)
         selection.changed.connect(self.forget)
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether the answer is being looked for."""
-        return self._job.is_busy
 
     def ask(self, trace: Trace, thread: int, at_cycles: int) -> None:
         """Look for the answer.
@@ -44,13 +33,8 @@ class WhySearch(QObject):
             thread: Row of the thread table.
             at_cycles: The moment.
         """
-        self.steps, self.error = (), ""
-        self._job.start(partial(_find, trace, thread, at_cycles))
-        self.changed.emit()
-
-    def close(self) -> None:
-        """Stop what runs in the background."""
-        self._job.close()
+        self.steps = ()
+        self._start(partial(_find, trace, thread, at_cycles))
 
     @Slot()
     def forget(self) -> None:
@@ -60,18 +44,8 @@ class WhySearch(QObject):
             self.steps, self.error = (), ""
             self.changed.emit()
 
-    @Slot(object)
-    def _on_found(self, steps: object) -> None:
-        if isinstance(steps, tuple):
-            self.steps = steps
-            self.changed.emit()
-
-    @Slot(object)
-    def _on_failed(self, error: object) -> None:
-        if not isinstance(error, SatviewError):
-            raise error if isinstance(error, Exception) else RuntimeError(str(error))
-        self.error = str(error)
-        self.changed.emit()
+    def _take(self, result: object) -> None:
+        self.steps = result if isinstance(result, tuple) else ()
 
 
 def _find(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 
 import pytest
 
@@ -90,9 +91,28 @@ def test_names_of_a_trace_are_text(why, tmp_path):
     (("--thread", "high", "--at", "1ms", "--steps", "0"), "--steps 0"),
     (("--thread", "7:99999999999999999999", "--at", "1ms"), "no thread"),
     (("--thread", "9999999999:1", "--at", "1ms"), "no thread"),
+    (("--thread", "high", "--range", "9s..10s"), "outside the trace"),
+    (("--thread", "high", "--range", "2ms"), "is no range"),
+    (("--thread", "high", "--range", "1ms..2ms", "--steps", "2"), "--steps belongs to --at"),
+    (("--thread", "high", "--range", "1ms..2ms", "--top", "0"), "--top 0"),
+    (("--thread", "high", "--at", "1ms", "--top", "3"), "--top belongs to --range"),
 ])  # fmt: skip
 def test_what_does_not_fit_is_one_sentence(why, inversion, arguments, message):
     code, out, err = why(inversion, *arguments)
     assert (code, out) == (2, "")
     assert message in err
     assert err.count("\n") == 1
+
+
+def test_a_critical_path_adds_up(why, inversion):
+    _, text, _ = why(inversion, "--thread", "high", "--range", "60ms..100ms", "--top", "2")
+    told = json.loads(why(inversion, "--thread", "high", "--range", "60ms..100ms", "--format", "json")[1])
+    pieces = told["pieces"]
+    assert (pieces[0]["start_ns"], pieces[-1]["end_ns"]) == (60_000_000, 100_000_000)
+    assert all(one["end_cycles"] == other["start_cycles"] for one, other in pairwise(pieces))
+    whole = pieces[-1]["end_cycles"] - pieces[0]["start_cycles"]
+    assert sum(total["length_cycles"] for total in told["totals"]) == whole
+    assert (told["totals"][0]["thread"], told["totals"][0]["kind"]) == ("low 1 (low)", "ready")
+    lines = text.splitlines()
+    assert lines[0] == f"high 1 (high): 40.00 ms in {len(pieces)} pieces"
+    assert lines[4].split(maxsplit=2)[2] == f"{len(pieces) - 2} shorter pieces"

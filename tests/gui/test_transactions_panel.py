@@ -207,6 +207,7 @@ def test_latencies_and_their_figures(empty_window, load, tmp_path, qtbot):
 def test_copy_takes_the_rows(shown, qapp, qtbot):
     window, panel = shown
     window.activateWindow()
+    click(panel, 0)
     panel.table.setFocus()
     qtbot.waitUntil(panel.table.hasFocus)
     qapp.clipboard().clear()
@@ -214,7 +215,6 @@ def test_copy_takes_the_rows(shown, qapp, qtbot):
     lines = qapp.clipboard().text().splitlines()
     assert lines[0].split("\t")[:3] == ["Client", "Server", "Type"]
     assert len(lines) == 5
-    assert window.session.opened.selection.event is None
 
 
 def test_a_trace_without_threads_says_what_is_missing(empty_window, load, tmp_path, qtbot):

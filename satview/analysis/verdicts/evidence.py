@@ -126,6 +126,26 @@ class Evidence:
         """Rows of the events by which threads got a CPU, and when they lost it: `timeline.per_cpu.run_slices`."""
         return run_slices(self.trace)
 
+    @cached_property
+    def _slices_by_cpu(self) -> tuple[_Ints, tuple[NDArray[np.intp], ...]]:
+        """When each of `slices` begins, and which of them are on each CPU."""
+        rows, _ = self.slices
+        cpu = self.trace.events.cpu[rows]
+        return self.trace.events.time_cycles[rows], tuple(np.flatnonzero(cpu == number) for number in np.unique(cpu))
+
+    def slices_in(self, span: tuple[int, int]) -> NDArray[np.intp]:
+        """Return which of `slices` have a part in a span of time, (k,), without looking at the others.
+
+        Args:
+            span: Start and end in cycles.
+        """
+        start, by_cpu = self._slices_by_cpu
+        first, last = np.searchsorted(start, span)
+        # The one that is under way when the span begins is the last before it on its CPU.
+        before = [mine[place - 1] for mine in by_cpu if (place := int(np.searchsorted(mine, first)))]
+        found = np.concatenate((np.array(before, np.intp), np.arange(first, last)))
+        return np.asarray(found[self.slices[1][found] > span[0]])
+
     def end_rows(self, rows: Rows) -> _Ints:
         """Return rows with the number of events in place of `OPEN`, int64, same shape."""
         return np.where(rows == OPEN, len(self.trace.events), rows.astype(np.int64))

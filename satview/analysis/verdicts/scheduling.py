@@ -82,10 +82,10 @@ def ran_instead(evidence: Evidence, span: tuple[int, int], thread: int, most: in
         most: How many.
     """
     rows, ends = evidence.slices
-    start = evidence.trace.events.time_cycles[rows]
-    inside = np.flatnonzero((start < span[1]) & (ends > span[0]))
+    inside = evidence.slices_in(span)
+    start = evidence.trace.events.time_cycles[rows[inside]]
     who = evidence.trace.events.thread[rows[inside]].astype(np.int64)
-    part = np.minimum(ends[inside], span[1]) - np.maximum(start[inside], span[0])
+    part = np.minimum(ends[inside], span[1]) - np.maximum(start, span[0])
     part[(who == thread) | evidence.is_idle[who] | (who == 0)] = 0
     total = np.bincount(who, part).astype(np.int64) if len(who) else np.empty(0, np.int64)
     order = np.argsort(-total, kind="stable")[:most]

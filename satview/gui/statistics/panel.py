@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -24,7 +25,7 @@ from PySide6.QtWidgets import (
 
 from satview.analysis.sheets import Kind, Subject
 from satview.analysis.statistics_sheets import TITLES
-from satview.base.safe_text import csv_text, tool_tip
+from satview.base.safe_text import tool_tip
 from satview.formats.registry import source_files
 from satview.gui import dialogs
 from satview.gui.panel import Panel, PanelContext
@@ -37,7 +38,7 @@ from satview.gui.statistics.share_bar import ShareBar
 from satview.gui.theme import Theme
 from satview.session.jobs import LatestJob
 from satview.session.statistics_view import Extent, StatisticsView
-from satview.session.statistics_work import SheetCsvWork
+from satview.session.statistics_work import SheetCsvWork, sheet_text
 
 _MEASURED_ROWS: Final = 60
 _WIDEST_PX: Final = 320
@@ -107,9 +108,10 @@ class StatisticsPanel(Panel):
         """Return the selected rows, or all if none or one is selected, as tab-separated text with column names."""
         chosen = sorted(index.row() for index in self.table.selectionModel().selectedRows())
         rows = chosen if len(chosen) > 1 else range(self.model.rowCount())
-        order, columns = self.model.order, self.model.columns
-        lines = ["\t".join(csv_text(column.text(int(order[row]))) for column in columns) for row in rows]
-        return "\n".join(["\t".join(column.title for column in columns), *lines])
+        if self.model.sheet is None:
+            return ""
+        shown = replace(self.model.sheet, columns=self.model.columns)
+        return sheet_text(shown, (int(self.model.order[row]) for row in rows))
 
     @Slot()
     def copy(self) -> None:

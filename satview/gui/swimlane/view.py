@@ -19,6 +19,7 @@ from satview.gui.swimlane.lane_image import SEEN_INTERRUPT, LanePalette, compose
 from satview.gui.swimlane.lane_source import LaneSource, Request, Values
 from satview.gui.swimlane.lane_text import DARK_INK, LIGHT_INK, IntervalText, interval_starts, interval_texts
 from satview.gui.swimlane.overlays import draw_cursors, draw_lost, draw_marks, draw_range, lost_stretches
+from satview.gui.swimlane.path_line import draw_path
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.swimlane.tick_source import TickSource
 from satview.gui.theme import Theme, colour
@@ -81,6 +82,7 @@ class SwimlaneView(QWidget):
             opened.marks.changed,
             opened.event_links.changed,
             opened.highlight.changed,
+            opened.path.changed,
         ):
             signal.connect(self.update)
         opened.lanes.changed.connect(self._on_lanes)
@@ -191,6 +193,8 @@ class SwimlaneView(QWidget):
         draw_range(painter, self._opened, scale, height, theme)
         draw_lost(painter, lost_stretches(self._opened.timeline.lost_marks, scale), height, theme)
         draw_cursors(painter, self._opened, scale, height, theme)
+        if self._opened.path.found is not None:
+            draw_path(painter, self._opened, rows, self.scroll_px, scale, theme)
         self._draw_arrows(painter, rows, scale)
         if self.rubber is not None:
             left, right = sorted(self.rubber)

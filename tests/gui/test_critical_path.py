@@ -1,0 +1,120 @@
+"""The critical path in the window: by key, over the lanes, as tables."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
+
+from satview.__main__ import main
+from satview.analysis.why import thread_of
+from satview.base.time import TimeWindow
+from satview.gui.theme import LIGHT
+
+
+@pytest.fixture(scope="module")
+def inversion(tmp_path_factory):
+    path = tmp_path_factory.mktemp("path") / "nested-inversion.kev"
+    main(["tracelogger", "--workload", "nested-inversion", "-w", "-f", str(path)])
+    return path
+
+
+def row_of(opened, thread):
+    """Return the lane of a thread as it shows."""
+    return opened.lanes.row_of(opened.lane_of_thread(thread_of(opened.trace, thread)))
+
+
+def ask(window, qtbot, thread="high 1"):
+    """Select 7 to 35 ms on a lane and press Shift+Y; return the panel."""
+    opened, view = window.session.opened, window.workspace.area.view
+    clock = opened.trace.clock
+    wanted = TimeWindow(clock.cycles(7_000_000), clock.cycles(35_000_000))
+    opened.viewport.jump(wanted)
+    opened.select_at(opened.lane_of_thread(thread_of(opened.trace, thread)), wanted.start + wanted.length // 2)
+    opened.selection.set_range(wanted)
+    QTest.keyClick(view, Qt.Key.Key_Y, Qt.KeyboardModifier.ShiftModifier)
+    qtbot.waitUntil(lambda: opened.path.found is not None, timeout=10_000)
+    return window.workspace.panels["path"]
+
+
+def text_of(model, row):
+    return [model.index(row, column).data() for column in range(model.columnCount())]
+
+
+def test_shift_y_lists_the_path_of_the_range(empty_window, load, inversion, qtbot):
+    window = load(empty_window, inversion)
+    panel = ask(window, qtbot)
+    assert window.workspace.panel_shows("path")
+    assert panel.statement.text().endswith("28.00 ms in 17 pieces")
+    assert text_of(panel.totals, 0) == ["store 1", "ready", "20.05 ms", "71.6 %"]
+    lines = [text_of(panel.pieces, row) for row in range(panel.pieces.rowCount())]
+    depths = [len(line[2]) - len(line[2].lstrip("\N{EM SPACE}")) for line in lines]
+    assert (max(depths), depths[0], depths[-1]) == (2, 0, 0)
+    longest = next(line for line in lines if line[1] == "20.05 ms")
+    assert longest[2:4] == ["\N{EM SPACE}\N{EM SPACE}store 1",
+                            "is ready; meanwhile ran middle 1, procnto-smp-instr 2"]
+
+
+def test_the_line_goes_over_to_who_holds_the_thread_up(empty_window, load, inversion, qtbot):
+    window = load(empty_window, inversion)
+    view = window.workspace.area.view
+    ask(window, qtbot)
+    opened = window.session.opened
+    opened.selection.set_range(None)
+    image = view.grab().toImage()
+
+    def accent_in(thread, ms):
+        """Return how many pixels of the path's colour are near the top of a lane, right of a moment."""
+        row, x = row_of(opened, thread), round(view.scale.x(opened.trace.clock.cycles(int(ms * 1_000_000))))
+        top = row.y_px - view.scroll_px
+        return sum(
+            image.pixelColor(x + dx, top + dy).rgb() & 0xFFFFFF == LIGHT.accent
+            for dx in range(30) for dy in range(row.height_px // 2)
+        )
+
+    assert accent_in("store 1", 32) > 40  # it runs: solid
+    assert 10 < accent_in("store 1", 20) < accent_in("store 1", 32)  # it is ready: dashed
+    assert accent_in("middle 1", 20) == 0
+    QTest.keyClick(view, Qt.Key.Key_Escape)  # the selection
+    assert opened.path.found is not None
+    QTest.keyClick(view, Qt.Key.Key_Escape)  # the path
+    assert opened.path.found is None
+    image = view.grab().toImage()
+    assert accent_in("store 1", 32) == 0
+
+
+def test_a_folded_process_carries_the_line(empty_window, load, inversion, qtbot):
+    window = load(empty_window, inversion)
+    view, opened = window.workspace.area.view, window.session.opened
+    ask(window, qtbot)
+    opened.selection.set_range(None)
+    opened.selection.select(None, None, None)
+    opened.lanes.fold_all()
+    row = opened.lanes.row_of(opened.timeline.infos[opened.lane_of_thread(thread_of(opened.trace, "store 1"))].parent)
+    x = round(view.scale.x(opened.trace.clock.cycles(32_000_000)))
+    image = view.grab().toImage()
+    column = [image.pixelColor(x, row.y_px - view.scroll_px + dy).rgb() & 0xFFFFFF for dy in range(row.height_px // 2)]
+    assert LIGHT.accent in column
+
+
+def test_a_click_on_a_piece_goes_there_and_copy_takes_the_table(empty_window, load, inversion, qtbot):
+    window = load(empty_window, inversion)
+    panel, opened = ask(window, qtbot), window.session.opened
+    place = next(row for row in range(panel.pieces.rowCount()) if text_of(panel.pieces, row)[1] == "20.05 ms")
+    panel.table.clicked.emit(panel.pieces.index(place, 1))
+    assert opened.selection.lane == opened.lane_of_thread(thread_of(opened.trace, "store 1"))
+    assert opened.selection.span.start_cycles == int(opened.path.found.path.start_cycles[place])
+    panel.table.setFocus()
+    QTest.keyClick(panel.table, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    lines = QApplication.clipboard().text().splitlines()
+    assert len(lines) == 18
+    assert lines[0].split("\t") == ["Time", "Length", "Thread", "What", "Certainty"]
+
+
+def test_without_a_selection_it_says_what_is_missing(window, view):
+    window.session.opened.selection.select(None, None, None)
+    QTest.keyClick(view, Qt.Key.Key_Y, Qt.KeyboardModifier.ShiftModifier)
+    assert "No thread is known for the selection" in window.statusBar().currentMessage()
+    panel = window.workspace.panels["path"]
+    assert "press Shift+Y" in panel.message.text()
