@@ -8,14 +8,14 @@ from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, Slot
 
 from satview.analysis.latency_list import LatencyFilter, latency_list, latency_statistics_sheet
 from satview.analysis.sheets import Sheet
 from satview.analysis.transaction_list import TransactionFilter
-from satview.base.errors import SatviewError
 from satview.base.time import TimeWindow
-from satview.session.jobs import IsCancelled, LatestJob, Report
+from satview.session.answer import Answer
+from satview.session.jobs import IsCancelled, Report
 from satview.session.open_trace import OpenTrace
 from satview.session.transaction_table import RowSource, rows_of
 from satview.store.trace import Trace
@@ -49,7 +49,7 @@ class FoundRows:
     sheet: Sheet | None = None
 
 
-class TransactionView(QObject):
+class TransactionView(Answer):
     """Follows filter, order and selected range once somebody looks.
 
     Attributes:
@@ -57,13 +57,7 @@ class TransactionView(QObject):
         client, server: Filter of messages; in the other modes `server` is that of threads.
         number: Type of message, or number of the interrupt; None = any.
         found: What shows; None = nothing yet.
-        error: Why nothing could be found.
-
-    Signals:
-        changed: Something was found, is being looked for, or could not be found.
     """
-
-    changed = Signal()
 
     def __init__(self, opened: OpenTrace, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -72,16 +66,7 @@ class TransactionView(QObject):
         self.client = self.server = ""
         self.number: int | None = None
         self.found: FoundRows | None = None
-        self.error = ""
         self._orders: dict[RowMode, tuple[str, bool]] = {}
-        self._job = LatestJob(self)
-        self._job.done.connect(self._on_found)
-        self._job.failed.connect(self._on_failed)
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether rows are being looked for."""
-        return self._job.is_busy
 
     @property
     def order(self) -> tuple[str, bool]:
@@ -114,25 +99,10 @@ class TransactionView(QObject):
         wanted: TransactionFilter | LatencyFilter = LatencyFilter(self.number, self.server, window)
         if self.mode is RowMode.MESSAGES:
             wanted = TransactionFilter(self.client, self.server, self.number, window)
-        self._job.start(partial(_find, self._opened.trace, self.mode, wanted, self.order))
-        self.changed.emit()
+        self._start(partial(_find, self._opened.trace, self.mode, wanted, self.order))
 
-    def close(self) -> None:
-        """Stop what runs in the background."""
-        self._job.close()
-
-    @Slot(object)
-    def _on_found(self, found: object) -> None:
-        if isinstance(found, FoundRows):
-            self.found, self.error = found, ""
-            self.changed.emit()
-
-    @Slot(object)
-    def _on_failed(self, error: object) -> None:
-        if not isinstance(error, SatviewError):
-            raise error if isinstance(error, Exception) else RuntimeError(str(error))
-        self.found, self.error = None, str(error)
-        self.changed.emit()
+    def _take(self, result: object) -> None:
+        self.found = result if isinstance(result, FoundRows) else None
 
 
 def _find(
