@@ -147,7 +147,7 @@ class TransactionRows(RowSource):
             case "start":
                 return self._time(int(made.send_row[place]))
             case "nested":
-                count = int(self._nested.counts[place])
+                count = len(self._nested.of(place))
                 return f"{count:,}" if count else ""
             case "outcome":
                 return outcome(made, place)

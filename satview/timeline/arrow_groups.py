@@ -15,6 +15,8 @@ from satview.timeline.arrows import ArrowIndex, ArrowKind, Arrows
 _Ints = NDArray[np.int64]
 _ABSENT: Final = -1  # in place of the row of a lane that does not show
 _CELLS_PX: Final = (2, 6, 16, 48, 160)  # how wide groups may get, the first that makes few enough of them
+_WIDE_PX: Final = 16  # cells from that width on have room for groups side by side
+_SPREAD: Final = 0.8
 FEW: Final = 200  # groups; so many are drawn within half a frame
 
 
@@ -25,7 +27,8 @@ class ArrowGroups:
     Attributes:
         arrows: One arrow of each group, (n,).
         from_place, to_place: int64 (n,), rows of the picture that it joins, from the top.
-        mean_start: int64 (n,), cycles, when its arrows begin on average: where it is drawn.
+        drawn_at: int64 (n,), cycles, where it is drawn: an arrow where it begins, a group where its arrows begin on
+            average, aside of the groups of other pairs of rows.
         count: int64 (n,), arrows in it; if `is_sample`, of those looked at.
         least_cycles, most_cycles: int64 (n,), the shortest and longest of them.
         total: Arrows in the window between rows of the picture, at least; if `is_sample`, of those looked at.
@@ -35,7 +38,7 @@ class ArrowGroups:
     arrows: Arrows
     from_place: _Ints
     to_place: _Ints
-    mean_start: _Ints
+    drawn_at: _Ints
     count: _Ints
     least_cycles: _Ints
     most_cycles: _Ints
@@ -137,11 +140,24 @@ def _grouped(arrows: Arrows, first: _Ints, last: _Ints, picture: Picture, share:
     length = (arrows.end - arrows.start)[order]
     chosen = order[starts[shown]]
     # Means of differences, which are small: sums of moments could overflow.
-    mean = arrows.start[chosen] + _means(arrows.start[order], starts, count)[shown]
+    drawn_at = arrows.start[chosen] + _means(arrows.start[order], starts, count)[shown]
+    if cell_px >= _WIDE_PX:
+        drawn_at = _side_by_side(drawn_at, np.cumsum(is_new)[starts[shown]], count[shown] > 1, cell_px, picture)
     return ArrowGroups(
-        arrows.take(chosen), first[chosen], last[chosen], mean, count[shown],
+        arrows.take(chosen), first[chosen], last[chosen], drawn_at, count[shown],
         np.minimum.reduceat(length, starts)[shown], np.maximum.reduceat(length, starts)[shown], len(arrows), share,
     )  # fmt: skip
+
+
+def _side_by_side(
+    drawn_at: _Ints, pair: NDArray[np.integer], is_group: NDArray[np.bool_], cell_px: int, picture: Picture
+) -> _Ints:
+    """Return places of groups moved within their cells by pair: even traffic has the same mean everywhere."""
+    rank = np.unique(pair, return_inverse=True)[1]
+    share = (rank + 0.5) / (rank.max() + 1) - 0.5
+    step = share * (_SPREAD * cell_px * picture.window.length / picture.width_px)
+    moved = np.clip(drawn_at + step.astype(np.int64), picture.window.start, picture.window.end - 1)
+    return np.where(is_group, moved, drawn_at)
 
 
 def _means(values: _Ints, starts: NDArray[np.intp], count: NDArray[np.intp]) -> _Ints:

@@ -91,7 +91,7 @@ def test_groups_stand_for_exactly_the_arrows_in_the_window(many, span: tuple[int
         assert found.count[found.arrows.kind == kind].sum() == np.count_nonzero(mine)
     lengths = (arrows.end - arrows.start)[inside]
     assert (found.least_cycles.min(), found.most_cycles.max()) == (lengths.min(), lengths.max())
-    assert np.all((found.mean_start >= arrows.start[inside].min()) & (found.mean_start < window.end))
+    assert np.all((found.drawn_at >= arrows.start[inside].min()) & (found.drawn_at < window.end))
 
 
 def test_a_sample_says_so_and_is_near(many) -> None:

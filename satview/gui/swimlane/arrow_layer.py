@@ -145,7 +145,7 @@ class ArrowLayer(QObject):
         middles = np.array([row.y_px - scroll_px + row.height_px * MIDDLE for row in rows])
         ends = np.empty((len(groups), 4))
         # One arrow leans from its start to its end; a group stands upright but for the shortest of its delays.
-        for column, moments in ((0, groups.mean_start), (2, groups.mean_start + groups.least_cycles)):
+        for column, moments in ((0, groups.drawn_at), (2, groups.drawn_at + groups.least_cycles)):
             x = (moments - scale.window.start) * scale.px_per_cycle
             ends[:, column] = np.clip(x, -_BEYOND_PX, scale.width_px + _BEYOND_PX)
         if len(groups):

@@ -31,7 +31,7 @@ from satview.session.highlight import window_of
 from satview.session.transaction_view import RowMode, TransactionView
 
 _PADDING_PX: Final = 24
-_MEASURED_ROWS: Final = 60
+_MEASURED_ROWS: Final = 24
 _LEAST_PX, _WIDEST_PX = 48, 260
 _CELL_PX, _NEAR_PX = 6, 4  # padding of a cell; how far beside the sign a click may be
 _COPY_ROWS_MAX: Final = 10_000
@@ -198,8 +198,8 @@ class TransactionsPanel(Panel):
         metrics, table = QFontMetrics(self.table.font()), self.table
         rows = range(min(self.model.rowCount(), _MEASURED_ROWS))
         for section, column in enumerate(self.model.columns):
-            texts = [str(self.model.index(row, section).data() or "") for row in rows]
-            texts += [f"\N{BLACK DOWN-POINTING SMALL TRIANGLE} {column.title}", _SAMPLES.get(column.key, "")]
+            longest = max((str(self.model.index(row, section).data() or "") for row in rows), key=len, default="")
+            texts = (longest, f"\N{BLACK DOWN-POINTING SMALL TRIANGLE} {column.title}", _SAMPLES.get(column.key, ""))
             width = max(metrics.horizontalAdvance(text) for text in texts) + _PADDING_PX
             table.setColumnWidth(section, min(max(width, _LEAST_PX), _WIDEST_PX))
 
