@@ -105,7 +105,7 @@ def latency_list(trace: Trace, wanted: LatencyFilter | None = None, sort: str = 
         passes &= made.number == wanted.interrupt
     if wanted.thread.strip():
         named = threads_named(trace, wanted.thread)
-        named[0] = False  # stands for "not known"
+        named[0] = False  # means "not known"
         passes &= np.append(named, False)[made.thread]
     if wanted.window is not None:
         part, first = trace.rows_between(wanted.window), made.first_row

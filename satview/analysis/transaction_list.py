@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -98,7 +98,7 @@ def matching(trace: Trace, wanted: TransactionFilter) -> NDArray[np.bool_]:
 
 def _known(threads: NDArray[np.bool_]) -> NDArray[np.bool_]:
     threads = threads.copy()
-    threads[0] = False  # stands for "not known"
+    threads[0] = False  # means "not known"
     return threads
 
 
@@ -123,8 +123,8 @@ def by_values(places: Places, values: NDArray[np.integer], *, descending: bool) 
         values: (n,).
         descending: The largest first.
     """
-    chosen = values[places].astype(np.int64)
-    key = np.where(chosen < 0, np.iinfo(np.int64).max, -chosen if descending else chosen)
+    selected = values[places].astype(np.int64)
+    key = np.where(selected < 0, np.iinfo(np.int64).max, -selected if descending else selected)
     return places[np.argsort(key, kind="stable")]
 
 
@@ -144,7 +144,7 @@ def transaction_list(
 
 
 def with_nested(trace: Trace, places: Places) -> tuple[Places, Places]:
-    """Return transactions with all that are nested in them below each, and how deep each lies, both int64.
+    """Return transactions with all that are nested in them below each, and how deep each is nested, both int64.
 
     One that is nested in another of those given shows below that one only.
     """
@@ -226,8 +226,3 @@ def transaction_sheet(trace: Trace, places: Places, depth: Places | None = None)
         columns.made.append(Column("depth", "Depth", Kind.COUNT, depth, "How deep it is nested."))
     return Sheet("transaction", "Transactions", Subject.EVENT, made.send_row[places], tuple(columns.made), "",
                  "No message fits.")
-
-
-def within(wanted: TransactionFilter, window: TimeWindow | None) -> TransactionFilter:
-    """Return the same filter for another part of the trace."""
-    return replace(wanted, window=window)

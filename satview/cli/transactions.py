@@ -25,7 +25,7 @@ from satview.session.time_text import parse_range
 from satview.store.losses import lost_marks
 
 _EPILOG: Final = """\
-Queued, service and reply add up to the round trip. A time that the trace does not tell, or that lies across lost
+Queued, service and reply add up to the round trip. A time that the trace does not tell, or that goes across lost
 events, is left empty. Times in CSV and JSON are nanoseconds, those of events since the start of the trace.
 Exit status: 0 fine, 1 the trace has problems that cost data, 2 not a trace or bad use.
 """

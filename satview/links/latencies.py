@@ -212,10 +212,10 @@ def _add_handlers(trace: Trace, found: dict[str, _Ints]) -> None:
     over = partners(trace)[cause[at]].astype(np.int64)
     over = np.minimum(np.where(over == NO_EVENT, effect, over), effect)
     first, last = (np.searchsorted(key, which << 32 | moment) for moment in (cause[at], over))
-    chosen = _only(first, last, pid[order], _answered(trace, found, at))
-    known = chosen >= 0
-    at, chosen = at[known], order[chosen[known]]
-    enter[at], leave[at] = entries[chosen], exits[chosen]
+    selected = _only(first, last, pid[order], _answered(trace, found, at))
+    known = selected >= 0
+    at, selected = at[known], order[selected[known]]
+    enter[at], leave[at] = entries[selected], exits[selected]
     found["certainty"][at] = np.minimum(found["certainty"][at], Certainty.INFERRED)
 
 
@@ -248,16 +248,16 @@ def _answered(trace: Trace, found: dict[str, _Ints], at: NDArray[np.intp]) -> _I
 def _only(first: NDArray[np.intp], last: NDArray[np.intp], pid: _Ints, wanted: _Ints) -> NDArray[np.int64]:
     """Return the only place from `first` up to `last`, or the only one there with the pid wanted; -1 for none."""
     count = last - first
-    chosen = np.where(count == 1, first, -1)
+    selected = np.where(count == 1, first, -1)
     fits = np.zeros(len(first), np.int64)
     several = np.flatnonzero(count > 1)
     for step in range(int(count.max(initial=0))):  # over the handlers of one interrupt: a handful
         several = several[first[several] + step < last[several]]
         place = first[several] + step
         is_it = pid[place] == wanted[several]
-        chosen[several[is_it]] = place[is_it]
+        selected[several[is_it]] = place[is_it]
         fits[several] += is_it
-    return np.where((count == 1) | (fits == 1), chosen, -1)
+    return np.where((count == 1) | (fits == 1), selected, -1)
 
 
 def _legs(trace: Trace, moments: list[_Ints]) -> dict[str, _Ints]:

@@ -17,7 +17,7 @@ from satview.store.trace import Trace
 
 @dataclass(frozen=True, slots=True)
 class Leg:
-    """A part of it that lies on the lane of a thread.
+    """A part of it, on the lane of a thread.
 
     Attributes:
         thread: Row of the thread table.

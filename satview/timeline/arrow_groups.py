@@ -117,7 +117,7 @@ def _pass(trace: Trace, rows: NDArray[np.uint32], picture: Picture) -> NDArray[n
 
 
 def _grouped(arrows: Arrows, first: _Ints, last: _Ints, picture: Picture, share: float) -> ArrowGroups:
-    """Return the groups; one of its arrows stands for each."""
+    """Return the groups; each has one of its arrows as its example."""
     if not len(arrows):
         none = np.empty(0, np.int64)
         return ArrowGroups(arrows, none, none, none, none, none, none, 0, share)
@@ -135,16 +135,16 @@ def _grouped(arrows: Arrows, first: _Ints, last: _Ints, picture: Picture, share:
             break
     count = np.diff(starts, append=len(order))
     shown = np.arange(len(starts))
-    if len(starts) > FEW:  # the largest ones; those drawn say how many they stand for
+    if len(starts) > FEW:  # the largest ones; those drawn say how many they are of
         shown = np.sort(np.argpartition(-count, FEW)[:FEW])
     length = (arrows.end - arrows.start)[order]
-    chosen = order[starts[shown]]
+    selected = order[starts[shown]]
     # Means of differences, which are small: sums of moments could overflow.
-    drawn_at = arrows.start[chosen] + _means(arrows.start[order], starts, count)[shown]
+    drawn_at = arrows.start[selected] + _means(arrows.start[order], starts, count)[shown]
     if cell_px >= _WIDE_PX:
         drawn_at = _side_by_side(drawn_at, np.cumsum(is_new)[starts[shown]], count[shown] > 1, cell_px, picture)
     return ArrowGroups(
-        arrows.take(chosen), first[chosen], last[chosen], drawn_at, count[shown],
+        arrows.take(selected), first[selected], last[selected], drawn_at, count[shown],
         np.minimum.reduceat(length, starts)[shown], np.maximum.reduceat(length, starts)[shown], len(arrows), share,
     )  # fmt: skip
 

@@ -23,7 +23,7 @@ _ABSENT: Final = -1  # in place of a lane
 
 
 class ArrowKind(IntEnum):
-    """What an arrow stands for."""
+    """What an arrow means."""
 
     MESSAGE = 0
     """From the send of a message to its receipt."""

@@ -27,7 +27,7 @@ _PICK_PX: Final = 3.5
 _HEAD_PX: Final = 5.0
 _HEAD_WIDTH_PX: Final = 2.6
 _SMALL_PX: Final = 10
-_COUNTS: Final = 25  # groups that say how many arrows they stand for
+_COUNTS: Final = 25  # groups that show how many arrows they are
 _COUNT_FROM: Final = 2
 # Qt draws 600 opaque lines in 3 ms, with an alpha in 15 ms, smooth and with an alpha in 100 ms and more. So
 # colours are mixed beforehand, and only a picture of few arrows is smooth.
@@ -144,7 +144,7 @@ class ArrowLayer(QObject):
         rows = self._opened.lanes.rows
         middles = np.array([row.y_px - scroll_px + row.height_px * MIDDLE for row in rows])
         ends = np.empty((len(groups), 4))
-        # One arrow leans from its start to its end; a group stands upright but for the shortest of its delays.
+        # One arrow leans from its start to its end; a group is upright but for the shortest of its delays.
         for column, moments in ((0, groups.drawn_at), (2, groups.drawn_at + groups.least_cycles)):
             x = (moments - scale.window.start) * scale.px_per_cycle
             ends[:, column] = np.clip(x, -_BEYOND_PX, scale.width_px + _BEYOND_PX)
@@ -180,7 +180,7 @@ class ArrowLayer(QObject):
         painter.drawLines([QLineF(*line) for line in np.concatenate(parts).tolist()])
 
     def _draw_counts(self, painter: QPainter, groups: ArrowGroups, theme: Theme) -> None:
-        """Write how many arrows the largest groups stand for."""
+        """Write how many arrows the largest groups are."""
         many = np.flatnonzero(groups.count >= _COUNT_FROM)
         if groups.is_sample or not len(many):
             return
@@ -211,7 +211,7 @@ class ArrowLayer(QObject):
 
 
 def _cut(ends: NDArray[np.float64], height_px: int) -> NDArray[np.float64]:
-    """Return lines cut a little above and below the picture: Qt is slow at what lies far outside."""
+    """Return lines cut a little above and below the picture: Qt is slow at what is far outside."""
     x1, y1, x2, y2 = ends.T
     down = np.where(y2 == y1, 1.0, y2 - y1)
     first, last = ((np.clip(y, -_OUTSIDE_PX, height_px + _OUTSIDE_PX) - y1) / down for y in (y1, y2))
@@ -219,7 +219,7 @@ def _cut(ends: NDArray[np.float64], height_px: int) -> NDArray[np.float64]:
 
 
 def _said(groups: ArrowGroups) -> str:
-    """Return how many arrows the picture stands for."""
+    """Return how many arrows the picture shows."""
     if groups.is_sample:
         return f"about {groups.about:,} arrows, {groups.total:,} looked at so far"
     drawn = int(groups.count.sum())

@@ -106,8 +106,8 @@ class TransactionsPanel(Panel):
         """Return the selected rows, or the first ones, while the table has the focus."""
         if not self.table.hasFocus():
             return ""
-        chosen = sorted(index.row() for index in self.table.selectionModel().selectedRows())
-        rows = chosen if len(chosen) > 1 else range(min(self.model.rowCount(), _COPY_ROWS_MAX))
+        selected = sorted(index.row() for index in self.table.selectionModel().selectedRows())
+        rows = selected if len(selected) > 1 else range(min(self.model.rowCount(), _COPY_ROWS_MAX))
         columns = range(self.model.columnCount())
         lines = ["\t".join(csv_text(str(self.model.index(row, column).data()).strip()) for column in columns)
                  for row in rows]  # fmt: skip
