@@ -21,7 +21,8 @@ test: setup lint types layers pytest
 
 setup: $(STAMP)
 
-$(STAMP): pyproject.toml requirements.lock tools/install_system_packages.sh
+$(STAMP): pyproject.toml requirements.lock tools/install_system_packages.sh tools/build_core.py hatch_build.py \
+          satview/core/passes.c
 	sh tools/install_system_packages.sh $(PYTHON)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock

@@ -6,7 +6,9 @@ import argparse
 import difflib
 import importlib
 import pkgutil
+import platform
 import sys
+from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 
@@ -116,6 +118,19 @@ def _run_command(arguments: list[str]) -> int:
     return int(module.run(parsed))
 
 
+def _version_lines() -> list[str]:
+    """Return the version and what decides how the program works here."""
+    from satview.core.library import describe
+
+    lines = [f"satview {__version__}", f"Python {platform.python_version()} on {platform.platform()}"]
+    for name in ("PySide6-Essentials", "numpy", "pyqtgraph", "construct"):
+        try:
+            lines.append(f"{name} {metadata.version(name)}")
+        except metadata.PackageNotFoundError:
+            lines.append(f"{name} is not installed")
+    return [*lines, f"core: {describe()}"]
+
+
 def _viewer_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="satview",
@@ -126,7 +141,8 @@ def _viewer_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "files", nargs="*", metavar="FILE", type=Path, help="trace to open, each in a window of its own"
     )
-    parser.add_argument("--version", action="version", version=f"satview {__version__}")
+    parser.add_argument("--version", action="store_true", help="print the version; with --verbose what it runs on")
+    parser.add_argument("--verbose", action="store_true", help="with --version: what it runs on, and with which core")
     parser.add_argument("--theme", choices=("system", "light", "dark"), help="colours of the windows")
     parser.add_argument(
         "--follow", action="store_true", help="keep in step with .kev files that grow; they need not be there yet"
@@ -153,6 +169,11 @@ def _run_viewer(arguments: list[str]) -> int:
     if "-h" in arguments or "--help" in arguments:
         parser.epilog = _commands_help()
     options = parser.parse_args(arguments)
+    if options.version:
+        print("\n".join(_version_lines() if options.verbose else [f"satview {__version__}"]))
+        return FINE
+    if options.verbose:
+        raise UsageError("--verbose goes with --version")
     if not options.follow:
         _refuse_misspelt(arguments)
     try:

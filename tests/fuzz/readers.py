@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from satview.base.errors import TraceFormatError
+from satview.core import passes
 from satview.export.listing import Printer, TextRows, default_time, layout_of
 from satview.export.listing_forms import Style
 from satview.formats.kev.growing import GrowingFile
@@ -19,7 +20,8 @@ from satview.formats.traceprinter import open_listing
 from satview.session.event_text import event_details, list_row
 from satview.store.trace import Trace
 from tests.fuzz.traces import MEMBER_BREAK
-from tests.helpers.same_trace import same_table
+from tests.helpers.core import without_core
+from tests.helpers.same_trace import same_table, same_trace
 
 # What both readers count; the stream leaves kinds out that need a second look, and words some of them otherwise.
 _SHARED = ("partial-slot", "empty-slots", "orphan-slots", "unfinished-events", "lost-events")
@@ -59,13 +61,16 @@ def _same(batch: Trace, data: bytes, name: str) -> None:
 
 
 def kev(data: bytes, folder: Path) -> None:
-    """Batch, stream and follow; all give the same, or all refuse."""
+    """Batch, stream and follow, and the compiled core and the numpy code; all give the same, or all refuse."""
     path = folder / "t.kev"
     path.write_bytes(data)
     try:
         trace = open_kev(path)
     except TraceFormatError:
         trace = None
+    if trace is not None and passes.is_available():
+        with without_core():
+            same_trace(trace, open_kev(path))
     _follow(trace, data, folder / "growing.kev")
     try:
         if trace is not None:

@@ -15,6 +15,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.core import passes
 from satview.formats.kev.clock_review import Claim, ClockReview, Verdicts
 from satview.formats.kev.turns import SLACK, TURN, place, place_segments
 
@@ -96,12 +97,74 @@ class ClockRebuilder:
         if len(usable) and not self.has_time:
             self.has_time = True
             self.review.begin(int(cpus[usable[0]]), first_row + int(usable[0]))
+        if passes.is_available():
+            self._place_by_core(stamps, cpus, time_rows, time_values, same_as_next, first_row, out)
+            return
         if not self._place_all_in_one_turn(stamps, cpus, time_rows, time_values, same_as_next, first_row, out):
             self._place_by_cpu(stamps, cpus, time_rows, time_values, same_as_next, first_row, out)
         if len(same_as_next):  # several in a row all take the time of the event behind them
             ends = np.flatnonzero(np.append(np.diff(same_as_next) != 1, True))
             out[same_as_next] = np.repeat(out[same_as_next[ends] + 1], np.diff(ends, prepend=-1))
         self.last = int(out[-1])
+
+    def _place_by_core(
+        self,
+        stamps: NDArray[np.uint32],
+        cpus: NDArray[np.uint8],
+        time_rows: NDArray[np.intp],
+        time_values: NDArray[np.int64],
+        same_as_next: NDArray[np.intp],
+        first_row: int,
+        out: NDArray[np.int64],
+    ) -> None:
+        """Place a chunk by the compiled walk, and hand what is odd to the review."""
+        self.ignored += (time_rows[time_values < 0] + first_row).tolist()
+        references = np.array(self.references, np.int64)
+        self.last, log = passes.clock(stamps, cpus, time_rows, time_values, same_as_next, references, self.last, out)
+        self.references = references.tolist()
+        if len(log):
+            self._review_log(log, cpus, time_rows, time_values, first_row)
+
+    def _review_log(
+        self,
+        log: NDArray[np.int64],
+        cpus: NDArray[np.uint8],
+        time_rows: NDArray[np.intp],
+        time_values: NDArray[np.int64],
+        first_row: int,
+    ) -> None:
+        """Note what the compiled walk met; of CPUs that have nothing odd only where their last TIME is.
+
+        Args:
+            log: int64 (m, 4), as `core.passes.clock` returns it.
+            cpus: (n,), of the chunk's events.
+            time_rows: Positions of the TIME events, ascending.
+            time_values: Their values.
+            first_row: Number of the chunk's first event.
+        """
+        kind, row, amount, extra = log.T
+        cpu = cpus[row].astype(np.int64)
+        is_time = kind == passes.LOG_TIME
+        value = np.zeros(len(log), np.int64)
+        value[is_time] = time_values[np.searchsorted(time_rows, row[is_time])]
+        for at in np.flatnonzero(is_time & (extra == 0)).tolist():
+            if self.review.starts_at(int(row[at]) + first_row):  # the file's first TIME: nothing leads to it
+                amount[at] = value[at]
+        ahead = (value - amount) & (TURN - 1)
+        turns = (value - amount - np.where(ahead >= TURN - SLACK, ahead - TURN, ahead)) // TURN
+        is_odd = ~is_time | (turns != 0)
+        watched = {*cpu[is_odd].tolist(), *(number for number in set(cpu.tolist()) if self.review.waits(number))}
+        for at in np.flatnonzero(np.isin(cpu, list(watched))).tolist():
+            number, where = int(cpu[at]), int(row[at]) + first_row
+            if kind[at] == passes.LOG_CROSSING:
+                if number in self.timed:
+                    self._note_crossing(number, where, int(amount[at]))
+            elif kind[at] == passes.LOG_SEED:
+                self.review.seed(number, where)
+            else:
+                self._note_time(number, where, int(turns[at]), int(value[at] - amount[at]), is_placed=bool(extra[at]))
+        rest = is_time & ~np.isin(cpu, list(watched))
+        self.timed.update(zip(cpu[rest].tolist(), (row[rest] + first_row).tolist(), strict=True))
 
     def _place_all_in_one_turn(
         self,

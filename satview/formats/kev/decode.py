@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.errors import Cancelled
+from satview.core import passes
 from satview.events import wire
 from satview.events.catalogue import Catalogue
 from satview.events.spec import Release
@@ -148,7 +149,11 @@ class Decoder:
         known[list(catalogue.codes())] = True
         rare = process | (wire_class == wire.WireClass.CONTROL)
         # Bit 0: belongs to a thread by its payload; 1: a state; 2: rare, looked at again later; 3: in no table.
-        self._traits = (self._is_thread | self._is_state << 1 | rare << 2 | ~known << 3).astype(np.uint8)
+        self._traits: NDArray[np.uint8] = (self._is_thread | self._is_state << 1 | rare << 2 | ~known << 3).astype(
+            np.uint8
+        )
+        self._grouper = (passes.Grouper(self._traits, wire.CONTROL_BUFFER, CHUNK_SLOTS)
+                         if passes.is_available() else None)  # fmt: skip
 
     def extend(self, slots: NDArray[np.uint32] | SlotSource) -> None:
         """Take more slots; those of before must be the same. The next `run` gives the result for all of them."""
@@ -216,6 +221,8 @@ class Decoder:
         if len(self._slot_scratch) < end - start:
             self._slot_scratch = np.empty((end - start, 4), np.uint32)
         part = self._part = self._slots.read(start, end, self._slot_scratch)
+        if self._grouper is not None:
+            return self._chunk_by_core(self._grouper, start, part, is_last=end >= len(self._slots))
         headers, stamps = part[:, 0].copy(), part[:, 1].copy()
         is_event, loose = combine.link(headers, stamps)
         length = self._usable(is_event, loose, headers) if end < len(self._slots) else len(headers)
@@ -230,6 +237,37 @@ class Decoder:
         counts = self._set_aside(start, at, loose, zeros, heads, headers)
         self._append(start, part, at, counts, heads, times)
         return length
+
+    def _chunk_by_core(self, grouper: passes.Grouper, start: int, part: NDArray[np.uint32], *, is_last: bool) -> int:
+        """Do what `_chunk` does with the compiled passes."""
+        first = self.count
+        found = grouper.group(part, first, self.code[first:], self.cpu[first:], is_last=is_last)
+        if len(found.zero):
+            self._note_empty(start + found.zero.astype(np.intp))
+        if len(found.opened) or len(found.run_at):
+            opened, at = found.opened.astype(np.intp), found.at[found.opened].astype(np.intp)
+            runs = (found.run_at.astype(np.intp), found.run_size.astype(np.intp), found.run_before.astype(np.intp),
+                    found.run_closes)  # fmt: skip
+            self._note_loose(start, (at, found.size[found.opened].astype(np.intp), opened), runs, part[:, 0])
+        n = len(found.at)
+        if not n:
+            return found.length
+        rows = slice(first, first + n)
+        code, cpu, slot = self.code[rows], self.cpu[rows], self.slot[rows]
+        np.add(found.at, slot.dtype.type(start), out=slot)
+        if found.longest > _MAX_NARROW_SLOTS and self.slots.dtype == np.uint16:
+            self._widen("slots")
+        self.slots[rows] = found.size
+        rare = found.rare.astype(np.intp)
+        self._note_unknown(found.unknown.astype(np.intp), code)
+        jumps = self._jumps_at(part, found.at, code, cpu, rare)
+        self._clock.review.add_breaks([(row + first, ring) for row, ring in jumps])
+        self._place(rows, part, found.at, code, cpu, found.stamp, rare)
+        self._own_subjects(rows, code, cpu, found.subject, found.key, jumps)
+        self._parts.state_rows.append(found.state_row.copy())
+        self._parts.rare_rows.append(rare + first)
+        self.count += n
+        return found.length
 
     @staticmethod
     def _usable(is_event: NDArray[np.bool_], loose: NDArray[np.intp], headers: NDArray[np.uint32]) -> int:
@@ -360,7 +398,7 @@ class Decoder:
         self,
         rows: slice,
         part: NDArray[np.uint32],
-        at: NDArray[np.intp],
+        at: NDArray[np.integer],
         code: NDArray[np.uint16],
         cpu: NDArray[np.uint8],
         stamps: NDArray[np.uint32],
@@ -394,33 +432,38 @@ class Decoder:
         self,
         rows: slice,
         part: NDArray[np.uint32],
-        at: NDArray[np.intp],
+        at: NDArray[np.integer],
         code: NDArray[np.uint16],
         cpu: NDArray[np.uint8],
         subjects: NDArray[np.intp],
         is_state: NDArray[np.bool_],
         jumps: list[tuple[int, int]],
     ) -> None:
-        keys = self._keys(part, at[subjects])
-        threads = self._numbers.numbers(keys)
-        if len(self._numbers) > _MAX_NARROW_THREADS and self.thread.dtype == np.uint16:
-            self._widen("thread")
-        running = code[subjects] == wire.THREAD_RUNNING
-        if len(subjects) == len(code):
-            self._running.move_on(cpu, subjects[running], threads[running])
-            self.thread[rows] = threads
-        else:
-            owners = self._running.owners(cpu, subjects[running], threads[running], jumps)
-            owners[subjects] = threads
-            self.thread[rows] = owners
+        self._own_subjects(rows, code, cpu, subjects, self._keys(part, at[subjects]), jumps)
         states = subjects[is_state]
         states += rows.start
         self._parts.state_rows.append(states.astype(np.uint32))
 
+    def _own_subjects(
+        self,
+        rows: slice,
+        code: NDArray[np.uint16],
+        cpu: NDArray[np.uint8],
+        subjects: NDArray[np.integer],
+        keys: NDArray[np.uint64],
+        jumps: list[tuple[int, int]],
+    ) -> None:
+        """Write the thread of every event of a chunk, given the (pid, tid) of those that name theirs."""
+        threads = self._numbers.numbers(keys)
+        if len(self._numbers) > _MAX_NARROW_THREADS and self.thread.dtype == np.uint16:
+            self._widen("thread")
+        runs = code[subjects] == wire.THREAD_RUNNING
+        self._running.assign(cpu, subjects, threads, runs, jumps, self.thread[rows])
+
     def _jumps_at(
         self,
         part: NDArray[np.uint32],
-        at: NDArray[np.intp],
+        at: NDArray[np.integer],
         code: NDArray[np.uint16],
         cpu: NDArray[np.uint8],
         rare: NDArray[np.intp],
@@ -429,7 +472,7 @@ class Decoder:
         return self._jumps.find(marks, cpu[marks], part[at[marks], 2], code[marks] == wire.CONTROL_DROPPED)
 
     @staticmethod
-    def _keys(part: NDArray[np.uint32], at: NDArray[np.intp]) -> NDArray[np.uint64]:
+    def _keys(part: NDArray[np.uint32], at: NDArray[np.integer]) -> NDArray[np.uint64]:
         """Return (pid, tid) of thread events as one number: the first two payload words side by side in memory."""
         if part.flags.c_contiguous:
             # take() gathers from a copy of the column made in one sweep: a third of the time of indexing two axes.

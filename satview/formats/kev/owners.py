@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.core import passes
 from satview.formats.kev.clock import MAX_CPUS
 
 _MULTIPLIER: Final = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: spreads neighbouring ids
@@ -42,6 +43,10 @@ class ThreadNumbers:
 
     def numbers(self, keys: NDArray[np.uint64]) -> NDArray[np.uint32]:
         """Return the row of every key, shape (n,), adding keys never seen before in order of appearance."""
+        if passes.is_available():
+            found = passes.numbers(keys, self._keys, self._rows, self._bits, int(self._multiplier))
+            if found is not None:
+                return found
         rows, missing = self._look_up(keys)
         if len(missing):
             fresh, first = np.unique(keys[np.sort(missing)], return_index=True)
@@ -161,8 +166,38 @@ class RunningThreads:
     def __init__(self) -> None:
         self.now = np.zeros(MAX_CPUS, np.uint32)
 
+    def assign(
+        self,
+        cpus: NDArray[np.uint8],
+        subjects: NDArray[np.integer],
+        threads: NDArray[np.uint32],
+        runs: NDArray[np.bool_],
+        jumps: Sequence[tuple[int, int]],
+        out: NDArray[np.unsignedinteger],
+    ) -> None:
+        """Write the thread that each event of a chunk belongs to: its own, else the one that runs on its CPU.
+
+        Args:
+            cpus: uint8 (n,), CPU of every event.
+            subjects: (k,), events that belong to a thread by their payload, ascending.
+            threads: uint32 (k,), that thread.
+            runs: bool (k,), it begins to run there.
+            jumps: As of `owners`.
+            out: uint16 or uint32 (n,).
+        """
+        if passes.is_available():
+            where = np.array(jumps, np.int64).reshape(-1, 2).T
+            passes.owners(cpus, subjects.astype(np.uint32, copy=False), threads, runs, where, self.now, out)
+        elif len(subjects) == len(out):
+            self.move_on(cpus, subjects[runs], threads[runs])
+            out[:] = threads
+        else:
+            found = self.owners(cpus, subjects[runs], threads[runs], jumps)
+            found[subjects] = threads
+            out[:] = found
+
     def move_on(
-        self, cpus: NDArray[np.uint8], running_rows: NDArray[np.intp], running_threads: NDArray[np.uint32]
+        self, cpus: NDArray[np.uint8], running_rows: NDArray[np.integer], running_threads: NDArray[np.uint32]
     ) -> None:
         """Take note of the RUNNING events of a chunk in which nobody asks for owners."""
         self.now[cpus[running_rows]] = running_threads  # of several for one CPU the last one stays
@@ -170,7 +205,7 @@ class RunningThreads:
     def owners(
         self,
         cpus: NDArray[np.uint8],
-        running_rows: NDArray[np.intp],
+        running_rows: NDArray[np.integer],
         running_threads: NDArray[np.uint32],
         jumps: Sequence[tuple[int, int]] = (),
     ) -> NDArray[np.uint32]:
@@ -216,7 +251,7 @@ class RunningThreads:
     def _owners_sorted(
         self,
         cpus: NDArray[np.uint8],
-        rows: NDArray[np.intp],
+        rows: NDArray[np.integer],
         threads: NDArray[np.uint32],
         resets: NDArray[np.intp],
     ) -> NDArray[np.uint32]:
@@ -240,8 +275,8 @@ class RunningThreads:
 
 
 def _with_jumps(
-    rows: NDArray[np.intp], threads: NDArray[np.uint32], jumps: Sequence[tuple[int, int]]
-) -> tuple[NDArray[np.intp], NDArray[np.uint32], NDArray[np.intp]]:
+    rows: NDArray[np.integer], threads: NDArray[np.uint32], jumps: Sequence[tuple[int, int]]
+) -> tuple[NDArray[np.integer], NDArray[np.uint32], NDArray[np.intp]]:
     """Return rows and threads of RUNNING events and jumps together, and which of them, from 1, concern every CPU."""
     jump_rows, jump_cpus = np.array(jumps, np.intp).T
     at = np.searchsorted(rows, jump_rows)

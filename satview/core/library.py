@@ -1,0 +1,50 @@
+"""Finds and opens the compiled library, or says why it is not used."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+SWITCH: Final = "SATVIEW_CORE"  # environment; "off" = the numpy code, for comparison
+SOURCE: Final = Path(__file__).with_name("passes.c")
+_SUFFIX: Final = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
+LIBRARY: Final = Path(__file__).with_name(f"_passes{_SUFFIX}")
+
+
+def source_digest(source: Path) -> str:
+    """Return what names a version of the C source, 16 hexadecimal digits."""
+    return hashlib.sha256(source.read_bytes()).hexdigest()[:16]
+
+
+@cache
+def library() -> ctypes.CDLL | None:
+    """Return the library, None where it is not used; opened at the first call."""
+    return _opened()[0]
+
+
+def describe() -> str:
+    """Return in words whether the core is used, for `satview --version --verbose`."""
+    found, reason = _opened()
+    return f"compiled ({LIBRARY.name})" if found is not None else f"numpy ({reason})"
+
+
+@cache
+def _opened() -> tuple[ctypes.CDLL | None, str]:
+    if os.environ.get(SWITCH, "").lower() in ("off", "0", "no"):
+        return None, f"{SWITCH} is set to off"
+    if not LIBRARY.exists():
+        return None, "the library was not built: there was no C compiler"
+    try:
+        found = ctypes.CDLL(str(LIBRARY))
+        found.satview_source.restype = ctypes.c_char_p
+        built_from = found.satview_source().decode("ascii")
+    except (OSError, AttributeError) as error:
+        return None, f"{LIBRARY.name} cannot be used: {error}"
+    if SOURCE.exists() and built_from != source_digest(SOURCE):
+        return None, f"{LIBRARY.name} is older than its source"
+    return found, ""

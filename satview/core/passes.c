@@ -1,0 +1,399 @@
+/*
+ * The passes over slots and events that decide how long loading takes.
+ *
+ * Each function is the twin of numpy code that runs where this library cannot be built; the comment above it names the
+ * twin, and tests/core holds the two together. Plain C11 without a header of Python's: every Python calls it through
+ * ctypes, which lets other threads run meanwhile.
+ *
+ * Rules: all sizes are counts of elements; every index is compared with its size before the element is read; nothing is
+ * allocated; times are cycles.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(_WIN32)
+#define EXPORT __declspec(dllexport)
+#else
+#define EXPORT __attribute__((visibility("default")))
+#endif
+
+#ifndef SATVIEW_SOURCE
+#define SATVIEW_SOURCE "unknown"
+#endif
+
+enum {
+    CODE_MASK = 0x7FFF, /* internal class and event in a header word */
+    CPU_SHIFT = 24,
+    CPU_MASK = 0x3F,
+    CPUS = 64,
+    KIND_SHIFT = 30, /* structure of a slot: simple, begin, continuation, end of a combine event */
+    COMBINE_BEGIN = 1,
+    COMBINE_CONTINUE = 2,
+    COMBINE_END = 3,
+    LONGEST_TAIL = 1 << 16, /* a chunk ends where an event begins, if one begins that near its end */
+    MOST_PROBES = 256,
+    IS_SUBJECT = 1, /* traits of a code: belongs to a thread by its payload */
+    IS_STATE = 2,
+    IS_RARE = 4,
+    IS_UNKNOWN = 8
+};
+
+static const uint32_t KEY_MASK = 0x3FFFFFFF; /* CPU, class and event: all but the structure */
+static const uint32_t TAIL = 0x80000000u;    /* set in continuation and end */
+
+static const int64_t TURN = (int64_t)1 << 32;
+static const int64_t SLACK = (int64_t)1 << 30;
+static const int64_t UNSET = -((int64_t)1 << 62);
+
+/* Return a digest of the source that this library was built from. */
+EXPORT const char *satview_source(void) { return SATVIEW_SOURCE; }
+
+/*
+ * What a chunk of slots is made of.
+ *
+ * counts: [0] slots that are done, [1] events, [2] events without their end, [3] runs of tails, [4] zero slots,
+ * [5] subjects, [6] states, [7] rare events, [8] events of no table, [9] most slots of an event.
+ */
+typedef struct {
+    const uint32_t *slots; /* 4 words each */
+    int64_t slot_count;
+    int64_t is_last;          /* nothing follows: do not stop where the last event begins */
+    int64_t first_slot;       /* number of the first slot in the file */
+    int64_t first_row;        /* number of the first event in the file */
+    int64_t buffer_code;      /* CONTROL BUFFER */
+    const uint8_t *traits;    /* of every code */
+    int64_t capacity;         /* of each of the following arrays */
+    uint32_t *at;             /* first slot of each event, within the chunk */
+    uint32_t *size;           /* its adjacent slots */
+    uint32_t *stamp;
+    uint16_t *code;
+    uint8_t *cpu;
+    uint32_t *opened;         /* events whose end does not follow */
+    uint32_t *run_at;         /* runs of tails that do not follow their event: first slot, slots, event before or -1 */
+    uint32_t *run_size;
+    int64_t *run_before;
+    uint8_t *run_closes;
+    uint32_t *zero;           /* slots of zeros */
+    uint32_t *subject;        /* events that belong to a thread by their payload */
+    uint64_t *key;            /* that thread: pid and tid, as they are in memory */
+    uint32_t *state_row;      /* rows in the file */
+    uint32_t *rare;
+    uint32_t *unknown;
+    int64_t *counts;
+} satview_chunk;
+
+static int is_linked(const uint32_t *slot)
+{
+    const uint32_t *before = slot - 4;
+    uint32_t kind = before[0] >> KIND_SHIFT;
+    return ((slot[0] ^ before[0]) & KEY_MASK) == 0 && slot[1] == before[1] &&
+           (kind == COMBINE_BEGIN || kind == COMBINE_CONTINUE);
+}
+
+/* Return where to end a chunk: where its last event or run of tails begins, for that may go on in the next one. */
+static int64_t usable(const uint32_t *slots, int64_t count, uint32_t buffer_code)
+{
+    int64_t low = count > LONGEST_TAIL ? count - LONGEST_TAIL : 0, event = -1, run = -1, cut, before;
+    uint32_t code;
+    for (int64_t i = count - 1; i >= low && event < 0; i--)
+        if (slots[4 * i] < TAIL)
+            event = i;
+    if (event < 0)
+        return count;
+    for (int64_t i = count - 1; i >= 0 && run < 0; i--)
+        if (slots[4 * i] >= TAIL && (i == 0 || !is_linked(slots + 4 * i)))
+            run = i;
+        else if (i < event)
+            break; /* a run before the last event does not matter */
+    cut = run > event ? run : event;
+    for (before = cut - 1; before >= low && slots[4 * before] >= TAIL; before--)
+        ;
+    if (before < low)
+        return cut ? cut : count;
+    /* A BUFFER takes the time of the event after it, so the two stay together; and so do zero slots in a row. */
+    code = slots[4 * before] & CODE_MASK;
+    if (code == 0 || code == buffer_code) {
+        int64_t first = -1, i;
+        for (i = before; i >= low; i--) {
+            if (slots[4 * i] >= TAIL)
+                continue;
+            if (slots[4 * i] != 0 && (slots[4 * i] & CODE_MASK) != buffer_code)
+                break;
+            first = i;
+        }
+        if (i >= low && first >= 0)
+            cut = first;
+    }
+    return cut ? cut : count;
+}
+
+/* Twin: Decoder._chunk up to the columns of headers (formats/kev/decode.py), combine.link. */
+EXPORT int64_t satview_group(const satview_chunk *in)
+{
+    const uint32_t *slots = in->slots;
+    int64_t length = in->slot_count, *counts = in->counts;
+    int64_t events = 0, opened = 0, runs = 0, zeros = 0, subjects = 0, states = 0, rare = 0, unknown = 0;
+    int64_t longest = 0;
+    int in_run = 0;
+    if (length > in->capacity || length < 0)
+        return -1;
+    if (!in->is_last && length)
+        length = usable(slots, length, (uint32_t)in->buffer_code);
+    for (int64_t i = 0; i < length; i++) {
+        const uint32_t *slot = slots + 4 * i;
+        uint32_t header = slot[0], code;
+        uint8_t trait;
+        if (header >= TAIL) {
+            if (i > 0 && is_linked(slot)) {
+                if (in_run)
+                    in->run_size[runs - 1]++;
+                else
+                    in->size[events - 1]++;
+            } else {
+                in->run_at[runs] = (uint32_t)i;
+                in->run_size[runs] = 1;
+                in->run_before[runs++] = events - 1;
+                in_run = 1;
+            }
+            continue;
+        }
+        if (header == 0) {
+            in->zero[zeros++] = (uint32_t)i;
+            continue; /* no tail links to a zero slot, so what in_run says does not matter */
+        }
+        in_run = 0;
+        code = header & CODE_MASK;
+        in->at[events] = (uint32_t)i;
+        in->size[events] = 1;
+        in->stamp[events] = slot[1];
+        in->code[events] = (uint16_t)code;
+        in->cpu[events] = (uint8_t)(header >> CPU_SHIFT & CPU_MASK);
+        trait = in->traits[code];
+        if (trait) {
+            if (trait & IS_SUBJECT) {
+                union {
+                    uint32_t word[2];
+                    uint64_t key;
+                } id;
+                id.word[0] = slot[2];
+                id.word[1] = slot[3];
+                in->subject[subjects] = (uint32_t)events;
+                in->key[subjects++] = id.key;
+                if (trait & IS_STATE)
+                    in->state_row[states++] = (uint32_t)(in->first_row + events);
+            }
+            if (trait & IS_RARE)
+                in->rare[rare++] = (uint32_t)events;
+            if (trait & IS_UNKNOWN)
+                in->unknown[unknown++] = (uint32_t)events;
+        }
+        events++;
+    }
+    for (int64_t i = 0; i < events; i++) {
+        int64_t first = in->at[i], last = first + in->size[i] - 1;
+        if (in->size[i] > longest)
+            longest = in->size[i];
+        if (slots[4 * first] >> KIND_SHIFT == COMBINE_BEGIN && slots[4 * last] >> KIND_SHIFT != COMBINE_END)
+            in->opened[opened++] = (uint32_t)i;
+    }
+    for (int64_t i = 0; i < runs; i++)
+        in->run_closes[i] = slots[4 * ((int64_t)in->run_at[i] + in->run_size[i] - 1)] >> KIND_SHIFT == COMBINE_END;
+    counts[0] = length;
+    counts[1] = events;
+    counts[2] = opened;
+    counts[3] = runs;
+    counts[4] = zeros;
+    counts[5] = subjects;
+    counts[6] = states;
+    counts[7] = rare;
+    counts[8] = unknown;
+    counts[9] = longest;
+    return 0;
+}
+
+/*
+ * Look up the numbers of threads. Twin: ThreadNumbers._look_up (formats/kev/owners.py).
+ *
+ * keys, rows: a table of 2^bits places, row 0 = free. Returns how many keys are not there, whose rows are 0; -1 if a
+ * key is far from its place.
+ */
+EXPORT int64_t satview_numbers(const uint64_t *wanted, int64_t count, const uint64_t *keys, const uint32_t *rows,
+                               int64_t bits, uint64_t multiplier, uint32_t *out)
+{
+    uint64_t mask, last = 0;
+    uint32_t last_row = 0;
+    int64_t missing = 0;
+    if (bits < 1 || bits > 40)
+        return -1;
+    mask = ((uint64_t)1 << bits) - 1;
+    for (int64_t i = 0; i < count; i++) {
+        uint64_t key = wanted[i], place;
+        int probes = 0;
+        if (key == last && last_row) {
+            out[i] = last_row;
+            continue;
+        }
+        place = key * multiplier >> (64 - bits);
+        while (rows[place] && keys[place] != key) {
+            if (++probes > MOST_PROBES)
+                return -1;
+            place = (place + 1) & mask;
+        }
+        out[i] = rows[place];
+        missing += !rows[place];
+        last = key;
+        last_row = rows[place];
+    }
+    return missing;
+}
+
+/*
+ * Who each event belongs to. Twin: RunningThreads.owners (formats/kev/owners.py).
+ *
+ * subject, thread, runs: events that belong to a thread by their payload, ascending, that thread, and whether it begins
+ * to run there. jump_row, jump_cpu: where the file jumps to another buffer, ascending: nobody is known to run on that
+ * CPU, -1 = on any. now: per CPU who runs, carried from chunk to chunk. Threads go to narrow or wide, whichever is not
+ * null.
+ */
+EXPORT int64_t satview_owners(const uint8_t *cpu, int64_t count, const uint32_t *subject, const uint32_t *thread,
+                              const uint8_t *runs, int64_t subjects, const int64_t *jump_row, const int64_t *jump_cpu,
+                              int64_t jumps, uint32_t *now, uint16_t *narrow, uint32_t *wide)
+{
+    int64_t s = 0, j = 0;
+    for (int64_t i = 0; i < count; i++) {
+        uint8_t here = cpu[i] & CPU_MASK;
+        uint32_t owner;
+        while (j < jumps && jump_row[j] <= i) {
+            if (jump_cpu[j] < 0)
+                for (int c = 0; c < CPUS; c++)
+                    now[c] = 0;
+            else
+                now[jump_cpu[j] & CPU_MASK] = 0;
+            j++;
+        }
+        if (s < subjects && subject[s] == i) {
+            owner = thread[s];
+            if (runs[s++])
+                now[here] = owner;
+        } else {
+            owner = now[here];
+        }
+        if (narrow)
+            narrow[i] = (uint16_t)owner;
+        else
+            wide[i] = owner;
+    }
+    return 0;
+}
+
+/* Kinds of entries in the log of the clock. */
+enum { LOG_SEED = 0, LOG_TIME = 1, LOG_CROSSING = 2, LOG_WIDTH = 4 };
+
+/*
+ * Place the events of a chunk in time. Twin: ClockRebuilder._place_by_cpu (formats/kev/clock.py).
+ *
+ * time_row, time_value: CONTROL TIME events, ascending; a negative value is unusable. shared: BUFFER events that take
+ * the time of the event behind them and leave the clock alone, ascending. reference: per CPU, carried; last: the last
+ * time placed on any CPU, carried.
+ *
+ * log: what the review of the clock wants to know, LOG_WIDTH numbers each, in file order for each CPU:
+ *   LOG_SEED, row, 0, 0: the first event of its CPU, which has no TIME of its own;
+ *   LOG_TIME, row, reference before, 1 if events of the CPU were placed before it: a usable TIME;
+ *   LOG_CROSSING, row, rollovers, CPU: the first event beyond a rollover without a TIME since.
+ * Returns the entries of the log; -1 if it has no room for them.
+ */
+EXPORT int64_t satview_clock(const uint32_t *stamp, const uint8_t *cpu, int64_t count, const int64_t *time_row,
+                             const int64_t *time_value, int64_t times, const int64_t *shared, int64_t shareds,
+                             int64_t *reference, int64_t *last, int64_t *out, int64_t *log, int64_t log_room)
+{
+    int64_t entries = 0, k = 0, b = 0, start[CPUS], beyond[CPUS];
+    int64_t latest = *last;
+    for (int c = 0; c < CPUS; c++) {
+        start[c] = reference[c] >> 32;
+        beyond[c] = -1;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        uint8_t here = cpu[i] & CPU_MASK;
+        uint32_t ahead;
+        int64_t time, value = -1;
+        if (b < shareds && shared[b] == i) {
+            b++;
+            continue;
+        }
+        if (k < times && time_row[k] == i)
+            value = time_value[k++];
+        if (entries + 3 > log_room)
+            return -1;
+        if (reference[here] == UNSET) {
+            reference[here] = latest;
+            start[here] = latest >> 32;
+            if (value < 0) {
+                log[LOG_WIDTH * entries] = LOG_SEED;
+                log[LOG_WIDTH * entries + 1] = i;
+                log[LOG_WIDTH * entries + 2] = log[LOG_WIDTH * entries + 3] = 0;
+                entries++;
+            } else {
+                /* The segment before this TIME has no event; a reference of its own tells so below. */
+                log[LOG_WIDTH * entries] = LOG_TIME;
+                log[LOG_WIDTH * entries + 1] = i;
+                log[LOG_WIDTH * entries + 2] = latest;
+                log[LOG_WIDTH * entries + 3] = 0;
+                entries++;
+                reference[here] = value;
+                start[here] = value >> 32;
+                beyond[here] = -1;
+                ahead = stamp[i] - (uint32_t)value;
+                time = value + ahead - ((int64_t)ahead >= TURN - SLACK ? TURN : 0);
+                out[i] = latest = time;
+                continue;
+            }
+        }
+        if (value >= 0) {
+            if (beyond[here] >= 0) {
+                log[LOG_WIDTH * entries] = LOG_CROSSING;
+                log[LOG_WIDTH * entries + 1] = beyond[here];
+                log[LOG_WIDTH * entries + 2] = (reference[here] >> 32) - start[here];
+                log[LOG_WIDTH * entries + 3] = here;
+                entries++;
+            }
+            log[LOG_WIDTH * entries] = LOG_TIME;
+            log[LOG_WIDTH * entries + 1] = i;
+            log[LOG_WIDTH * entries + 2] = reference[here];
+            log[LOG_WIDTH * entries + 3] = 1;
+            entries++;
+            reference[here] = value;
+            start[here] = value >> 32;
+            beyond[here] = -1;
+        }
+        ahead = stamp[i] - (uint32_t)reference[here];
+        if ((int64_t)ahead < TURN - SLACK) {
+            time = reference[here] + ahead;
+            if (value < 0) { /* the stamp of a TIME is read after the counter: it does not move the reference */
+                reference[here] = time;
+                if (beyond[here] < 0 && time >> 32 > start[here])
+                    beyond[here] = i;
+            }
+        } else {
+            time = reference[here] + ahead - TURN;
+        }
+        out[i] = latest = time;
+    }
+    for (int c = 0; c < CPUS; c++)
+        if (beyond[c] >= 0) {
+            if (entries + 1 > log_room)
+                return -1;
+            log[LOG_WIDTH * entries] = LOG_CROSSING;
+            log[LOG_WIDTH * entries + 1] = beyond[c];
+            log[LOG_WIDTH * entries + 2] = (reference[c] >> 32) - start[c];
+            log[LOG_WIDTH * entries + 3] = c;
+            entries++;
+        }
+    /* Several in a row all take the time of the event behind them; the last event of a chunk is never one of them. */
+    for (b = shareds; b-- > 0;)
+        if (shared[b] + 1 < count)
+            out[shared[b]] = out[shared[b] + 1];
+    if (count)
+        *last = out[count - 1];
+    return entries;
+}

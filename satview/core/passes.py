@@ -1,0 +1,230 @@
+"""Calls of the compiled passes, with arrays for pointers. `passes.c` says what each does and which code is its twin.
+
+All arrays must be contiguous and of the types named here; sizes are taken from them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.core.library import library
+
+LOG_SEED: Final = 0
+LOG_TIME: Final = 1
+LOG_CROSSING: Final = 2
+_LOG_WIDTH: Final = 4
+_CPUS: Final = 64
+_COUNTS: Final = 10
+_I64: Final = ctypes.c_int64
+_POINTER: Final = ctypes.c_void_p
+
+
+class _Chunk(ctypes.Structure):
+    """`satview_chunk` of passes.c."""
+
+    _fields_ = [
+        *((name, _POINTER if name == "slots" else _I64)
+          for name in ("slots", "slot_count", "is_last", "first_slot", "first_row", "buffer_code")),
+        ("traits", _POINTER), ("capacity", _I64),
+        *((name, _POINTER) for name in (
+            "at", "size", "stamp", "code", "cpu", "opened", "run_at", "run_size", "run_before", "run_closes", "zero",
+            "subject", "key", "state_row", "rare", "unknown", "counts")),
+    ]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Grouped:
+    """What a chunk of slots is made of; columns are valid until the next call.
+
+    Attributes:
+        length: Slots that are done: up to where a later event begins.
+        at: uint32 (n,), first slot of each event within the chunk.
+        size: uint32 (n,), its adjacent slots.
+        stamp: uint32 (n,).
+        longest: Most slots of an event.
+        opened: uint32, events whose end does not follow.
+        run_at, run_size: uint32, first slot and slots of each run of tails that does not follow its event.
+        run_before: int64, the last event before each run, -1 for none.
+        run_closes: bool, its last slot is the end of an event.
+        zero: uint32, slots of zeros.
+        subject: uint32, events that belong to a thread by their payload.
+        key: uint64, that thread: pid and tid as two words in payload order.
+        state_row: uint32, rows in the file of events that are states.
+        rare, unknown: uint32, events with these traits.
+    """
+
+    length: int
+    at: NDArray[np.uint32]
+    size: NDArray[np.uint32]
+    stamp: NDArray[np.uint32]
+    longest: int
+    opened: NDArray[np.uint32]
+    run_at: NDArray[np.uint32]
+    run_size: NDArray[np.uint32]
+    run_before: NDArray[np.int64]
+    run_closes: NDArray[np.bool_]
+    zero: NDArray[np.uint32]
+    subject: NDArray[np.uint32]
+    key: NDArray[np.uint64]
+    state_row: NDArray[np.uint32]
+    rare: NDArray[np.uint32]
+    unknown: NDArray[np.uint32]
+
+
+class Grouper:
+    """Groups slots into events, chunk after chunk, in arrays that it keeps.
+
+    Args:
+        traits: uint8 (32768,), of every code: 1 belongs to a thread by its payload, 2 a state, 4 rare, 8 in no table.
+        buffer_code: Code of CONTROL BUFFER.
+        capacity: Slots of a chunk at most.
+    """
+
+    def __init__(self, traits: NDArray[np.uint8], buffer_code: int, capacity: int) -> None:
+        found = library()
+        assert found is not None, "the core is not there: ask is_available() first"
+        self._call = found.satview_group
+        self._call.restype = _I64
+        self._traits, self._capacity = traits, capacity
+        types = {"run_before": np.int64, "run_closes": np.uint8, "key": np.uint64}
+        names = ("at", "size", "stamp", "opened", "run_at", "run_size", "run_before", "run_closes", "zero", "subject",
+                 "key", "state_row", "rare", "unknown")  # fmt: skip
+        # Pages are real once written, so that room for what hardly ever comes costs nothing.
+        self._columns = {name: np.empty(capacity, types.get(name, np.uint32)) for name in names}
+        self._counts = np.zeros(_COUNTS, np.int64)
+        self._chunk = _Chunk(buffer_code=buffer_code, traits=traits.ctypes.data, capacity=capacity,
+                             counts=self._counts.ctypes.data,
+                             **{name: column.ctypes.data for name, column in self._columns.items()})  # fmt: skip
+
+    def group(
+        self, slots: NDArray[np.uint32], first_row: int, code: NDArray[np.uint16], cpu: NDArray[np.uint8], *,
+        is_last: bool,
+    ) -> Grouped:  # fmt: skip
+        """Return what some slots are made of.
+
+        Args:
+            slots: uint32 (n, 4), at most `capacity`.
+            first_row: Number of the first event in the file.
+            code: (n,) or longer, receives the code of each event.
+            cpu: The same, its CPU.
+            is_last: Nothing follows: do not stop where the last event begins.
+        """
+        count = len(slots)
+        assert slots.flags.c_contiguous
+        assert count <= min(self._capacity, len(code), len(cpu))
+        chunk = self._chunk
+        chunk.slots, chunk.slot_count, chunk.is_last = slots.ctypes.data, count, is_last
+        chunk.first_row, chunk.code, chunk.cpu = first_row, code.ctypes.data, cpu.ctypes.data
+        if self._call(ctypes.byref(chunk)):
+            raise ValueError("a chunk of more slots than there is room for")
+        length, events, opened, runs, zeros, subjects, states, rare, unknown, longest = self._counts.tolist()
+        columns: dict[str, NDArray[Any]] = self._columns
+        return Grouped(
+            length, columns["at"][:events], columns["size"][:events], columns["stamp"][:events], longest,
+            columns["opened"][:opened], columns["run_at"][:runs], columns["run_size"][:runs],
+            columns["run_before"][:runs], columns["run_closes"][:runs].view(np.bool_), columns["zero"][:zeros],
+            columns["subject"][:subjects], columns["key"][:subjects], columns["state_row"][:states],
+            columns["rare"][:rare], columns["unknown"][:unknown],
+        )  # fmt: skip
+
+
+def is_available() -> bool:
+    """Tell whether the compiled passes can be called."""
+    return library() is not None
+
+
+def numbers(
+    wanted: NDArray[np.uint64], keys: NDArray[np.uint64], rows: NDArray[np.uint32], bits: int, multiplier: int
+) -> NDArray[np.uint32] | None:
+    """Return the number of every thread, None if one of them is not in the table.
+
+    Args:
+        wanted: uint64 (n,), pid and tid.
+        keys: uint64 (2^bits,), of the table.
+        rows: uint32 (2^bits,), 0 = free.
+        bits: Of a place in the table.
+        multiplier: uint64.
+    """
+    call = _function("satview_numbers")
+    assert len(keys) == len(rows) == 1 << bits
+    out = np.empty(len(wanted), np.uint32)
+    missing = call(_POINTER(wanted.ctypes.data), _I64(len(wanted)), _POINTER(keys.ctypes.data),
+                   _POINTER(rows.ctypes.data), _I64(bits), ctypes.c_uint64(multiplier),
+                   _POINTER(out.ctypes.data))  # fmt: skip
+    return None if missing else out
+
+
+def owners(
+    cpu: NDArray[np.uint8], subject: NDArray[np.uint32], thread: NDArray[np.uint32], runs: NDArray[np.bool_],
+    jumps: NDArray[np.int64], now: NDArray[np.uint32], out: NDArray[np.unsignedinteger],
+) -> None:  # fmt: skip
+    """Write the thread that each event belongs to.
+
+    Args:
+        cpu: uint8 (n,).
+        subject: uint32 (k,), events that belong to a thread by their payload, ascending.
+        thread: uint32 (k,), that thread.
+        runs: bool (k,), it begins to run there.
+        jumps: int64 (2, m), events from which on nobody is known to run, ascending, and on which CPU, -1 = any.
+        now: uint32 (64,), who runs per CPU; carried on.
+        out: uint16 or uint32 (n,).
+    """
+    assert len(now) == _CPUS
+    assert len(out) == len(cpu)
+    assert len(subject) == len(thread) == len(runs)
+    narrow = out.dtype == np.uint16
+    jumps = np.ascontiguousarray(jumps, np.int64)
+    _function("satview_owners")(
+        _POINTER(cpu.ctypes.data), _I64(len(cpu)), _POINTER(subject.ctypes.data), _POINTER(thread.ctypes.data),
+        _POINTER(runs.ctypes.data), _I64(len(subject)), _POINTER(jumps[0].ctypes.data),
+        _POINTER(jumps[1].ctypes.data), _I64(jumps.shape[1]), _POINTER(now.ctypes.data),
+        _POINTER(out.ctypes.data if narrow else None), _POINTER(None if narrow else out.ctypes.data),
+    )  # fmt: skip
+
+
+def clock(
+    stamp: NDArray[np.uint32], cpu: NDArray[np.uint8], time_row: NDArray[np.int64], time_value: NDArray[np.int64],
+    shared: NDArray[np.int64], reference: NDArray[np.int64], last: int, out: NDArray[np.int64],
+) -> tuple[int, NDArray[np.int64]]:  # fmt: skip
+    """Write the time of each event.
+
+    Args:
+        stamp: uint32 (n,).
+        cpu: uint8 (n,).
+        time_row: int64 (k,), CONTROL TIME events, ascending.
+        time_value: int64 (k,), cycles; negative = unusable.
+        shared: int64, BUFFER events that take the time of the event behind them, ascending.
+        reference: int64 (64,), latest time per CPU, -2^62 = none; carried on.
+        last: The last time placed on any CPU.
+        out: int64 (n,), receives the times.
+
+    Returns:
+        The last time placed, and int64 (m, 4): the log that passes.c describes.
+    """
+    assert len(reference) == _CPUS
+    assert len(stamp) == len(cpu) == len(out)
+    assert len(time_row) == len(time_value)
+    room = 2 * len(time_row) + 4 * _CPUS
+    log, carried = np.empty((room, _LOG_WIDTH), np.int64), np.array([last], np.int64)
+    time_row, shared = np.ascontiguousarray(time_row, np.int64), np.ascontiguousarray(shared, np.int64)
+    entries = _function("satview_clock")(
+        _POINTER(stamp.ctypes.data), _POINTER(cpu.ctypes.data), _I64(len(stamp)), _POINTER(time_row.ctypes.data),
+        _POINTER(time_value.ctypes.data), _I64(len(time_row)), _POINTER(shared.ctypes.data), _I64(len(shared)),
+        _POINTER(reference.ctypes.data), _POINTER(carried.ctypes.data), _POINTER(out.ctypes.data),
+        _POINTER(log.ctypes.data), _I64(room),
+    )  # fmt: skip
+    assert entries >= 0
+    return int(carried[0]), log[:entries]
+
+
+def _function(name: str) -> Any:
+    found = library()
+    assert found is not None, "the core is not there: ask is_available() first"
+    call = getattr(found, name)
+    call.restype = _I64
+    return call

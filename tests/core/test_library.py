@@ -1,0 +1,100 @@
+"""Finding the compiled library, and refusing one that does not fit."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from satview.core import library, passes
+from tools import build_core
+
+ROOT = Path(__file__).parents[2]
+needs_compiler = pytest.mark.skipif(build_core.compiler() is None, reason="no C compiler here")
+
+
+def described(**environment) -> str:
+    """Return what a fresh interpreter says of the core."""
+    done = subprocess.run(
+        [sys.executable, "-c", "from satview.core.library import describe; print(describe())"],
+        env={**os.environ, **environment}, cwd=ROOT, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def test_it_can_be_switched_off():
+    assert described(SATVIEW_CORE="off") == "numpy (SATVIEW_CORE is set to off)"
+
+
+@pytest.mark.skipif(not passes.is_available(), reason="no C compiler here")
+def test_it_is_used_where_it_was_built():
+    assert described().startswith("compiled (_passes")
+
+
+def test_version_tells_which_code_runs(capsys):
+    from satview.__main__ import main
+
+    assert main(["--version", "--verbose"]) == 0
+    assert f"core: {library.describe()}" in capsys.readouterr().out
+
+
+@needs_compiler
+def test_a_library_of_another_source_is_not_used(tmp_path, monkeypatch):
+    source = tmp_path / "passes.c"
+    shutil.copy(library.SOURCE, source)
+    target = tmp_path / library.LIBRARY.name
+    monkeypatch.setattr(build_core, "SOURCE", source)
+    assert build_core.build(target)
+    monkeypatch.setattr(library, "SOURCE", source)
+    monkeypatch.setattr(library, "LIBRARY", target)
+    assert library._opened.__wrapped__()[1] == ""
+    source.write_text(source.read_text() + "\n/* changed */\n")
+    assert library._opened.__wrapped__() == (None, f"{target.name} is older than its source")
+    other = tmp_path / "other.so"
+    monkeypatch.setattr(library, "LIBRARY", other)
+    assert "was not built" in library._opened.__wrapped__()[1]
+    other.write_bytes(b"no library")
+    assert "cannot be used" in library._opened.__wrapped__()[1]
+
+
+def test_without_a_compiler_the_build_says_so(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(build_core, "compiler", lambda: None)
+    assert not build_core.build(tmp_path / "x.so")
+    assert "numpy code runs instead" in capsys.readouterr().err
+
+
+@needs_compiler
+def test_sanitizers_find_nothing(tmp_path):
+    """The passes on rubbish and damaged files, in a library with address and undefined-behaviour sanitizers."""
+    target = tmp_path / library.LIBRARY.name
+    assert build_core.build(target, sanitize=True)
+    names = subprocess.run([*build_core.compiler(), "-print-file-name=libasan.so"], capture_output=True, text=True,
+                           check=True).stdout.strip()
+    if not Path(names).is_file():
+        pytest.skip("the compiler has no sanitizer library")
+    program = (
+        "from pathlib import Path\n"
+        "from satview.core import library\n"
+        f"library.LIBRARY = Path({str(target)!r})\n"
+        "import random\n"
+        "from satview.base.errors import SatviewError\n"
+        "from satview.formats.kev.reader import open_kev\n"
+        "from satview.core import passes\n"
+        "from tests.fuzz import traces\n"
+        "assert passes.is_available()\n"
+        f"path = Path({str(tmp_path / 't.kev')!r})\n"
+        "for number in range(150):\n"
+        "    path.write_bytes(traces.kev(random.Random(number)))\n"
+        "    try:\n"
+        "        open_kev(path)\n"
+        "    except SatviewError:\n"
+        "        pass\n"
+        "print('done')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False,
+                          env={**os.environ, "LD_PRELOAD": names, "ASAN_OPTIONS": "detect_leaks=0"})
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.strip() == "done"

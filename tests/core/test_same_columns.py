@@ -1,0 +1,157 @@
+"""The compiled passes and the numpy code give the same columns, problems and tables, whatever the slots."""
+
+from __future__ import annotations
+
+import random
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from satview.base.errors import SatviewError
+from satview.capture.workloads import registry
+from satview.core import passes
+from satview.events import wire
+from satview.events.catalogue import catalogue
+from satview.events.spec import Release
+from satview.formats.kev import decode
+from satview.formats.kev.decode import COLUMNS, Decoder
+from satview.formats.kev.reader import open_kev
+from tests.analysis.test_why import made_of
+from tests.fuzz import traces
+from tests.fuzz.cases import all_cases
+from tests.helpers.core import without_core
+from tests.helpers.same_trace import same_trace
+
+pytestmark = pytest.mark.skipif(not passes.is_available(), reason="no C compiler here: the numpy code runs alone")
+
+SAMPLES = sorted((Path(__file__).parents[2] / "sample_traces").glob("*.kev"))
+RELEASES = (Release.QNX_6, Release.QNX_7, Release.QNX_8)
+RUBBISH = 300
+FILES = 250
+
+
+def decoded(slots, release, numpy_only, monkeypatch, chunk_slots):
+    monkeypatch.setattr(decode, "CHUNK_SLOTS", chunk_slots)
+    if numpy_only:
+        with without_core():
+            return Decoder(slots, catalogue(release)).run()
+    return Decoder(slots, catalogue(release)).run()
+
+
+def assert_same(mine, theirs):
+    for name in (*COLUMNS, "state_rows", "rare_rows"):
+        first, second = getattr(mine, name), getattr(theirs, name)
+        assert first.dtype == second.dtype, name
+        assert first.tolist() == second.tolist(), name
+    assert mine.keys[1:].tolist() == theirs.keys[1:].tolist()
+    assert (mine.empty, mine.unknown) == (theirs.empty, theirs.unknown)
+    for name in mine.loose.__slots__:
+        assert getattr(mine.loose, name).tolist() == getattr(theirs.loose, name).tolist(), name
+    assert mine.clock.references == theirs.clock.references
+    assert sorted(mine.clock.ignored) == sorted(theirs.clock.ignored)
+    assert mine.clock.timed == theirs.clock.timed
+    first, second = mine.clock.verdicts(), theirs.clock.verdicts()
+    for name in first.__slots__:
+        assert sorted(getattr(first, name), key=repr) == sorted(getattr(second, name), key=repr), name
+
+
+def rubbish(rng: random.Random) -> np.ndarray:
+    """Return slots of few codes, CPUs, threads and stamps, so that everything that can meet does."""
+    count = rng.choice((0, 1, 2, 5, 40, 200, 700))
+    time, slots = rng.choice((0, 1 << 32, (1 << 32) - 5000)), []
+    codes = [wire.CONTROL_TIME, wire.CONTROL_BUFFER, wire.CONTROL_DROPPED, wire.THREAD_RUNNING, wire.code(4, 3),
+             wire.code(2, 14), wire.code(3, 1), 0]  # fmt: skip
+    for _ in range(count):
+        time += rng.choice((0, 1, 50, 50, 1 << 20, 1 << 30, 3 << 30, -60))
+        code, cpu, kind = rng.choice(codes), rng.choice((0, 0, 1, 5, 63)), rng.choice((0, 0, 0, 1, 2, 3))
+        stamp = time & 0xFFFFFFFF
+        words = (rng.randrange(4), rng.randrange(4))
+        if code == wire.CONTROL_TIME and rng.random() < 0.8:
+            value = time + rng.choice((0, 0, 0, 0, 1 << 32, -(1 << 32), 1 << 40))
+            words = (value >> 32 & 0xFFFFFFFF, value & 0xFFFFFFFF)
+        if rng.random() < 0.05:
+            slots.append((0, 0, 0, 0))
+        elif slots and kind >= 2 and rng.random() < 0.7:
+            before = slots[-1]  # a tail that may belong to it
+            slots.append(((before[0] & 0x3FFFFFFF) | kind << 30, before[1], *words))
+        else:
+            slots.append((code | cpu << wire.CPU_SHIFT | kind << 30, stamp, *words))
+    return np.array(slots, np.uint32).reshape(-1, 4)
+
+
+def test_rubbish_in_chunks_of_every_size(monkeypatch):
+    rng, seen = random.Random(5), 0
+    for number in range(RUBBISH):
+        slots, release = rubbish(rng), RELEASES[number % 3]
+        chunk = rng.choice((1, 2, 3, 7, 64, 1 << 17))
+        try:
+            mine = decoded(slots, release, False, monkeypatch, chunk)
+            assert_same(mine, decoded(slots, release, True, monkeypatch, chunk))
+        except AssertionError as error:
+            raise AssertionError(f"input {number}, chunks of {chunk}") from error
+        seen += mine.count
+    assert seen > 10_000
+
+
+@pytest.mark.parametrize("part", range(5))
+def test_files_that_are_nearly_right(part, tmp_path):
+    path, opened = tmp_path / "t.kev", 0
+    for number in range(part * FILES // 5, (part + 1) * FILES // 5):
+        path.write_bytes(traces.kev(random.Random(number)))
+        try:
+            mine = open_kev(path)
+        except SatviewError:
+            continue
+        with without_core():
+            same_trace(mine, open_kev(path))
+        opened += 1
+    assert opened > FILES // 10
+
+
+@pytest.mark.parametrize("name", [name for name, _ in registry.names()])
+def test_workloads(name, tmp_path):
+    for wide, loss in ((True, False), (True, True), (False, True)):
+        trace = made_of(name, Release.QNX_7, wide, loss, tmp_path).trace
+        with without_core():
+            same_trace(trace, open_kev(trace.path))
+
+
+def test_kept_cases_and_samples():
+    files = [path for name, path in all_cases() if name == "kev"] + SAMPLES
+    assert len(files) > 5
+    for path in files:
+        try:
+            mine = open_kev(path)
+        except SatviewError:
+            continue
+        with without_core():
+            same_trace(mine, open_kev(path))
+
+
+def test_threads_are_numbered_alike_while_the_table_grows(monkeypatch):
+    rng = np.random.default_rng(3)
+    slots = np.zeros((50_000, 4), np.uint32)
+    slots[:, 0] = np.where(rng.random(50_000) < 0.5, wire.THREAD_RUNNING, wire.code(2, 14)) | np.uint32(1 << 24)
+    slots[:, 1] = np.arange(50_000) * 10
+    slots[:, 2], slots[:, 3] = rng.integers(1, 9000, 50_000), rng.integers(1, 9, 50_000)
+    mine = decoded(slots, Release.QNX_7, False, monkeypatch, 1 << 12)
+    assert len(mine.keys) > 20_000
+    assert_same(mine, decoded(slots, Release.QNX_7, True, monkeypatch, 1 << 12))
+
+
+def test_a_clock_with_an_own_rollover_on_every_cpu(monkeypatch):
+    """Times are those of the rule, by hand: CPU 1 passes a rollover between two TIME events, CPU 0 does not."""
+    turn = 1 << 32
+    slots = np.array([
+        (wire.CONTROL_TIME, turn - 100 & 0xFFFFFFFF, 0, turn - 100 & 0xFFFFFFFF),
+        (wire.CONTROL_TIME | 1 << 24, turn - 90 & 0xFFFFFFFF, 0, turn - 90 & 0xFFFFFFFF),
+        (wire.code(2, 14) | 1 << 24, 20, 0, 0),
+        (wire.code(2, 14), turn - 10 & 0xFFFFFFFF, 0, 0),
+        (wire.CONTROL_TIME, 30, 1, 30),
+    ], np.uint32)  # fmt: skip
+    mine = decoded(slots, Release.QNX_7, False, monkeypatch, 1 << 17)
+    assert mine.time.tolist() == [turn - 100, turn - 90, turn + 20, turn - 10, turn + 30]
+    assert_same(mine, decoded(slots, Release.QNX_7, True, monkeypatch, 1 << 17))
+    assert all(first <= second for first, second in pairwise(mine.slot.tolist()))
