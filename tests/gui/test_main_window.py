@@ -14,6 +14,7 @@ from satview.base.resources import resource_path
 from satview.gui import dialogs
 from satview.session.command_table import COMMANDS
 from satview.session.commands import Menu
+from satview.session.panel_table import PANELS
 from satview.session.session import Stage
 from tests.helpers.scene import scene
 
@@ -153,10 +154,7 @@ def test_reloading_leaves_one_dock_of_each(empty_window, load, tmp_path):
     for _ in range(3):
         load(empty_window, path)
         names = [dock.objectName() for dock in empty_window.findChildren(QDockWidget)]
-        assert sorted(names) == [
-            f"dock.{name}"
-            for name in ("details", "events", "filter", "plots", "problems", "results", "statistics", "verdicts")
-        ]
+        assert sorted(names) == sorted(f"dock.{row.name}" for row in PANELS)
 
 
 def test_theme_command_repaints_everything(application, window):

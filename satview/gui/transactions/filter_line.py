@@ -7,6 +7,7 @@ from typing import Final
 from PySide6.QtCore import QTimer, Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QSizePolicy, QWidget
 
+from satview.base.safe_text import tool_tip
 from satview.gui.plain_label import PlainLabel
 
 Wanted = tuple[str, str, int | None]  # client, server or thread, number
@@ -46,7 +47,7 @@ class FilterLine(QWidget):
         for field in (self.client, self.server, self.number):
             field.setMaximumWidth(_FIELD_PX)
             field.setClearButtonEnabled(True)
-            field.setToolTip(_NUMBER_TIP if field is self.number else _NAME_TIP)
+            field.setToolTip(tool_tip(_NUMBER_TIP if field is self.number else _NAME_TIP))
             field.textChanged.connect(self._typing.start)
             field.returnPressed.connect(self._on_typed)
             line.addWidget(field, 1)
