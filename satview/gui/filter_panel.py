@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
-from PySide6.QtCore import Slot
+from PySide6.QtCore import QTimer, Slot
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import (
     QComboBox,
     QHBoxLayout,
@@ -82,6 +83,7 @@ class FilterPanel(Panel):
         layout.addWidget(self.tabs)
         layout.addLayout(self._foot())
         self._cpu_job = LatestJob(self)
+        self._has_cpu = False
         self._connect()
         self._show_summary()
 
@@ -119,6 +121,7 @@ class FilterPanel(Panel):
         self.events.renew(event_groups(trace))
         self._groups = self.threads.renew(thread_groups(trace, self._opened.events_of_thread))
         self.refresh()
+        self._has_cpu = False
         self._count_cpu()
 
     @Slot()
@@ -147,9 +150,21 @@ class FilterPanel(Panel):
         self._show_forms()
         self._count_cpu()
 
+    def showEvent(self, event: QShowEvent) -> None:
+        """Count what nobody needs before the panel is seen."""
+        super().showEvent(event)
+        QTimer.singleShot(0, self, self._count_cpu)  # docks show for a moment before they go behind a tab
+
+    @Slot()
     def _count_cpu(self) -> None:
-        trace = self._opened.trace
-        self._cpu_job.start(lambda cancelled, _report: Statistics(trace, cancelled=cancelled).threads.cpu_cycles)
+        """Work out who used the CPUs, once for each trace, and only if somebody sees it."""
+        if self._has_cpu or not self.isVisible():
+            return
+        self._has_cpu = True
+        basis = self._opened.basis
+        self._cpu_job.start(
+            lambda cancelled, _report: Statistics(basis.trace, basis=basis, cancelled=cancelled).threads.cpu_cycles
+        )
 
     def _foot(self) -> QHBoxLayout:
         self.summary = PlainLabel(self)

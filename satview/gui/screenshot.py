@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -12,6 +13,7 @@ from satview.base.errors import SatviewError
 from satview.base.targets import find_target
 
 _PATIENCE_S: Final = 600
+_WAKE_MS: Final = 20  # between looks at conditions that no signal tells
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,7 @@ def take(request: ScreenshotRequest) -> int:
         os.environ["QT_SCALE_FACTOR"] = str(request.scale)
     if not sys.platform.startswith(("win", "darwin", "cygwin")):
         os.environ["QT_QPA_PLATFORM"] = "offscreen"  # no window flashes up, and no display is needed
-    from PySide6.QtCore import QDeadlineTimer, QEventLoop
+    from PySide6.QtCore import QDeadlineTimer, QEventLoop, QTimer
 
     from satview.gui.application import Application, make_qt_application, silence_offscreen
     from satview.gui.main_window import MainWindow
@@ -74,26 +76,27 @@ def take(request: ScreenshotRequest) -> int:
     window: MainWindow = application.new_window()
     window.resize(request.width_px, request.height_px)
     window.session.open(request.trace)
-    deadline = QDeadlineTimer(_PATIENCE_S * 1000)
-    flags = QEventLoop.ProcessEventsFlag.WaitForMoreEvents
+    deadline, loop, wakes = QDeadlineTimer(_PATIENCE_S * 1000), QEventLoop(), QTimer()
+    wakes.start(_WAKE_MS)
 
-    def wait_while_loading() -> None:
-        while window.session.stage is Stage.LOADING and not deadline.hasExpired():
-            app.processEvents(flags, 100)
+    def wait_while(is_pending: Callable[[], bool]) -> None:
+        # Not `processEvents` with a time limit: that never waits, and its loop takes the interpreter from the worker.
+        while is_pending() and not deadline.hasExpired():
+            loop.processEvents(QEventLoop.ProcessEventsFlag.WaitForMoreEvents)
 
     try:
-        wait_while_loading()
+        wait_while(lambda: window.session.stage is Stage.LOADING)
         if window.session.error is not None:
             if isinstance(window.session.error, SatviewError):
                 raise window.session.error
             raise RuntimeError("the trace could not be read") from window.session.error
         _look_at(window, request)
-        while not _is_settled(window) and not deadline.hasExpired():
-            app.processEvents(flags, 50)
+        wait_while(lambda: not _is_settled(window))
         save_png(window.grab(), request.output, reading, streams=True)
         assert window.session.opened is not None
         return 1 if window.session.opened.trace.problems.cost_data else 0
     finally:
+        wakes.stop()
         window.close()
         app.processEvents()
 

@@ -54,10 +54,14 @@ def keys(headers: NDArray[np.uint32], stamps: NDArray[np.uint32]) -> NDArray[np.
 
 def contested(event_keys: NDArray[np.uint64], is_open: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Tell which events share their key with another one whose end is missing or does not follow it, (n,)."""
-    _, which, counts = np.unique(event_keys, return_inverse=True, return_counts=True)
-    has_open = np.zeros(len(counts), np.bool_)
-    has_open[which[is_open]] = True
-    return np.asarray((has_open & (counts > 1))[which])
+    open_keys = np.unique(event_keys[is_open])
+    if not len(open_keys):
+        return np.zeros(len(event_keys), np.bool_)
+    at = np.searchsorted(open_keys, event_keys)
+    at[at == len(open_keys)] = 0
+    is_one = open_keys[at] == event_keys
+    counts = np.bincount(at[is_one], minlength=len(open_keys))
+    return np.asarray(is_one & (counts[at] > 1))
 
 
 def is_given_up(now: NDArray[np.int64], begun: NDArray[np.int64]) -> NDArray[np.bool_]:

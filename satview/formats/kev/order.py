@@ -73,7 +73,7 @@ def rows_of_equal_time(
         moves: As `time_order` gives them.
     """
     places, from_rows = (np.empty(0, np.int64),) * 2 if moves is None else moves
-    found = [np.empty(0, np.int64)]
+    is_shared = np.zeros(len(time), np.bool_)
     for start in range(0, len(time), _CHUNK):
         part = time[start : start + _CHUNK + 1]
         moved = slice(*np.searchsorted(places, (start, start + len(part))).tolist())
@@ -81,8 +81,9 @@ def rows_of_equal_time(
             part = part.copy()
             part[places[moved] - start] = time[from_rows[moved]]
         same = np.flatnonzero(part[1:] == part[:-1]) + start
-        found += [same, same + 1]
-    rows = np.unique(np.concatenate(found))
+        is_shared[same] = True
+        is_shared[same + 1] = True
+    rows = np.flatnonzero(is_shared)
     if len(places):
         at = np.minimum(np.searchsorted(places, rows), len(places) - 1)
         rows = np.sort(np.where(places[at] == rows, from_rows[at], rows))
