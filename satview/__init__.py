@@ -10,6 +10,7 @@ The public API, each name imported when first used:
     found = satview.Statistics(trace)                  # who used the CPUs, waited, called, sent
     woken = satview.Links(trace).wake_ups              # what belongs together: causes and effects as event rows
     sent = satview.transactions(trace)                 # every message: queued, in service, replied, client runs again
+    late = satview.latencies(trace)                    # pulses and interrupts: handler, thread ready, runs
     for verdict in satview.check(trace):               # what is wrong: deadlocks, inversions, starvation, lost data
         print(verdict.severity, verdict.says)
     for found in satview.doctor(trace):                # what it tells exactly, what as a bound, what not at all
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from satview.filters.rules import RuleSet
     from satview.formats.registry import open_trace
     from satview.links.accessor import Links
+    from satview.links.latencies import latencies
     from satview.links.transactions import transactions
     from satview.store.records import Event
     from satview.store.tables import EventTable
@@ -67,6 +69,7 @@ __all__ = [
     "check",
     "critical_path",
     "doctor",
+    "latencies",
     "open_trace",
     "read_thresholds",
     "select",
@@ -93,6 +96,7 @@ _HOMES = {
     "check": "satview.analysis.verdicts.find",
     "critical_path": "satview.analysis.critical_path",
     "doctor": "satview.analysis.doctor.report",
+    "latencies": "satview.links.latencies",
     "open_trace": "satview.formats.registry",
     "read_thresholds": "satview.analysis.verdicts.thresholds",
     "select": "satview.filters.expression",

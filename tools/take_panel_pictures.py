@@ -175,6 +175,25 @@ class States:
         times = opened.trace.events.time_cycles[[hops[0].from_row, hops[-1].to_row]].tolist()
         opened.viewport.fit(TimeWindow(times[0], times[1]))
         yield "cause-and-effect", self.window
+        yield from self._transactions()
+
+    def _transactions(self) -> Iterator[tuple[str, QWidget]]:
+        panel, opened = self.work.panels["transactions"], self.work.opened
+        self._raise("transactions")
+        while panel.view.found is None or panel.view.is_busy:
+            self.app.processEvents()
+        panel.table.selectRow(0)
+        panel.table.activated.emit(panel.model.index(0, 0))
+        yield "transactions", self.window
+        opened.selection.select(None, None, None)
+        window, arrows = opened.viewport.window, self.work.area.view.arrows
+        self.window.registry["view.arrows_all"].run()
+        opened.viewport.fit(TimeWindow(window.start, window.start + window.length // 4))
+        while not arrows.source.is_ready:
+            self.app.processEvents()
+        self._raise("events")
+        yield "arrows", self.window
+        self.window.registry["view.arrows_selection"].run()
 
     def _begins_an_exchange(self, row: int) -> bool:
         """Tell whether an event is a call that the dense sample answers by two messages within a few microseconds."""

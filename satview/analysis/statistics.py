@@ -137,7 +137,7 @@ class Statistics:
 
     def ns(self, cycles: Cycles) -> NDArray[np.int64]:
         """Return lengths in nanoseconds, rounded down."""
-        return self.trace.clock.ns_array(cycles + self.trace.clock.start_cycles)
+        return self.trace.clock.durations_ns(cycles)
 
     @property
     def length_s(self) -> float:

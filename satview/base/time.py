@@ -68,6 +68,10 @@ class Clock:
         exact = [int(r) * NS_PER_S // self.cycles_per_s for r in rest]
         return whole * NS_PER_S + np.array(exact, dtype=np.int64)
 
+    def durations_ns(self, cycles: Cycles) -> Cycles:
+        """Return `duration_ns()` of every element, rounded down; shape (n,), int64, limits as of `ns_array`."""
+        return self.ns_array(cycles + self.start_cycles)
+
     def wall_time(self, cycles: int) -> datetime | None:
         """Return the approximate date of a counter value (UTC), None where the file cannot tell.
 

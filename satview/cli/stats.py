@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import csv
 import json
-import sys
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,15 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.basis import Basis
-from satview.analysis.doctor.marks import sign
 from satview.analysis.doctor.needs import lost_words
 from satview.analysis.served_sheets import client_server_sheet
-from satview.analysis.sheets import Column, Kind, Sheet
+from satview.analysis.sheets import Kind, Sheet
 from satview.analysis.statistics import Statistics
 from satview.analysis.statistics_sheets import SHEETS
 from satview.base.errors import UsageError
-from satview.base.safe_text import csv_text
 from satview.base.time import format_duration
+from satview.cli._sheets import print_csv, print_tables
 from satview.cli.filter import built_rules, chosen_events
 from satview.filters.facts import TraceFacts
 from satview.formats.registry import open_trace
@@ -85,7 +82,9 @@ def run(args: argparse.Namespace) -> int:
               else SHEETS[name](found, shown) for name in _wanted(args.by)]
     orders = [_order(sheet, args.sort)[: args.top or None] for sheet in sheets]
     if args.format == "csv":
-        _print_csv(sheets, orders)
+        if len(sheets) > 1:
+            raise UsageError("--format csv holds one table; choose one with --by, or --format json")
+        print_csv(sheets[0], orders[0])
     elif args.format == "json":
         _print_json(found, args, sheets, orders)
     else:
@@ -127,15 +126,6 @@ def _counted(found: Statistics, args: argparse.Namespace) -> str:
     return f"{count:,} of {total:,} events, those that pass: {' and '.join([*rules, *args.expression])}"
 
 
-def _print_csv(sheets: list[Sheet], orders: list[NDArray[np.intp]]) -> None:
-    if len(sheets) > 1:
-        raise UsageError("--format csv holds one table; choose one with --by, or --format json")
-    writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow(column.key for column in sheets[0].columns)
-    for record in sheets[0].records(orders[0]):
-        writer.writerow(csv_text(value) if isinstance(value, str) else value for value in record.values())
-
-
 def _print_json(
     found: Statistics, args: argparse.Namespace, sheets: list[Sheet], orders: list[NDArray[np.intp]]
 ) -> None:
@@ -155,38 +145,9 @@ def _print_json(
 def _print_tables(
     found: Statistics, args: argparse.Namespace, sheets: list[Sheet], orders: list[NDArray[np.intp]]
 ) -> None:
-    # Brought in here: CSV, JSON and error paths need no table.
-    from rich.table import Table
-
-    from satview.cli._console import cell, make_console
-
-    console = make_console(400)
     length = format_duration(found.trace.clock.duration_ns(found.window.length))
     lost = lost_words(found.trace, found.lost_cycles)
-    console.print(cell(f"{found.trace.path.name}: {length}, counting {_counted(found, args)}"))
+    head = [f"{found.trace.path.name}: {length}, counting {_counted(found, args)}"]
     if lost:
-        console.print(f"{lost.capitalize()}: counts are lower bounds, states of that time are unknown.")
-    for sheet, order in zip(sheets, orders, strict=True):
-        console.print(f"\n[bold]{sheet.title}[/bold]" + (f"  {cell(sheet.note)}" if sheet.note else ""))
-        if not len(sheet):
-            console.print(sheet.empty)
-            continue
-        columns = [column for column in sheet.columns if any(column.text(row) for row in order.tolist())]
-        shown = Table(box=None, pad_edge=False, header_style="bold")
-        for column in columns:
-            shown.add_column(cell(column.title), no_wrap=True,
-                             justify="left" if column.kind is Kind.TEXT else "right")
-        for row in order.tolist():
-            shown.add_row(*(cell(column.marked(row)) for column in columns))
-        console.print(shown)
-        for reason, titles in _doubts(columns).items():
-            console.print(f"[dim]{cell(f'{reason} ({titles})')}[/dim]")
-
-
-def _doubts(columns: list[Column]) -> dict[str, str]:
-    """Return by mark and reason the names of the columns that are not exact."""
-    found: dict[str, list[str]] = {}
-    for column in columns:
-        if column.says_of_trust:
-            found.setdefault(f"{sign(column.trust.mark)} {column.says_of_trust}", []).append(column.title)
-    return {reason: ", ".join(titles) for reason, titles in found.items()}
+        head.append(f"{lost.capitalize()}: counts are lower bounds, states of that time are unknown.")
+    print_tables(head, sheets, orders)

@@ -83,7 +83,7 @@ class TraceFacts:
         result = np.full(len(rows), UNKNOWN, np.int64)
         known = np.flatnonzero(others != NO_EVENT)
         cycles = np.abs(times[others[known]] - times[rows[known]])
-        result[known] = clock.ns_array(cycles + clock.start_cycles)
+        result[known] = clock.durations_ns(cycles)
         return result
 
     @cached_property

@@ -45,6 +45,8 @@ class TraceCommands:
             registry.bind(command_id, partial(self._run, run))
         registry.bind("lanes.pin", partial(self._run, self._pin), self._is_pinned)
         registry.bind("lanes.hide_empty", partial(self._run, self._hide_empty), self._hides_empty)
+        for mode in ("off", "selection", "all"):
+            registry.bind(f"view.arrows_{mode}", partial(self._set_arrows, mode), partial(self._has_arrows, mode))
         registry.bind("view.legend", self._toggle_legend, partial(self._settings.flag, "swimlane/show_legend"))
         for row in PANELS:
             shows = partial(self._panel_shows, row.name)
@@ -274,6 +276,14 @@ class TraceCommands:
 
     def _toggle_legend(self) -> None:
         self._settings.set("swimlane/show_legend", not self._settings.flag("swimlane/show_legend"))
+
+    def _set_arrows(self, mode: str) -> None:
+        # All arrows are switched on and off by one key; what comes back is the arrows of the selection.
+        is_back = mode == "all" and self._has_arrows(mode)
+        self._settings.set("swimlane/arrows", "selection" if is_back else mode)
+
+    def _has_arrows(self, mode: str) -> bool:
+        return self._settings.text("swimlane/arrows") == mode
 
     def _toggle_panel(self, name: str) -> None:
         self._work.toggle_panel(name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from satview.links.blockers import Blockers, blockers
+from satview.links.latencies import Latencies, latencies
 from satview.links.table import LinkKind, LinkTable
 from satview.links.trace_links import links
 from satview.links.transactions import Transactions, transactions
@@ -104,3 +105,8 @@ class Links:
     def transactions(self) -> Transactions:
         """Every message with its receipt, reply, times, server and the transaction it is part of."""
         return transactions(self.trace)
+
+    @property
+    def latencies(self) -> Latencies:
+        """Every pulse, and every interrupt that ends InterruptWait(), from its cause to the thread that answers."""
+        return latencies(self.trace)

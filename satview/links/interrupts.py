@@ -63,6 +63,11 @@ def interrupts(trace: Trace) -> tuple[_Rows, _Rows]:
     return _on_every_cpu(trace, (_interrupts, _handlers))
 
 
+def handlers(trace: Trace) -> tuple[_Rows, _Rows]:
+    """Return entries and exits of the handlers alone, in any order."""
+    return _on_every_cpu(trace, (_handlers,))
+
+
 def dispatches(trace: Trace) -> tuple[_Rows, _Rows]:
     """Return entries of interrupts and the entries of their first handlers: the CPU's next event of the class.
 

@@ -38,3 +38,46 @@ def states(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
         first, last = rows[at], np.minimum(ends[at], np.uint32(len(events) - 1))
         is_known[at] = is_whole(trace, first, last) if cpu == EVERY_CPU else is_whole_on(trace, cpu, first, last)
     return rows[is_known], ends[is_known]
+
+
+def state_places(trace: Trace, rows: NDArray[np.integer], threads: NDArray[np.int64]) -> NDArray[np.intp]:
+    """Return for events where in `Trace.states.event` the first state event of a thread at or after each is, (n,).
+
+    Args:
+        trace: The events.
+        rows: (n,), rows of the event table.
+        threads: int64 (n,), rows of the thread table, all at least 0.
+
+    Returns:
+        Places; a thread has none left where the place is that of another thread, or the end.
+    """
+    index = trace.states.event
+    key = trace.events.thread[index].astype(np.int64) << 32 | index  # by thread, then in time order
+    wanted = threads << 32 | rows.astype(np.int64)
+    order = np.argsort(wanted)  # in that order the search stays in the processor's cache
+    places = np.empty(len(rows), np.intp)
+    places[order] = np.searchsorted(key, wanted[order])
+    return places
+
+
+def first_that_fits(
+    trace: Trace, places: NDArray[np.intp], threads: NDArray[np.int64], fits: NDArray[np.bool_]
+) -> NDArray[np.int64]:
+    """Return the thread's first state event from a place on that fits, int64 (n,) rows; -1 for none.
+
+    Whether events are missing in between is not looked at.
+
+    Args:
+        trace: The events.
+        places: (n,), as of `state_places`.
+        threads: int64 (n,), whose.
+        fits: bool, one for every entry of `Trace.states.event`.
+    """
+    index, start = trace.states.event, trace.states.start
+    end = np.uint32(len(index))
+    own = np.where(fits, np.arange(len(index), dtype=np.uint32), end)
+    after = np.append(np.minimum.accumulate(own[::-1])[::-1], end)[places]
+    rows = np.full(len(places), -1, np.int64)
+    known = np.flatnonzero(after < start[threads + 1])
+    rows[known] = index[after[known]]
+    return rows

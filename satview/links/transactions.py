@@ -13,6 +13,7 @@ from satview.links.blockers import REPLY as REPLY_STATE
 from satview.links.blockers import SEND as SEND_STATE
 from satview.links.messages import answers, messages, sends_of
 from satview.links.rows import comm_words
+from satview.links.states import first_that_fits, state_places
 from satview.links.table import NO_EVENT, Certainty
 from satview.links.waits import calls_of
 from satview.links.whole import is_whole
@@ -122,29 +123,20 @@ def _client_states(trace: Trace, sends: NDArray[np.uint32]) -> tuple[_Ints, _Int
 
     Clients that the send did not block are not told of: they never stopped.
     """
-    index, start = trace.states.event, trace.states.start
+    index = trace.states.event
     value = trace.catalogue.state_value_of_code[trace.events.code[index]]
     is_wait = (value == SEND_STATE) | (value == REPLY_STATE)
     client = trace.events.thread[sends].astype(np.int64)
-    key = trace.events.thread[index].astype(np.int64) << 32 | index  # by thread, then in time order
-    sent = client << 32 | sends
-    order = np.argsort(sent)
-    place = np.empty(len(sends), np.int64)
-    place[order] = np.searchsorted(key, sent[order])
-    places, last = np.arange(len(index), dtype=np.uint32), start[client + 1]
-    end = np.uint32(len(index))
+    places = state_places(trace, sends, client)
     found = []
     for fits in (np.ones(len(index), np.bool_), ~is_wait, value == RUNNING):
-        # Of every state event of any thread the next one that fits, itself included.
-        after = np.append(np.minimum.accumulate(np.where(fits, places, end)[::-1])[::-1], end)[place]
-        row = np.full(len(sends), -1, np.int64)
-        known = np.flatnonzero(after < last)
-        row[known] = index[after[known]]
+        row = first_that_fits(trace, places, client, fits)
+        known = np.flatnonzero(row >= 0)
         row[known[~is_whole(trace, sends[known], row[known])]] = -1
         found.append(row)
     first, free, runs = found
-    blocks = (first >= 0) & (place < last)
-    blocks[blocks] = is_wait[place[blocks]]
+    blocks = (first >= 0) & (places < trace.states.start[client + 1])
+    blocks[blocks] = is_wait[places[blocks]]
     return np.where(blocks, first, -1), np.where(blocks, free, -1), np.where(blocks, runs, -1)
 
 

@@ -119,6 +119,10 @@ class LaneList(QObject):
             return None
         return self.rows[place]
 
+    def place_at(self, y_px: int) -> int:
+        """Return the place among the rows of the one at a height, or of the last one above it; 0 if there is none."""
+        return max(0, bisect_right(self._tops, y_px) - 1)
+
     def rows_between(self, top_px: int, bottom_px: int) -> tuple[LaneRow, ...]:
         """Return the rows that show between two heights."""
         first = max(0, bisect_right(self._tops, top_px) - 1)

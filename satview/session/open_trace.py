@@ -9,10 +9,12 @@ from PySide6.QtCore import QObject, Signal, Slot
 from satview.analysis.basis import Basis
 from satview.analysis.doctor.report import Diagnosis, doctor
 from satview.base.time import TimeWindow
+from satview.events import wire
 from satview.session.carry_over import event_of_slot
 from satview.session.edit_history import EditHistory
 from satview.session.event_links import EventLinks
 from satview.session.filter_stack import FilterStack
+from satview.session.highlight import Highlight
 from satview.session.lane_list import LaneList
 from satview.session.marks import Marks
 from satview.session.path_search import PathSearch
@@ -77,6 +79,7 @@ class OpenTrace(QObject):
         self.selection = Selection(self)
         self.event_links = EventLinks(self.selection, self)
         self.event_links.take(trace)
+        self.highlight = Highlight(self.selection, self)
         self.verdicts: TraceAnswer[FoundVerdicts] = TraceAnswer(trace, search_verdicts, self)
         self.doctor: TraceAnswer[tuple[Diagnosis, ...]] = TraceAnswer(trace, doctor, self)
         self.why = WhySearch(self.selection, self)
@@ -113,6 +116,7 @@ class OpenTrace(QObject):
         self.verdicts.take(self.trace)
         self.doctor.take(self.trace)
         self.why.forget()
+        self.highlight.forget()
         self.path.forget()
         self._reselect(before, renewal.moved)
         self.search.renew(self.trace, renewal.evaluator, renewal.hits)
@@ -147,6 +151,14 @@ class OpenTrace(QObject):
         """Return the lane an event belongs to: that of its thread, else that of its CPU."""
         lane = self.lane_of_thread(int(self.trace.events.thread[event]))
         return lane if lane is not None else self.lane_of_cpu(int(self.trace.events.cpu[event]))
+
+    def lane_of_cause(self, event: int) -> int | None:
+        """Return the lane on which an event is as a cause of others: an interrupt is not what its thread does."""
+        if wire.class_of(int(self.trace.events.code[event])) == wire.WireClass.INT:
+            lane = self._lane_of_interrupts.get(int(self.trace.events.cpu[event]))
+            if lane is not None:
+                return lane
+        return self.lane_of_event(event)
 
     def select_event(self, event: int, lane: int | None = None, reveal: bool = True) -> None:
         """Select an event and the interval around it.
@@ -187,6 +199,9 @@ class OpenTrace(QObject):
         self._lane_of_thread = {info.thread: info.index for info in timeline.infos if info.kind is LaneKind.THREAD}
         self._lane_of_process = {info.process: info.index for info in timeline.infos if info.kind is LaneKind.PROCESS}
         self._lane_of_cpu = {info.cpu: info.index for info in timeline.infos if info.kind is LaneKind.CPU}
+        self._lane_of_interrupts = {
+            info.cpu: info.index for info in timeline.infos if info.kind is LaneKind.INTERRUPTS
+        }
         for info in timeline.infos[-1:]:
             if info.kind is LaneKind.DAMAGED:
                 doubtful = doubts(trace)

@@ -149,7 +149,7 @@ def write_csv(
 
 
 def _ns(trace: Trace, cycles: NDArray[np.int64]) -> NDArray[np.int64]:
-    return trace.clock.ns_array(cycles + trace.clock.start_cycles)
+    return trace.clock.durations_ns(cycles)
 
 
 def _band_title(trace: Trace, by: LoadBy, subject: int) -> str:

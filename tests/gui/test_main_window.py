@@ -154,10 +154,7 @@ def test_reloading_leaves_one_dock_of_each(empty_window, load, tmp_path):
     for _ in range(3):
         load(empty_window, path)
         names = [dock.objectName() for dock in empty_window.findChildren(QDockWidget)]
-        assert sorted(names) == [
-            f"dock.{name}"
-            for name in sorted(row.name for row in PANELS)
-        ]
+        assert sorted(names) == sorted(f"dock.{row.name}" for row in PANELS)
 
 
 def test_theme_command_repaints_everything(application, window):

@@ -33,12 +33,13 @@ CASES = [pytest.param((name, release, form, loss), id=f"{name}-{release}-{form}-
          for name in NAMES for release in RELEASES for form in ("fast", "wide") for loss in ("whole", "loss")]
 
 
-def workload(name: str) -> tuple[Callable[[Kernel], None], float, int]:
+def workload(name: str, longest_ms: float = 50) -> tuple[Callable[[Kernel], None], float, int]:
     """Return the set-up of a workload, for how many milliseconds it is traced, and on how many CPUs."""
     if name == "mishaps":
         return mishaps.setup, mishaps.DURATION_MS, 1
     found = registry.find(name)
-    return found.setup, 20 if name == "automotive" else min(found.duration_ns / 1e6, 50), found.cpus
+    ms = 0.4 * longest_ms if name == "automotive" else min(found.duration_ns / 1e6, longest_ms)
+    return found.setup, ms, found.cpus
 
 
 @dataclass
@@ -95,9 +96,11 @@ def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return capture(tmp_path_factory.mktemp("links"), *request.param)
 
 
-def capture(folder: Path, name: str, release: Release, form: str, loss: str) -> Case:
+def capture(
+    folder: Path, name: str, release: Release, form: str, loss: str, longest_ms: float = 50
+) -> Case:
     """Return a capture of a workload with all classes, whole or through a logger that loses buffers."""
-    setup, ms, cpus = workload(name)
+    setup, ms, cpus = workload(name, longest_ms)
     if loss == "loss":
         made = damaged(setup, ms, folder, release, cpus, ring=False, wide=form == "wide", slots=60,
                        skew_ns=0, classes=ALL)

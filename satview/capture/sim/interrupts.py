@@ -11,7 +11,7 @@ from satview.capture.sim.call_base import Sigevent, code_address
 from satview.capture.sim.errors import Errno, place_of
 from satview.capture.sim.privilege import refused
 from satview.capture.sim.trace_hooks import TraceHooks
-from satview.capture.sim.truth import Delivery, InterruptSpan
+from satview.capture.sim.truth import Delivery, HandlerSpan, InterruptSpan
 
 if TYPE_CHECKING:
     from satview.capture.sim.calls import (
@@ -70,7 +70,8 @@ class InterruptSource:
         self.attachments: list[Attachment] = []
 
 
-_Due = tuple[Attachment, Sigevent, int]     # the event an interrupt is to deliver, and when the interrupt was logged
+# The event an interrupt is to deliver, when the interrupt was logged, and the handler that returned the event.
+_Due = tuple[Attachment, Sigevent, int, HandlerSpan | None]
 
 
 class Interrupts:
@@ -159,34 +160,39 @@ class Interrupts:
             machine.timers.clock_interrupt = begin
         record.interrupt_enter(cpu.index, begin, source.vector, address)
         machine.spend(_ENTRY_NS)
-        events = []
-        handlers: list[int] = []
+        events: list[_Due] = []
+        handlers: list[HandlerSpan] = []
         for attachment in source.attachments:
-            event = self._handle(cpu, attachment, handlers)
+            count = len(handlers)
+            event = self._handle(cpu, attachment, begin, handlers)
             if event is not None:
-                events.append((attachment, event, begin))
+                events.append((attachment, event, begin, handlers[-1] if len(handlers) > count else None))
         end = machine.stamp()
         now_bit = (_NOW_SMP if len(machine.cpus) > 1 else _NOW_UNI) if machine.is_polling else 0
         record.interrupt_exit(cpu.index, end, source.vector, 1 | now_bit)
-        machine.truth.interrupts.append(InterruptSpan(cpu.index, source.vector, begin, end, tuple(handlers)))
+        machine.truth.interrupts.append(InterruptSpan(cpu.index, source.vector, begin, end,
+                                                      tuple(handler.enter for handler in handlers)))
+        machine.truth.handlers += handlers
         return events
 
-    def _handle(self, cpu: Cpu, attachment: Attachment, handlers: list[int]) -> Sigevent | None:
+    def _handle(self, cpu: Cpu, attachment: Attachment, interrupt: int, handlers: list[HandlerSpan]) -> Sigevent | None:
         """Run the handler of an attachment and note when; return the event that is to be delivered."""
         machine = self.machine
         if attachment.handler is None:
             return self._event_of(attachment)
         if attachment.is_masked:
             return None
-        handlers.append(machine.stamp())
-        machine.record.handler_enter(cpu.index, handlers[-1], attachment.process, attachment.vector,
+        span = HandlerSpan(cpu.index, attachment.vector, interrupt, machine.stamp())
+        handlers.append(span)
+        machine.record.handler_enter(cpu.index, span.enter, attachment.process, attachment.vector,
                                      code_address(attachment.handler, attachment.thread))
         machine.spend(attachment.handler_ns)
         said = machine.guard(attachment.thread, "interrupt handler", attachment.handler)
         event = said if isinstance(said, Sigevent) else None
         if said is not event:
             machine.fault(attachment.thread, f"interrupt handler returned {said!r:.40}, which is no Sigevent", "")
-        machine.record.handler_exit(cpu.index, machine.stamp(), attachment.vector, event)
+        span.exit = machine.stamp()
+        machine.record.handler_exit(cpu.index, span.exit, attachment.vector, event)
         return event
 
     @staticmethod
@@ -200,23 +206,29 @@ class Interrupts:
 
     def _deliver_all(self, cpu: Cpu, source: InterruptSource) -> list[_Due]:
         """8.0: no handlers; each attached event goes to its service thread."""
-        machine, events = self.machine, []
+        machine = self.machine
+        events: list[_Due] = []
         for attachment in source.attachments:
             event = self._event_of(attachment)
             if event is not None:
                 time = machine.stamp()
                 machine.record.deliver_interrupt(cpu.index, time, attachment.ident)
                 machine.truth.deliveries.append(Delivery(cpu.index, attachment.ident, time))
-                events.append((attachment, event, time))
+                events.append((attachment, event, time, None))
         return events
 
     def _follow_up(self, cpu: Cpu, source: InterruptSource, events: list[_Due]) -> None:
         if source.is_clock:
             self.machine.timers.expire(cpu)
             self.machine.scheduler.tick(cpu)
-        for attachment, event, cause in events:
+        for attachment, event, cause, handler in events:
             self.machine.history.cause = cause
+            count, is_waiting = len(self.machine.truth.pulses), attachment.thread.state == "INTR"
             pulses.deliver(self.machine, cpu, attachment.process, attachment.thread, event, "SPULSE_EXE")
+            if handler is not None and event.kind == "pulse" and len(self.machine.truth.pulses) > count:
+                handler.pulse = self.machine.truth.pulses[count].sent
+            elif handler is not None and event.kind == "intr" and is_waiting:
+                handler.woken = attachment.thread.pid, attachment.thread.tid
 
     def attach(self, thread: Thread, vector: int, event: Sigevent | None,
                handler: Callable[[], Sigevent | None] | None, handler_ns: int = 0) -> Attachment:

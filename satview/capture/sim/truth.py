@@ -117,6 +117,25 @@ class InterruptSpan:
 
 
 @dataclass(slots=True)
+class HandlerSpan:
+    """An interrupt handler, from entry to exit. Up to 7.x.
+
+    Attributes:
+        interrupt: When the entry of its interrupt was logged.
+        pulse: When the pulse was logged that its event became; -1 = none.
+        woken: Thread whose InterruptWait() its event ended; None = none.
+    """
+
+    cpu: int
+    vector: int
+    interrupt: int
+    enter: int
+    exit: int = -1
+    pulse: int = -1
+    woken: ThreadId | None = None
+
+
+@dataclass(slots=True)
 class Delivery:
     """An interrupt is delivered to its service thread; `ident` is that of the attachment. From 8.0 on."""
 
@@ -158,6 +177,7 @@ class Truth:
     holds: list[Hold] = field(default_factory=list)
     calls: list[CallSpan] = field(default_factory=list)
     interrupts: list[InterruptSpan] = field(default_factory=list)
+    handlers: list[HandlerSpan] = field(default_factory=list)
     deliveries: list[Delivery] = field(default_factory=list)
     marks: list[tuple[int, int, ThreadId]] = field(default_factory=list)          # time, code, thread
     processes: list[tuple[int, str, int, str]] = field(default_factory=list)      # time, created/destroyed, pid, name

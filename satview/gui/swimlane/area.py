@@ -16,6 +16,7 @@ from satview.gui.swimlane.overview import OverviewStrip
 from satview.gui.swimlane.ruler import Ruler
 from satview.gui.swimlane.view import SwimlaneView
 from satview.gui.theme import Theme
+from satview.session.arrow_source import ArrowMode
 from satview.session.marks import Mark
 from satview.session.open_trace import OpenTrace
 from satview.session.settings import Settings
@@ -53,6 +54,7 @@ class SwimlaneArea(QWidget):
         self._lay_out()
         self._connect()
         self.legend.setVisible(settings.flag("swimlane/show_legend"))
+        self.view.arrows.set_mode(ArrowMode(settings.text("swimlane/arrows")))
         self._on_scrolled()
 
     def set_theme(self, theme: Theme) -> None:
@@ -73,6 +75,7 @@ class SwimlaneArea(QWidget):
     def close_down(self) -> None:
         """Stop everything in the background."""
         self.view.source.close()
+        self.view.arrows.source.close()
 
     def _lay_out(self) -> None:
         head, scale_head = PlainLabel("Whole trace", self), PlainLabel("Time", self)
@@ -147,6 +150,8 @@ class SwimlaneArea(QWidget):
             self._opened.lanes.set_lane_height(self._settings.number(key))
         elif key == "swimlane/show_legend":
             self.legend.setVisible(self._settings.flag(key))
+        elif key == "swimlane/arrows":
+            self.view.arrows.set_mode(ArrowMode(self._settings.text(key)))
 
     @Slot()
     def _on_selection(self) -> None:

@@ -1,4 +1,4 @@
-"""Arrows over the lanes from the causes of the selected event to its effects."""
+"""Arrows over the lanes: the way of the selected event, what is highlighted, and all messages, pulses and wake-ups."""
 
 from __future__ import annotations
 
@@ -6,42 +6,60 @@ from collections.abc import Sequence
 from math import atan2, cos, pi, sin
 from typing import Final
 
-from PySide6.QtCore import QLineF, QPointF, Qt
-from PySide6.QtGui import QPainter, QPen, QPolygonF
+from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
+from PySide6.QtGui import QFontMetricsF, QPainter, QPen, QPolygonF
 
+from satview.base.time import format_duration
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.theme import Theme, colour
+from satview.links.chain import Hop
 from satview.links.table import Certainty
+from satview.session.highlight import Leg
 from satview.session.lane_list import LaneRow
 from satview.session.open_trace import OpenTrace
 
+MIDDLE: Final = 0.555  # of a lane: the bar begins under the marks of events
 _HEAD_PX: Final = 8.0
 _HEAD_ANGLE: Final = pi / 7
 _BEYOND_PX: Final = 60.0  # ends outside the picture are drawn that far outside, for the direction's sake
 _HALO_PX: Final = 4.0
+_TICK_PX: Final = 4.0
+_TEXT_ROOM_PX: Final = 8
 
 
 def draw_arrows(
     painter: QPainter, opened: OpenTrace, rows: Sequence[LaneRow], scroll_px: int, scale: TimeScale, theme: Theme
 ) -> None:
-    """Draw one arrow for each step between two lanes; a dashed one is inferred or a guess.
+    """Draw what is highlighted with its legs, else the way of the selected event; dashed ones are inferred or a guess.
 
     Args:
         painter: Of the swimlanes.
-        opened: Tells the way of the selected event.
+        opened: Tells them.
         rows: The lanes in the picture.
         scroll_px: How far they are scrolled.
         scale: Of the picture.
         theme: Its colours.
     """
-    way = opened.event_links.found.way
-    if not way:
+    shown = opened.highlight.shown
+    hops = shown.hops if shown is not None else opened.event_links.found.way
+    if not hops and shown is None:
         return
-    middles = {row.index: row.y_px - scroll_px + row.height_px * 0.555 for row in rows}
-    times, width = opened.trace.events.time_cycles, scale.width_px
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    for hop in way:
-        lanes = (_lane_in(opened, hop.from_row, middles), _lane_in(opened, hop.to_row, middles))
+    if shown is not None:
+        _draw_legs(painter, opened, shown.legs, rows, scroll_px, scale, theme)
+    _draw_hops(painter, opened, hops, scroll_px, scale, theme)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=False)
+
+
+def _draw_hops(
+    painter: QPainter, opened: OpenTrace, hops: Sequence[Hop], scroll_px: int, scale: TimeScale, theme: Theme
+) -> None:
+    # Lanes above and below the picture too: an arrow that leaves it shows where it goes.
+    middles = {row.index: row.y_px - scroll_px + row.height_px * MIDDLE for row in opened.lanes.rows} if hops else {}
+    times, width = opened.trace.events.time_cycles, scale.width_px
+    for hop in hops:
+        lanes = (_lane_in(opened, opened.lane_of_cause(hop.from_row), middles),
+                 _lane_in(opened, opened.lane_of_event(hop.to_row), middles))  # fmt: skip
         if lanes[0] is None or lanes[1] is None or lanes[0] == lanes[1]:
             continue
         left, right = (scale.x(int(times[row])) for row in (hop.from_row, hop.to_row))
@@ -50,12 +68,50 @@ def draw_arrows(
         start = QPointF(max(left, -_BEYOND_PX), middles[lanes[0]])
         end = QPointF(min(right, width + _BEYOND_PX), middles[lanes[1]])
         _draw_arrow(painter, start, end, theme, is_exact=hop.certainty is Certainty.EXACT)
-    painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=False)
 
 
-def _lane_in(opened: OpenTrace, event: int, middles: dict[int, float]) -> int | None:
-    """Return the lane of an event, or the one that it is folded into, if it is in the picture."""
-    lane = opened.lane_of_event(event)
+def _draw_legs(
+    painter: QPainter, opened: OpenTrace, legs: Sequence[Leg], rows: Sequence[LaneRow], scroll_px: int,
+    scale: TimeScale, theme: Theme,
+) -> None:  # fmt: skip
+    """Draw legs as brackets at the top of their lanes, with what they are and how long where there is room."""
+    tops = {row.index: float(row.y_px - scroll_px) for row in rows}
+    times, clock = opened.trace.events.time_cycles, opened.trace.clock
+    metrics = QFontMetricsF(painter.font())
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    for leg in legs:
+        lane = opened.lane_of_thread(leg.thread)
+        if lane is None or lane not in tops:
+            continue
+        first, last = int(times[leg.from_row]), int(times[leg.to_row])
+        left, right, top = scale.x(first), scale.x(last), tops[lane] + 1.5
+        left, right = max(left, -_BEYOND_PX), min(right, scale.width_px + _BEYOND_PX)
+        if right < left:
+            continue
+        painter.setPen(QPen(colour(theme.base, 230), 3.5))
+        painter.drawLine(QLineF(left, top, right, top))
+        painter.setPen(QPen(colour(theme.accent), 1.5))
+        painter.drawLines([QLineF(left, top, right, top), QLineF(left, top, left, top + _TICK_PX),
+                           QLineF(right, top, right, top + _TICK_PX)])  # fmt: skip
+        text = f"{leg.title} {format_duration(clock.duration_ns(last - first))}"
+        _draw_label(painter, text, max(left, 0.0), min(right, scale.width_px), top, metrics, theme)
+
+
+def _draw_label(
+    painter: QPainter, text: str, left: float, right: float, top: float, metrics: QFontMetricsF, theme: Theme
+) -> None:
+    """Write a text in the middle of a bracket, if it fits."""
+    width, height = metrics.horizontalAdvance(text), metrics.height()
+    if right - left < width + _TEXT_ROOM_PX:
+        return
+    box = QRectF((left + right - width) / 2 - 3, top - 1.5, width + 6, height)
+    painter.fillRect(box, colour(theme.base, 235))
+    painter.setPen(colour(theme.accent))
+    painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
+
+
+def _lane_in(opened: OpenTrace, lane: int | None, middles: dict[int, float]) -> int | None:
+    """Return a lane, or the one that it is folded into, if one of them shows."""
     if lane is not None and lane not in middles:
         lane = opened.timeline.infos[lane].parent
     return lane if lane in middles else None

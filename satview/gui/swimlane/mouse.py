@@ -224,6 +224,7 @@ class SwimlaneMouse(QObject):
         row = self._view.row_at(place.y())
         scale = self._view.scale
         before, self._view.hovered = self._view.hovered, None
+        arrow_before, self._view.arrows.hovered = self._view.arrows.hovered, self._view.arrows.at(place)
         if row is not None and self._opened.timeline.is_ready(row.index):
             cycles = scale.cycles(place.x())
             span = self._opened.timeline.lane(row.index).at(cycles)
@@ -231,17 +232,20 @@ class SwimlaneMouse(QObject):
             if span is not None and span.value:
                 self._view.hovered = (row, scale.x(span.start_cycles), scale.x(span.end_cycles))
             text = hover_text(self._opened, row.index, span, event, cycles)
+            arrow = self._view.arrows.hovered
+            if arrow >= 0:
+                text = f"{self._view.arrows.text(arrow)}<hr>{text}"
             self._hover.show_at(self._view.mapTo(self._hover.home, place.toPoint()), text)
         else:
             self._hover.hide()
-        if self._view.hovered != before:
+        if self._view.hovered != before or self._view.arrows.hovered != arrow_before:
             self._view.update()
 
     def _leave(self) -> None:
         self._hover.hide()
         self._opened.selection.set_mouse(None)
-        if self._view.hovered is not None:
-            self._view.hovered = None
+        if self._view.hovered is not None or self._view.arrows.hovered >= 0:
+            self._view.hovered, self._view.arrows.hovered = None, -1
             self._view.update()
 
     def _space(self, event: QKeyEvent) -> bool:

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QWidget
 
 from satview.base.debug import timed
 from satview.events.states import NOT_A_STATE, SEEN_EVENT
+from satview.gui.swimlane.arrow_layer import ArrowLayer
 from satview.gui.swimlane.arrows import draw_arrows
 from satview.gui.swimlane.fitted_text import FittedTexts
 from satview.gui.swimlane.lane_image import SEEN_INTERRUPT, LanePalette, compose
@@ -22,6 +23,7 @@ from satview.gui.swimlane.path_line import draw_path
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.swimlane.tick_source import TickSource
 from satview.gui.theme import Theme, colour
+from satview.session.arrow_source import ArrowMode
 from satview.session.lane_list import LaneRow
 from satview.session.open_trace import OpenTrace
 from satview.session.reading import Renewal
@@ -38,6 +40,7 @@ class SwimlaneView(QWidget):
 
     Attributes:
         scroll_px: Height of the list of lanes above the top edge.
+        arrows: All arrows between lanes.
         hovered: Lane row and interval under the mouse, or None; set by the mouse handling.
         rubber: (left, right) pixels of a drag in progress that will zoom, or None.
 
@@ -61,6 +64,8 @@ class SwimlaneView(QWidget):
         self.rubber: tuple[float, float] | None = None
         self.source = LaneSource(opened, self)
         self.source.refined.connect(self.update)
+        self.arrows = ArrowLayer(opened, self)
+        self.arrows.changed.connect(self.update)
         font = QFont(self.font())
         font.setPixelSize(10)
         self._texts = FittedTexts(font, Qt.TextElideMode.ElideRight, _TEXT_STEP_PX, _LEAST_LETTERS)
@@ -76,6 +81,7 @@ class SwimlaneView(QWidget):
             opened.selection.cursors_changed,
             opened.marks.changed,
             opened.event_links.changed,
+            opened.highlight.changed,
             opened.path.changed,
         ):
             signal.connect(self.update)
@@ -189,10 +195,17 @@ class SwimlaneView(QWidget):
         draw_cursors(painter, self._opened, scale, height, theme)
         if self._opened.path.found is not None:
             draw_path(painter, self._opened, rows, self.scroll_px, scale, theme)
-        draw_arrows(painter, self._opened, rows, self.scroll_px, scale, theme)
+        self._draw_arrows(painter, rows, scale)
         if self.rubber is not None:
             left, right = sorted(self.rubber)
             painter.fillRect(QRectF(left, 0, right - left, height), colour(theme.accent, 60))
+
+    def _draw_arrows(self, painter: QPainter, rows: tuple[LaneRow, ...], scale: TimeScale) -> None:
+        lanes, top = self._opened.lanes, self.scroll_px
+        first, last = (lanes.place_at(height) for height in (top, top + self.height() - 1))
+        self.arrows.draw(painter, scale, (first, last), top, self._theme)
+        if self.arrows.mode is not ArrowMode.OFF or self._opened.highlight.shown is not None:
+            draw_arrows(painter, self._opened, rows, top, scale, self._theme)
 
     def _draw_lanes(self, painter: QPainter, rows: tuple[LaneRow, ...], request: Request, scale: TimeScale) -> None:
         values, ratio = self.source.values(request), self.devicePixelRatioF()

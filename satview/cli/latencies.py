@@ -1,0 +1,81 @@
+"""`satview latencies FILE`: how long pulses and interrupts take, from handler to the thread that answers."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any, Final
+
+import numpy as np
+
+from satview.analysis.latency_list import (
+    SORTS,
+    LatencyFilter,
+    latency_list,
+    latency_sheet,
+    latency_statistics_sheet,
+)
+from satview.base.errors import UsageError
+from satview.base.process_end import COST_DATA, FINE
+from satview.cli._numbers import number
+from satview.cli._sheets import print_csv, print_tables
+from satview.formats.registry import open_trace
+from satview.links.latencies import latencies
+from satview.session.time_text import parse_range
+from satview.store.losses import lost_marks
+
+_EPILOG: Final = """\
+The way of an interrupt: handler-entry (interrupt to handler), handler (entry to exit), delivery (to the pulse), ready
+(thread ready), scheduling (thread runs), receipt (thread has the pulse). Legs that an interrupt or pulse has add up to
+its total: from 8.0 on there are no handlers, InterruptWait() has no pulse, and no thread waits for a pulse that queues.
+Times in CSV and JSON are nanoseconds, those of events since the start of the trace.
+Exit status: 0 fine, 1 the trace has problems that cost data, 2 not a trace or bad use.
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the command to the command line."""
+    parser = subparsers.add_parser(
+        "latencies",
+        help="how long pulses and interrupts take until a thread answers",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Show how long pulses and interrupts take, per source and thread, or one by one.",
+        epilog=_EPILOG,
+    )
+    add = parser.add_argument
+    add("file", metavar="FILE", help="a .kev file or a traceprinter listing")
+    add("--interrupt", type=number, default=None, metavar="N", help="of this interrupt only, such as 0x1b")
+    add("--thread", default="", metavar="NAME", help="part of the name of the thread that answers, a pid or PID:TID")
+    add("--range", default="", metavar="A..B", help="that begin in this part of the trace, such as 1.2s..1.5s")
+    add("--list", action="store_true", help="one by one, the longest first")
+    add("--sort", choices=SORTS, default=None, help="with --list: by this leg, or forward in time (default total)")
+    add("--top", type=int, default=0, metavar="N", help="with --list: the first N only")
+    add("--format", choices=("table", "csv", "json"), default="table", help="(default %(default)s)")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the latencies; return 0, or 1 if problems of the trace cost data.
+
+    Raises:
+        UsageError: Range, number or options do not fit.
+    """
+    if args.top < 0:
+        raise UsageError(f"--top {args.top} is no number of rows")
+    if not args.list and (args.top or args.sort):
+        raise UsageError("--sort and --top go with --list")
+    trace = open_trace(args.file)
+    window = parse_range(args.range, trace.clock, trace.window) if args.range else None
+    found = latency_list(trace, LatencyFilter(args.interrupt, args.thread, window), args.sort or "total")
+    sheet = latency_sheet(trace, found[: args.top or None]) if args.list else latency_statistics_sheet(trace, found)
+    if args.format == "csv":
+        print_csv(sheet)
+    elif args.format == "json":
+        print(json.dumps({"latencies": sheet.records()}, indent=2))
+    else:
+        total = len(latencies(trace))
+        head = [f"{trace.path.name}: {len(found):,} of {total:,} pulses and interrupts that wake threads"]
+        if len(lost_marks(trace)):
+            head.append("Events were lost: times across these places are unknown.")
+        print_tables(head, [sheet], [np.arange(len(sheet))])
+    return COST_DATA if trace.problems.cost_data else FINE

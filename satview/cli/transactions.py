@@ -1,0 +1,82 @@
+"""`satview transactions FILE`: messages from send to reply, the slowest first, with those nested in them."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any, Final
+
+import numpy as np
+
+from satview.analysis.transaction_list import (
+    SORTS,
+    TransactionFilter,
+    transaction_list,
+    transaction_sheet,
+    with_nested,
+)
+from satview.base.errors import UsageError
+from satview.base.process_end import COST_DATA, FINE
+from satview.cli._numbers import number
+from satview.cli._sheets import print_csv, print_tables
+from satview.formats.registry import open_trace
+from satview.links.transactions import transactions
+from satview.session.time_text import parse_range
+from satview.store.losses import lost_marks
+
+_EPILOG: Final = """\
+Queued, service and reply add up to the round trip. A time that the trace does not tell, or that goes across lost
+events, is left empty. Times in CSV and JSON are nanoseconds, those of events since the start of the trace.
+Exit status: 0 fine, 1 the trace has problems that cost data, 2 not a trace or bad use.
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the command to the command line."""
+    parser = subparsers.add_parser(
+        "transactions",
+        help="messages from send to reply, the slowest first",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="List messages with their times: queued, in service, replied, client running again.",
+        epilog=_EPILOG,
+    )
+    add = parser.add_argument
+    add("file", metavar="FILE", help="a .kev file or a traceprinter listing")
+    add("--client", default="", metavar="NAME", help="part of the client's name, a pid or PID:TID")
+    add("--server", default="", metavar="NAME", help="the same for the server")
+    add("--type", type=number, default=None, metavar="N", help="first word of the message, such as 0x100")
+    add("--range", default="", metavar="A..B", help="sent in this part of the trace, such as 1.2s..1.5s")
+    add("--sort", choices=SORTS, default="round-trip", help="largest first; time goes forward (default %(default)s)")
+    add("--top", type=int, default=0, metavar="N", help="the first N only, those nested in them not counted")
+    add("--nested", action="store_true", help="show the messages that servers sent on behalf of each below it")
+    add("--format", choices=("table", "csv", "json"), default="table", help="(default %(default)s)")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the transactions; return 0, or 1 if problems of the trace cost data.
+
+    Raises:
+        UsageError: Range or number do not fit.
+    """
+    if args.top < 0:
+        raise UsageError(f"--top {args.top} is no number of rows")
+    trace = open_trace(args.file)
+    window = parse_range(args.range, trace.clock, trace.window) if args.range else None
+    wanted = TransactionFilter(args.client, args.server, args.type, window)
+    found = transaction_list(trace, wanted, args.sort)
+    places = found[: args.top or None]
+    depth = None
+    if args.nested:
+        places, depth = with_nested(trace, places)
+    sheet = transaction_sheet(trace, places, depth)
+    if args.format == "csv":
+        print_csv(sheet)
+    elif args.format == "json":
+        print(json.dumps({"transactions": sheet.records()}, indent=2))
+    else:
+        head = [f"{trace.path.name}: {len(found):,} of {len(transactions(trace)):,} messages"]
+        if len(lost_marks(trace)):
+            head.append("Events were lost: times across these places are unknown.")
+        print_tables(head, [sheet], [np.arange(len(sheet))])
+    return COST_DATA if trace.problems.cost_data else FINE

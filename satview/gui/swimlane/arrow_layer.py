@@ -1,0 +1,232 @@
+"""All arrows in the window, grouped where they are dense, and which one is under the mouse."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QLineF, QObject, QPointF, QRectF, Qt, Signal
+from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QPen
+
+from satview.base.safe_text import html_text
+from satview.base.time import format_duration
+from satview.gui.colours import mixed
+from satview.gui.swimlane.arrows import MIDDLE
+from satview.gui.swimlane.scale import TimeScale
+from satview.gui.theme import Theme, colour
+from satview.links.table import Certainty
+from satview.session.arrow_source import ArrowMode, ArrowSource
+from satview.session.open_trace import OpenTrace
+from satview.timeline.arrow_groups import ArrowGroups
+from satview.timeline.arrows import ArrowKind
+
+_BEYOND_PX: Final = 2000.0  # ends outside the picture are kept that near, so that Qt draws no endless lines
+_OUTSIDE_PX: Final = 20.0
+_PICK_PX: Final = 3.5
+_HEAD_PX: Final = 5.0
+_HEAD_WIDTH_PX: Final = 2.6
+_SMALL_PX: Final = 10
+_COUNTS: Final = 25  # groups that show how many arrows they are
+_COUNT_FROM: Final = 2
+# Qt draws 600 opaque lines in 3 ms, with an alpha in 15 ms, smooth and with an alpha in 100 ms and more. So
+# colours are mixed beforehand, and only a picture of few arrows is smooth.
+_FEW: Final = 100
+_STRENGTH, _STRENGTH_DENSE = 0.85, 0.55  # how much of its colour a line has, the rest is that of the ground
+_TITLES: Final = {
+    ArrowKind.MESSAGE: ("message", "messages"), ArrowKind.REPLY: ("reply", "replies"),
+    ArrowKind.PULSE: ("pulse", "pulses"), ArrowKind.WAKE_UP: ("wake-up", "wake-ups"),
+}  # fmt: skip
+
+
+class ArrowLayer(QObject):
+    """Draws the arrows of all messages, replies, pulses and wake-ups over the lanes.
+
+    Attributes:
+        mode: Which arrows show.
+        source: Where they come from.
+        hovered: The group under the mouse, a place among those drawn; -1 = none.
+
+    Signals:
+        changed: Draw again.
+    """
+
+    changed = Signal()
+
+    def __init__(self, opened: OpenTrace, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._opened = opened
+        self.mode = ArrowMode.SELECTION
+        self.source = ArrowSource(opened, self)
+        self.source.refined.connect(self.changed)
+        self.hovered = -1
+        self.groups: ArrowGroups | None = None
+        self._ends = np.empty((0, 4))
+
+    def set_mode(self, mode: ArrowMode) -> None:
+        """Show other arrows."""
+        if mode is not self.mode:
+            self.mode, self.groups, self.hovered, self._ends = mode, None, -1, np.empty((0, 4))
+            self.changed.emit()
+
+    def draw(
+        self, painter: QPainter, scale: TimeScale, shown: tuple[int, int], scroll_px: int, theme: Theme
+    ) -> None:
+        """Draw all arrows, unless another mode is on.
+
+        Args:
+            painter: Of the swimlanes.
+            scale: Of the picture.
+            shown: First and last of the rows of lanes that can be seen.
+            scroll_px: How far these are scrolled.
+            theme: Its colours.
+        """
+        if self.mode is not ArrowMode.ALL:
+            return
+        groups = self.source.groups(scale.window, scale.width_px, shown)
+        if groups is not self.groups:
+            self.groups, self.hovered = groups, -1
+        if groups is None:
+            self._say(painter, "Looking for arrows\N{HORIZONTAL ELLIPSIS}", theme)
+            return
+        self._ends = _cut(self._placed(groups, scale, scroll_px), painter.viewport().height())
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=len(groups) <= _FEW)
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        for kind in ArrowKind:
+            self._draw_kind(painter, groups, kind, theme)
+        self._draw_counts(painter, groups, theme)
+        if 0 <= self.hovered < len(groups):
+            self._draw_lines(painter, np.array([self.hovered]), QPen(colour(theme.text), 2.4))
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=False)
+        if int(groups.count.sum()) != len(groups) or groups.is_sample:
+            self._say(painter, _said(groups), theme)
+
+    def at(self, place: QPointF) -> int:
+        """Return which of the groups drawn is nearest to a place of the widget, -1 if none is near."""
+        if self.mode is not ArrowMode.ALL or not len(self._ends):
+            return -1
+        x1, y1, x2, y2 = self._ends.T
+        along, down = x2 - x1, y2 - y1
+        share = ((place.x() - x1) * along + (place.y() - y1) * down) / np.maximum(along * along + down * down, 1e-9)
+        share = np.clip(share, 0, 1)
+        distance = np.hypot(x1 + share * along - place.x(), y1 + share * down - place.y())
+        nearest = int(np.argmin(distance))
+        return nearest if distance[nearest] <= _PICK_PX else -1
+
+    def text(self, group: int) -> str:
+        """Return what the hover card says of a group, as rich text: both ends, and the delay."""
+        groups, trace = self.groups, self._opened.trace
+        assert groups is not None
+        kind, count = ArrowKind(int(groups.arrows.kind[group])), int(groups.count[group])
+        ends = [self._name(int(lane[group])) for lane in (groups.arrows.from_lane, groups.arrows.to_lane)]
+        least, most = (format_duration(trace.clock.duration_ns(int(column[group])))
+                       for column in (groups.least_cycles, groups.most_cycles))  # fmt: skip
+        delay = least if least == most else f"{least} to {most}"
+        about = "about " if groups.is_sample and count > 1 else ""
+        count = round(count / groups.share) if count > 1 else 1
+        head = _TITLES[kind][0] if count == 1 else f"{about}{count:,} {_TITLES[kind][1]}"
+        certainty = Certainty(int(groups.arrows.certainty[group]))
+        sure = "" if certainty is Certainty.EXACT or count > 1 else f" ({certainty.name.lower()})"
+        events = "<br>" + html_text(" to ".join(
+            f"{trace.spec(int(row[group])).name} #{int(row[group]) + 1:,}"
+            for row in (groups.arrows.from_row, groups.arrows.to_row))) if count == 1 else ""  # fmt: skip
+        return (f"<b>{head}</b>{sure}&nbsp;&nbsp;{delay}<br>"
+                f"{html_text(ends[0])} \N{RIGHTWARDS ARROW} {html_text(ends[1])}{events}")
+
+    def _name(self, lane: int) -> str:
+        info, trace = self._opened.timeline.infos[lane], self._opened.trace
+        if info.thread:
+            return trace.thread_name(info.thread)
+        return f"{trace.cpu_title(info.cpu)} {info.title}" if info.parent >= 0 and info.cpu >= 0 else info.title
+
+    def _placed(self, groups: ArrowGroups, scale: TimeScale, scroll_px: int) -> NDArray[np.float64]:
+        """Return both ends of every group in pixels, (n, 4)."""
+        rows = self._opened.lanes.rows
+        middles = np.array([row.y_px - scroll_px + row.height_px * MIDDLE for row in rows])
+        ends = np.empty((len(groups), 4))
+        # One arrow leans from its start to its end; a group is upright but for the shortest of its delays.
+        for column, moments in ((0, groups.drawn_at), (2, groups.drawn_at + groups.least_cycles)):
+            x = (moments - scale.window.start) * scale.px_per_cycle
+            ends[:, column] = np.clip(x, -_BEYOND_PX, scale.width_px + _BEYOND_PX)
+        if len(groups):
+            ends[:, 1], ends[:, 3] = middles[groups.from_place], middles[groups.to_place]
+        return ends
+
+    def _draw_kind(self, painter: QPainter, groups: ArrowGroups, kind: ArrowKind, theme: Theme) -> None:
+        mine = np.flatnonzero(groups.arrows.kind == kind)
+        if not len(mine):
+            return
+        rgb = {ArrowKind.MESSAGE: theme.accent, ArrowKind.REPLY: theme.accent, ArrowKind.PULSE: theme.hit,
+               ArrowKind.WAKE_UP: theme.dim}[kind]  # fmt: skip
+        many = groups.count[mine] >= _COUNT_FROM
+        rgb = mixed(rgb, theme.base, 1 - (_STRENGTH if len(groups) <= _FEW else _STRENGTH_DENSE))
+        for places, width in ((mine[~many], 1.0), (mine[many], 2.0)):
+            if len(places):
+                self._draw_lines(painter, places, QPen(colour(rgb), width), is_open=kind is ArrowKind.REPLY)
+
+    def _draw_lines(self, painter: QPainter, places: NDArray[np.intp], pen: QPen, *, is_open: bool = False) -> None:
+        """Draw lines with heads; an open head tells replies from messages without their colour."""
+        ends = self._ends[places]
+        x1, y1, x2, y2 = ends.T
+        length = np.maximum(np.hypot(x2 - x1, y2 - y1), 1e-6)
+        along, down = (x2 - x1) / length, (y2 - y1) / length
+        back_x, back_y = x2 - along * _HEAD_PX, y2 - down * _HEAD_PX
+        left = np.stack((back_x - down * _HEAD_WIDTH_PX, back_y + along * _HEAD_WIDTH_PX, x2, y2), axis=1)
+        right = np.stack((back_x + down * _HEAD_WIDTH_PX, back_y - along * _HEAD_WIDTH_PX, x2, y2), axis=1)
+        parts = [ends, left, right]
+        if not is_open:
+            parts.append(np.concatenate((left[:, :2], right[:, :2]), axis=1))
+        painter.setPen(pen)
+        painter.drawLines([QLineF(*line) for line in np.concatenate(parts).tolist()])
+
+    def _draw_counts(self, painter: QPainter, groups: ArrowGroups, theme: Theme) -> None:
+        """Write how many arrows the largest groups are."""
+        many = np.flatnonzero(groups.count >= _COUNT_FROM)
+        if groups.is_sample or not len(many):
+            return
+        many = many[np.argsort(-groups.count[many], kind="stable")][:_COUNTS]
+        painter.setFont(_small(painter.font()))
+        metrics, taken = QFontMetricsF(painter.font()), list[QRectF]()
+        for place in many.tolist():
+            x1, y1, x2, y2 = self._ends[place]
+            text = f"{int(groups.count[place]):,}"
+            width = metrics.horizontalAdvance(text) + 4
+            box = QRectF((x1 + x2) / 2 - width / 2, (y1 + y2) / 2 - metrics.height() / 2, width, metrics.height())
+            if any(box.intersects(other) for other in taken):
+                continue
+            taken.append(box)
+            painter.fillRect(box, colour(theme.base, 215))
+            painter.setPen(colour(theme.text))
+            painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
+
+    def _say(self, painter: QPainter, text: str, theme: Theme) -> None:
+        painter.setFont(_small(painter.font()))
+        metrics, device = QFontMetricsF(painter.font()), painter.viewport()
+        size = metrics.size(0, text)
+        box = QRectF(device.width() - size.width() - 18, device.height() - size.height() - 10, size.width() + 12,
+                     size.height() + 4)  # fmt: skip
+        painter.fillRect(box, colour(theme.panel, 235))
+        painter.setPen(colour(theme.dim))
+        painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
+
+
+def _cut(ends: NDArray[np.float64], height_px: int) -> NDArray[np.float64]:
+    """Return lines cut a little above and below the picture: Qt is slow at what is far outside."""
+    x1, y1, x2, y2 = ends.T
+    down = np.where(y2 == y1, 1.0, y2 - y1)
+    first, last = ((np.clip(y, -_OUTSIDE_PX, height_px + _OUTSIDE_PX) - y1) / down for y in (y1, y2))
+    return np.stack((x1 + first * (x2 - x1), y1 + first * down, x1 + last * (x2 - x1), y1 + last * down), axis=1)
+
+
+def _said(groups: ArrowGroups) -> str:
+    """Return how many arrows the picture shows."""
+    if groups.is_sample:
+        return f"about {groups.about:,} arrows, {groups.total:,} looked at so far"
+    drawn = int(groups.count.sum())
+    left_out = f", {groups.total - drawn:,} not drawn" if groups.total > drawn else ""
+    return f"{groups.total:,} arrows in {len(groups):,} groups{left_out}"
+
+
+def _small(font: QFont) -> QFont:
+    font.setPixelSize(_SMALL_PX)
+    return font

@@ -1,0 +1,1 @@
+"""Messages, pulses and interrupts with their times, as a table."""

@@ -1,0 +1,175 @@
+"""The arrows of a picture without making a frame wait: a sample at once where there are many, all a moment later."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from functools import partial
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
+
+from satview.base.errors import SourceChangedError
+from satview.base.time import TimeWindow
+from satview.session.jobs import IsCancelled, LatestJob, Report
+from satview.session.lane_list import LaneList
+from satview.session.open_trace import OpenTrace
+from satview.store.trace import Trace
+from satview.timeline.arrow_groups import ArrowGroups, Picture, arrow_groups
+from satview.timeline.arrows import ArrowIndex, arrow_index
+from satview.timeline.lane_info import LaneInfo
+
+_AT_ONCE: Final = 8_000  # arrows that a frame looks at
+_REST_MS: Final = 120
+
+
+class ArrowMode(StrEnum):
+    """Which arrows show."""
+
+    OFF = "off"
+    SELECTION = "selection"
+    ALL = "all"
+
+
+class ArrowSource(QObject):
+    """Gives the arrows of pictures; the index is made in the background when arrows are first asked for.
+
+    Attributes:
+        is_ready: False until the index is made.
+
+    Signals:
+        refined: More is known than at the last `groups`; draw again.
+    """
+
+    refined = Signal()
+
+    def __init__(self, opened: OpenTrace, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._opened = opened
+        self._index: ArrowIndex | None = None
+        self._has_failed = False
+        self._places: NDArray[np.int64] | None = None
+        self._kept: dict[bool, tuple[tuple[object, ...], ArrowGroups]] = {}  # by whether they are exact
+        self._asked: tuple[tuple[object, ...], Picture] | None = None
+        self._build = LatestJob(self)
+        self._build.done.connect(self._on_built)
+        self._build.failed.connect(self._on_failed)
+        self._job = LatestJob(self)
+        self._job.done.connect(self._on_exact)
+        self._job.failed.connect(self._on_failed)
+        self._rest = QTimer(self)
+        self._rest.setSingleShot(True)
+        self._rest.setInterval(_REST_MS)
+        self._rest.timeout.connect(self._refine)
+        opened.lanes.changed.connect(self._on_lanes)
+        opened.filters.view_changed.connect(self._forget)
+        opened.renewed.connect(self._on_renewed)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether arrows can be drawn."""
+        return self._index is not None
+
+    def groups(self, window: TimeWindow, width_px: int, shown: tuple[int, int]) -> ArrowGroups | None:
+        """Return the arrows of a picture, of many a sample; None while the index is being made.
+
+        Args:
+            window: Its time.
+            width_px: Its width.
+            shown: First and last of the rows of `LaneList` that can be seen.
+        """
+        if self._index is None:
+            if not self._build.is_busy and not self._has_failed:
+                self._build.start(partial(_indexed, self._opened.trace, self._opened.timeline.infos))
+            return None
+        key = (window, width_px, shown)
+        for exact in (True, False):
+            if exact in self._kept and self._kept[exact][0] == key:
+                return self._kept[exact][1]
+        picture = self._picture(window, width_px, shown)
+        found = arrow_groups(self._opened.trace, self._index, picture, _AT_ONCE)
+        self._kept[not found.is_sample] = key, found
+        self._asked = key, picture
+        if found.is_sample:
+            self._rest.start()
+        return found
+
+    def close(self) -> None:
+        """Stop what runs in the background."""
+        self._rest.stop()
+        self._build.close()
+        self._job.close()
+
+    def _picture(self, window: TimeWindow, width_px: int, shown: tuple[int, int]) -> Picture:
+        if self._places is None:
+            self._places = places_of_lanes(self._opened.lanes, self._opened.timeline.infos)
+        filters = self._opened.filters
+        codes = None if filters.codes.all() else filters.codes
+        return Picture(window, width_px, self._places, shown, codes, filters.view.passing)
+
+    @Slot()
+    def _refine(self) -> None:
+        if self._asked is not None and self._index is not None:
+            self._job.start(partial(_exact, self._opened.trace, self._index, *self._asked))
+
+    @Slot(object)
+    def _on_built(self, index: object) -> None:
+        if isinstance(index, ArrowIndex):
+            self._index = index
+            self.refined.emit()
+
+    @Slot(object)
+    def _on_exact(self, result: object) -> None:
+        if isinstance(result, tuple) and self._asked is not None and result[0] == self._asked[0]:
+            self._kept[True] = result
+            self.refined.emit()
+
+    @Slot(object)
+    def _on_failed(self, error: object) -> None:
+        self._has_failed = True
+        if not isinstance(error, SourceChangedError):  # that the window says by itself
+            raise error if isinstance(error, Exception) else RuntimeError(str(error))
+
+    @Slot()
+    def _on_lanes(self) -> None:
+        self._places = None
+        self._forget()
+
+    @Slot()
+    def _on_renewed(self) -> None:
+        self._build.cancel()
+        self._index, self._places, self._has_failed = None, None, False
+        self._forget()
+
+    @Slot()
+    def _forget(self) -> None:
+        self._job.cancel()
+        self._rest.stop()
+        self._kept.clear()
+        self._asked = None
+
+
+def places_of_lanes(lanes: LaneList, infos: tuple[LaneInfo, ...]) -> NDArray[np.int64]:
+    """Return for every lane the row that it shows in, or that of the lane it is folded into; -1 for none. int64."""
+    places = np.full(len(infos), -1, np.int64)
+    folded = np.full(len(infos) + 1, -1, np.int64)  # the last one is that of lanes without a parent
+    for place, row in enumerate(lanes.rows):
+        places[row.index] = place
+        if row.is_foldable and not row.is_open:
+            folded[row.index] = place
+    parents = np.array([info.parent for info in infos], np.int64)
+    return np.where(places < 0, folded[parents], places)
+
+
+def _indexed(trace: Trace, infos: tuple[LaneInfo, ...], _is_cancelled: IsCancelled, _report: Report) -> ArrowIndex:
+    """Work of a job; it holds the trace, no widget."""
+    return arrow_index(trace, infos)
+
+
+def _exact(
+    trace: Trace, index: ArrowIndex, key: tuple[object, ...], picture: Picture, _is_cancelled: IsCancelled,
+    _report: Report,
+) -> tuple[tuple[object, ...], ArrowGroups]:  # fmt: skip
+    """Work of a job: all arrows of the picture."""
+    return key, arrow_groups(trace, index, picture)

@@ -1,0 +1,120 @@
+"""`satview transactions` and `satview latencies` as a user or a script runs them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from satview.__main__ import main
+from satview.capture.logger_options import LoggerOptions
+from satview.capture.run import Capture, run
+from tests.helpers.kev import TraceBuilder
+from tests.helpers.scene import scene
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(scope="module")
+def inversion(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("transactions") / "inversion.kev"
+    run(Capture("nested-inversion", options=LoggerOptions(iterations=0, is_wide=True)), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def flood(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("latencies") / "flood.kev"
+    run(Capture("interrupt-flood", options=LoggerOptions(iterations=4, is_wide=True)), path)
+    return path
+
+
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run a command; return exit code, output, errors."""
+
+    def run_it(*arguments: object) -> tuple[int, str, str]:
+        code = main([str(argument) for argument in arguments])
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
+
+    return run_it
+
+
+def test_a_table_with_nested_messages_below_theirs(command: Run, inversion: Path) -> None:
+    code, out, _ = command("transactions", inversion, "--nested")
+    lines = out.splitlines()
+    assert (code, lines[0]) == (0, "inversion.kev: 2 of 2 messages")
+    assert lines[3].split()[:4] == ["Client", "Server", "Type", "Sent"]
+    assert lines[4].startswith("high 1     front 1")
+    assert lines[5].startswith("  front 1  store 1")
+
+
+def test_filters_and_order_in_json(command: Run, inversion: Path) -> None:
+    code, out, _ = command("transactions", inversion, "--server", "store", "--format", "json")
+    [only] = json.loads(out)["transactions"]
+    assert (code, only["client"], only["server"]) == (0, "front 1", "store 1")
+    assert only["queued_ns"] + only["service_ns"] + only["reply_ns"] == pytest.approx(only["round_trip_ns"], abs=2)
+    for options, count in ((("--type", "0x776f6e"), 1), (("--client", "low"), 0), (("--range", "0..1ms"), 0),
+                           (("--sort", "queued", "--top", "1"), 1)):
+        assert len(json.loads(command("transactions", inversion, "--format", "json", *options)[1])["transactions"]) \
+            == count
+
+
+def test_csv_has_units_in_its_names(command: Run, inversion: Path) -> None:
+    rows = list(csv.DictReader(io.StringIO(command("transactions", inversion, "--format", "csv")[1])))
+    assert [row["client"] for row in rows] == ["high 1", "front 1"]
+    assert list(rows[0])[3:8] == ["start_ns", "queued_ns", "service_ns", "reply_ns", "round_trip_ns"]
+
+
+def test_latencies_per_source_and_one_by_one(command: Run, flood: Path) -> None:
+    code, out, _ = command("latencies", flood, "--interrupt", "9", "--format", "json")
+    driver = [row for row in json.loads(out)["latencies"] if row["thread"] == "devc-wild 1 (driver)"]
+    legs = {row["leg"]: row for row in driver}
+    assert code in (0, 1)
+    assert 12_000 <= legs["handler"]["min_ns"] <= legs["handler"]["p99_ns"] <= legs["handler"]["max_ns"] < 14_000
+    code, out, _ = command("latencies", flood, "--list", "--top", "3", "--sort", "handler", "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert len(rows) == 3
+    assert [int(row["handler_ns"]) for row in rows] == sorted((int(row["handler_ns"]) for row in rows), reverse=True)
+
+
+@pytest.mark.parametrize("arguments", [
+    ("transactions", "--top", "-1"), ("transactions", "--range", "5s..4s"), ("transactions", "--type", "x"),
+    ("transactions", "--sort", "size"), ("latencies", "--top", "3"), ("latencies", "--sort", "total"),
+    ("latencies", "--interrupt", "seven"), ("latencies", "--list", "--top", "-2"),
+])
+def test_bad_use_is_refused(command: Run, inversion: Path, arguments: tuple[str, ...]) -> None:
+    name, *options = arguments
+    code, out, err = command(name, inversion, *options)
+    assert (code, out) == (2, "")
+    assert err
+
+
+@pytest.mark.parametrize("name", ["transactions", "latencies"])
+def test_traces_without_any(command: Run, tmp_path: Path, name: str) -> None:
+    code, out, _ = command(name, scene(tmp_path))
+    assert code == 1  # buffers were lost
+    assert "Events were lost" in out
+    empty = TraceBuilder().time_event(0).write(tmp_path / "empty.kev")
+    assert command(name, empty)[0] == 0
+    assert json.loads(command(name, empty, "--format", "json")[1]) == {name: []}
+
+
+def test_names_are_text(command: Run, tmp_path: Path) -> None:
+    from tests.analysis.test_transaction_list import Exchange
+
+    made = Exchange()
+    made.build.process_name(5, 2, "=cmd()\x1b]0;x\x07[bold]a")
+    made.send(100, 2, 3, 1)
+    path = made.build.write(tmp_path / "hostile.kev")
+    out = command("transactions", path)[1]
+    assert r"=cmd()\x1b]0;x\x07[bold]a" in out
+    out = command("transactions", path, "--format", "csv")[1]
+    cells = [cell for row in csv.reader(io.StringIO(out)) for cell in row]
+    assert any("cmd()" in cell for cell in cells)
+    assert not [cell for cell in cells if cell.startswith("=")]

@@ -1,0 +1,126 @@
+"""All arrows in the window: the key, the menu, what is drawn, and what the card under the mouse says."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtTest import QTest
+
+from satview.session import arrow_source
+from satview.session.arrow_source import ArrowMode
+from tests.analysis.test_transaction_list import Exchange
+from tests.gui.conftest import settle
+from tests.helpers.kev import START
+
+
+def exchange(folder, repeats=1):
+    """Write messages from shell to disk, each sent, received 99 later and answered."""
+    made = Exchange()
+    for number in range(repeats):
+        at = 1000 * number
+        made.send(at + 100, 2, 3, 1)
+        made.receive(at + 200, 2, 3)
+        made.reply(at + 700, 2)
+        made.goes_on(at + 800, 2)
+    return made.build.write(folder / "exchange.kev")
+
+
+def all_arrows(window, qtbot):
+    """Press L and wait until the arrows are drawn; return the layer."""
+    view = window.workspace.area.view
+    QTest.keyClick(view, Qt.Key.Key_L)
+    qtbot.waitUntil(lambda: view.arrows.source.is_ready, timeout=10_000)
+    settle(qtbot, window)
+    return view.arrows
+
+
+def test_the_key_draws_all_arrows_and_takes_them_away(empty_window, load, tmp_path, qtbot):
+    window = load(empty_window, exchange(tmp_path))
+    view, actions = window.workspace.area.view, window.actions_by_id.by_id
+    before = view.grab().toImage()
+    layer = all_arrows(window, qtbot)
+    assert layer.mode is ArrowMode.ALL
+    assert (len(layer.groups), layer.groups.total) == (2, 2)
+    middle = view.scale.x(START + 150)
+    top, bottom = sorted(row.y_px - view.scroll_px + row.height_px * 0.555 for row in window.session.opened.lanes.rows
+                         if row.index in (layer.groups.arrows.from_lane[0], layer.groups.arrows.to_lane[0]))
+    picture, y = view.grab().toImage(), round((top + bottom) / 2)
+    changed = [x for x in range(round(middle) - 40, round(middle) + 40) if picture.pixel(x, y) != before.pixel(x, y)]
+    assert changed
+    QTest.keyClick(view, Qt.Key.Key_L)
+    assert layer.mode is ArrowMode.SELECTION
+    assert view.grab().toImage() == before
+    actions["view.arrows_off"].trigger()
+    assert layer.mode is ArrowMode.OFF
+    window.actions_by_id.refresh()
+    assert [actions[f"view.arrows_{mode}"].isChecked() for mode in ("off", "selection", "all")] == [True, False, False]
+
+
+def test_off_hides_the_way_of_the_selected_event_too(empty_window, load, tmp_path, qtbot):
+    window = load(empty_window, exchange(tmp_path))
+    view, opened = window.workspace.area.view, window.session.opened
+    opened.select_event(int(opened.trace.events.time_cycles.searchsorted(START + 102)))
+    assert opened.event_links.found.way
+    with_way = view.grab().toImage()
+    window.actions_by_id.by_id["view.arrows_off"].trigger()
+    assert view.grab().toImage() != with_way
+
+
+def test_the_card_names_both_ends_and_the_delay(empty_window, load, tmp_path, qtbot):
+    window = load(empty_window, exchange(tmp_path))
+    view = window.workspace.area.view
+    layer = all_arrows(window, qtbot)
+    x1, y1, x2, y2 = layer._ends[0]
+    place = QPointF((x1 + x2) / 2, (y1 + y2) / 2)
+    assert layer.at(place) == 0
+    QTest.mouseMove(view, QPoint(1, 1))
+    QTest.mouseMove(view, place.toPoint())
+    qtbot.waitUntil(lambda: layer.hovered == 0, timeout=5_000)
+    text = layer.text(0)
+    assert "<b>message</b>" in text
+    assert "99 ns" in text
+    assert "shell 1 \N{RIGHTWARDS ARROW} disk 1" in text
+    assert "SND_MESSAGE #" in text
+    assert "shell 1" in window.workspace.area.hover.text()
+    assert layer.at(QPointF(x1 + 200, y1)) != 0
+
+
+def test_dense_arrows_are_groups_with_their_count(empty_window, load, tmp_path, qtbot):
+    window = load(empty_window, exchange(tmp_path, repeats=3000))
+    layer = all_arrows(window, qtbot)
+    groups = layer.groups
+    assert groups.total == 6000
+    assert len(groups) < 1000
+    assert int(groups.count.sum()) == 6000
+    text = layer.text(int(groups.count.argmax()))
+    assert "messages</b>" in text or "replies</b>" in text
+
+
+def test_a_sample_is_replaced_by_all_arrows(empty_window, load, tmp_path, qtbot, monkeypatch):
+    monkeypatch.setattr(arrow_source, "_AT_ONCE", 500)
+    window = load(empty_window, exchange(tmp_path, repeats=3000))
+    layer, view = all_arrows(window, qtbot), window.workspace.area.view
+    qtbot.waitUntil(lambda: layer.groups is not None and not layer.groups.is_sample, timeout=10_000)
+    assert layer.groups.total == 6000
+    window.session.opened.viewport.zoom(0.9, START + 1_000_000)
+    view.repaint()
+    assert layer.groups.is_sample
+    assert 5000 < layer.groups.about < 7000
+
+
+def test_folded_lanes_have_the_arrows_of_their_threads(empty_window, load, tmp_path, qtbot):
+    window = load(empty_window, exchange(tmp_path))
+    layer, opened = all_arrows(window, qtbot), window.session.opened
+    opened.lanes.fold_all()
+    window.workspace.area.view.repaint()
+    assert layer.groups.total == 2
+    places = {opened.timeline.infos[opened.lanes.rows[place].index].title for place in layer.groups.from_place}
+    assert places == {"shell", "disk"}
+
+
+def test_the_choice_is_remembered(application, empty_window, load, tmp_path, qtbot):
+    window = load(empty_window, exchange(tmp_path))
+    all_arrows(window, qtbot)
+    other = application.new_window()
+    other.resize(900, 600)
+    load(other, exchange(tmp_path))
+    assert other.workspace.area.view.arrows.mode is ArrowMode.ALL

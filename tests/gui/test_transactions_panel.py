@@ -1,0 +1,244 @@
+"""The panel of transactions, by keys and clicks: order, filter, nesting, range, and what is drawn over the lanes."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import QModelIndex, QPoint, Qt
+from PySide6.QtTest import QTest
+
+from satview.base.time import TimeWindow
+from satview.gui.theme import LIGHT
+from satview.session.transaction_view import RowMode
+from tests.analysis.test_transaction_list import Exchange
+from tests.gui.conftest import settle
+from tests.helpers.kev import START, TraceBuilder
+from tests.links.test_latencies import interrupted
+
+
+def exchange(folder):
+    """Write the trace of `tests.analysis.test_transaction_list`: round trips 698, 298 within it, 418, an open one."""
+    made = Exchange()
+    made.send(100, 2, 3, 0x57)
+    made.receive(200, 2, 3)
+    made.send(300, 3, 4, 0x101)
+    made.receive(400, 3, 4)
+    made.reply(500, 3)
+    made.goes_on(600, 3)
+    made.reply(700, 2)
+    made.goes_on(800, 2)
+    made.send(900, 2, 4, 0x57)
+    made.receive(1300, 2, 4)
+    made.reply(1310, 2)
+    made.goes_on(1320, 2)
+    made.send(1400, 2, 3, 0x58)
+    return made.build.write(folder / "exchange.kev")
+
+
+def panel_of(window, qtbot):
+    """Show the panel by its key and wait for its rows."""
+    QTest.keyClick(window.workspace.area.view, Qt.Key.Key_X,
+                   Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier)
+    panel = window.workspace.panels["transactions"]
+    wait(panel, qtbot)
+    return panel
+
+
+def wait(panel, qtbot):
+    qtbot.waitUntil(lambda: panel.view.found is not None and not panel.view.is_busy, timeout=10_000)
+
+
+def column(panel, title):
+    """Return the texts of a column."""
+    titles = [column.title for column in panel.model.columns]
+    section = titles.index(title)
+    return [panel.model.index(row, section).data().strip() for row in range(panel.model.rowCount())]
+
+
+@pytest.fixture
+def shown(empty_window, load, tmp_path, qtbot):
+    """A window with the trace open, its panel shown."""
+    window = load(empty_window, exchange(tmp_path))
+    return window, panel_of(window, qtbot)
+
+
+def test_nothing_is_looked_for_before_the_panel_is_seen(empty_window, load, tmp_path):
+    window = load(empty_window, exchange(tmp_path))
+    panel = window.workspace.panels["transactions"]
+    assert panel.view.found is None
+    assert not panel.view.is_busy
+
+
+def test_the_slowest_come_first_and_a_head_sorts(shown, qtbot):
+    _, panel = shown
+    assert column(panel, "Round trip") == ["698 ns", "418 ns", "298 ns", ""]
+    header = panel.table.horizontalHeader()
+    for expected in (["399 ns", "99 ns", "99 ns", ""], ["99 ns", "99 ns", "399 ns", ""]):
+        QTest.mouseClick(header.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(
+            header.sectionViewportPosition(4) + 20, header.height() // 2))
+        wait(panel, qtbot)
+        assert column(panel, "Queued") == expected
+    assert panel.model.headerData(4, Qt.Orientation.Horizontal).startswith("\N{BLACK UP-POINTING SMALL TRIANGLE}")
+
+
+def test_typing_filters(shown, qtbot):
+    _, panel = shown
+    QTest.keyClicks(panel.line.server, "driver")
+    qtbot.waitUntil(lambda: panel.model.rowCount() == 2, timeout=5_000)
+    assert {text.split()[-2] for text in column(panel, "Client")} == {"shell", "disk"}
+    QTest.keyClicks(panel.line.number, "0x57")
+    qtbot.waitUntil(lambda: panel.model.rowCount() == 1, timeout=5_000)
+    assert "1 of 4 messages" in panel.line.statement.text()
+    QTest.keyClicks(panel.line.number, "zz")
+    QTest.keyClick(panel.line.number, Qt.Key.Key_Return)
+    assert "decimal" in panel.line.statement.text()
+    panel.line.number.clear()
+    QTest.keyClicks(panel.line.client, "nobody")
+    qtbot.waitUntil(panel.message.isVisible, timeout=5_000)
+    assert panel.message.text() == "There are no messages in the trace that fit the filter."
+
+
+def test_nested_messages_unfold_by_keys_and_by_a_click_on_the_sign(shown, qtbot):
+    _, panel = shown
+    table = panel.table
+    table.setFocus()
+    table.setCurrentIndex(panel.model.index(0, 0))
+    QTest.keyClick(table, Qt.Key.Key_Right)
+    assert [text.split()[-2] for text in column(panel, "Client")] == ["shell", "disk", "shell", "disk", "shell"]
+    assert [panel.model.depth_at(row) for row in range(5)] == [0, 1, 0, 0, 0]
+    QTest.keyClick(table, Qt.Key.Key_Left)
+    assert panel.model.rowCount() == 4
+    place = table.visualRect(panel.model.index(0, 0))
+    QTest.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(place.left() + 9, place.center().y()))
+    assert panel.model.rowCount() == 5
+    QTest.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(place.left() + 9, place.center().y()))
+    assert panel.model.rowCount() == 4
+
+
+def click(panel, row, section=1):
+    place = panel.table.visualRect(panel.model.index(row, section)).center()
+    QTest.mouseClick(panel.table.viewport(), Qt.MouseButton.LeftButton, pos=place)
+
+
+def test_a_click_shows_the_transaction_over_the_lanes(shown, qtbot):
+    window, panel = shown
+    opened, view = window.session.opened, window.workspace.area.view
+    click(panel, 0)
+    window_shown = opened.viewport.window
+    assert window_shown.start < START + 102 < START + 800 < window_shown.end
+    assert window_shown.length < 2 * 698
+    sent = int(opened.trace.events.time_cycles[opened.selection.event])
+    assert sent == START + 102
+    hops = [(int(opened.trace.events.time_cycles[hop.from_row]) - START,
+             int(opened.trace.events.time_cycles[hop.to_row]) - START) for hop in opened.highlight.shown.hops]
+    assert hops == [(102, 201), (700, 800)]
+    assert [leg.title for leg in opened.highlight.shown.legs] == ["queued", "in service", "reply", "service"]
+    settle(qtbot, window)
+    picture = view.grab().toImage()
+    # The bracket lies at the top of the server's lane, from the receipt to the reply.
+    lane = view._opened.lanes.row_of(opened.lane_of_thread(opened.trace.threads.row(3, 1)))
+    y = lane.y_px - view.scroll_px + 1
+
+    def accent_at(cycles):
+        x = round(view.scale.x(START + cycles))
+        return min(abs(picture.pixelColor(x, y + step).blue() - (LIGHT.accent & 0xFF)) +
+                   abs(picture.pixelColor(x, y + step).red() - (LIGHT.accent >> 16)) for step in (0, 1, 2))
+
+    assert accent_at(260) < 60 < accent_at(160)
+    assert accent_at(660) < 60 < accent_at(760)
+    opened.select_event(int(opened.trace.events.time_cycles.searchsorted(START + 900)))
+    assert opened.highlight.shown is None
+
+
+def test_arrow_keys_walk_through_the_rows(shown):
+    window, panel = shown
+    opened, table = window.session.opened, panel.table
+    click(panel, 0)
+    table.setFocus()
+    QTest.keyClick(table, Qt.Key.Key_Down)
+    assert int(opened.trace.events.time_cycles[opened.selection.event]) == START + 902
+
+
+def test_the_selected_range_is_followed(shown, qtbot):
+    window, panel = shown
+    window.session.opened.selection.set_range(TimeWindow(START + 250, START + 1000))
+    wait(panel, qtbot)
+    assert column(panel, "Round trip") == ["418 ns", "298 ns"]
+    assert panel.line.statement.text() == "2 of 4 messages, those that begin in the selected range"
+    window.session.opened.selection.set_range(None)
+    wait(panel, qtbot)
+    assert panel.model.rowCount() == 4
+
+
+def test_a_range_while_the_panel_is_hidden_is_caught_up_with(shown, qtbot):
+    window, panel = shown
+    window.workspace.show_panel("events")
+    qtbot.waitUntil(lambda: panel.visibleRegion().isEmpty())
+    found = panel.view.found
+    window.session.opened.selection.set_range(TimeWindow(START + 250, START + 1000))
+    assert not panel.view.is_busy
+    assert panel.view.found is found
+    window.workspace.show_panel("transactions")
+    qtbot.waitUntil(lambda: panel.model.rowCount() == 2, timeout=5_000)
+
+
+def test_latencies_and_their_figures(empty_window, load, tmp_path, qtbot):
+    window = load(empty_window, interrupted().write(tmp_path / "interrupt.kev"))
+    panel, opened = panel_of(window, qtbot), window.session.opened
+    assert panel.message.text() == "There are no messages in the trace."
+    panel.tabs.setCurrentIndex(1)
+    wait(panel, qtbot)
+    assert (column(panel, "Source"), column(panel, "Total")) == (["interrupt 0x7"], ["90 ns"])
+    assert [column(panel, title) for title in ("To handler", "Handler", "To pulse", "To READY", "To RUNNING")] == [
+        ["10 ns"], ["20 ns"], ["10 ns"], ["10 ns"], ["20 ns"]]
+    click(panel, 0)
+    times = opened.trace.events.time_cycles
+    assert int(times[opened.selection.event]) == START + 100
+    assert [leg.title for leg in opened.highlight.shown.legs] == [
+        "to handler", "handler", "to pulse", "to READY", "to RUNNING", "to receipt"]
+    panel.tabs.setCurrentIndex(2)
+    wait(panel, qtbot)
+    assert panel.view.mode is RowMode.FIGURES
+    assert panel.figures.rowCount() == 7
+    assert panel.figure_table.isVisible()
+    panel.figure_table.clicked.emit(panel.figures.index(0, 0))
+    assert int(times[opened.selection.event]) == START + 100
+
+
+def test_copy_takes_the_rows(shown, qapp, qtbot):
+    window, panel = shown
+    window.activateWindow()
+    click(panel, 0)
+    panel.table.setFocus()
+    qtbot.waitUntil(panel.table.hasFocus)
+    qapp.clipboard().clear()
+    window.actions_by_id.by_id["edit.copy"].trigger()
+    lines = qapp.clipboard().text().splitlines()
+    assert lines[0].split("\t")[:3] == ["Client", "Server", "Type"]
+    assert len(lines) == 5
+
+
+def test_a_trace_without_threads_says_what_is_missing(empty_window, load, tmp_path, qtbot):
+    path = TraceBuilder().time_event(0).call(11, 100, (1, 2)).exit(11, 200).write(tmp_path / "calls.kev")
+    panel = panel_of(load(empty_window, path), qtbot)
+    assert "captured without the class Communication" in panel.message.text()
+
+
+def test_the_model_is_sound(shown, qtmodeltester):
+    _, panel = shown
+    qtmodeltester.check(panel.model)
+    panel.model.unfold(0)
+    qtmodeltester.check(panel.model)
+    assert panel.model.rowCount(panel.model.index(0, 0)) == 0
+    assert panel.model.data(QModelIndex()) is None
+
+
+def test_names_are_text(empty_window, load, tmp_path, qtbot):
+    made = Exchange()
+    made.build.process_name(5, 2, "<b>x\x1b[2J\u202e")
+    made.send(100, 2, 3, 1)
+    panel = panel_of(load(empty_window, made.build.write(tmp_path / "hostile.kev")), qtbot)
+    text = panel.model.index(0, 0).data()
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    assert "<b>" in text
+    assert "&lt;b&gt;" in panel.model.index(0, 0).data(Qt.ItemDataRole.ToolTipRole)
