@@ -3,7 +3,7 @@
 The public API, each name imported when first used:
 
     trace = satview.open_trace("boot.kev")             # Trace: tables, columns, names, problems
-    for event in trace.events("MSG_SENDV", pid=7):     # Event, one at a time
+    for event in trace.iter_events("MSG_SENDV", pid=7):     # Event, one at a time
         print(event.time_ns, event.thread_name, event.args)
     rows = satview.select(trace, "duration > 2ms")     # event rows that an expression passes
     lanes = satview.Timeline(trace)                    # states per thread and CPU
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from satview.analysis.critical_path import CriticalPath, critical_path
     from satview.analysis.doctor.marks import Mark
     from satview.analysis.doctor.report import Diagnosis, doctor
+    from satview.analysis.opened import OpenedTrace, open_trace
     from satview.analysis.snapshot import snapshot
     from satview.analysis.statistics import Statistics
     from satview.analysis.verdicts.find import find_verdicts as check
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from satview.base.time import TimeWindow
     from satview.filters.expression import select
     from satview.filters.rules import RuleSet
-    from satview.formats.registry import open_trace
     from satview.links.accessor import Links
     from satview.links.latencies import latencies
     from satview.links.transactions import transactions
@@ -57,6 +57,7 @@ __all__ = [
     "EventTable",
     "Links",
     "Mark",
+    "OpenedTrace",
     "RuleSet",
     "SatviewError",
     "Statistics",
@@ -83,6 +84,7 @@ _HOMES = {
     "Event": "satview.store.records",
     "EventTable": "satview.store.tables",
     "Links": "satview.links.accessor",
+    "OpenedTrace": "satview.analysis.opened",
     "Mark": "satview.analysis.doctor.marks",
     "RuleSet": "satview.filters.rules",
     "SatviewError": "satview.base.errors",
@@ -97,7 +99,7 @@ _HOMES = {
     "critical_path": "satview.analysis.critical_path",
     "doctor": "satview.analysis.doctor.report",
     "latencies": "satview.links.latencies",
-    "open_trace": "satview.formats.registry",
+    "open_trace": "satview.analysis.opened",
     "read_thresholds": "satview.analysis.verdicts.thresholds",
     "select": "satview.filters.expression",
     "snapshot": "satview.analysis.snapshot",

@@ -20,20 +20,19 @@ def path(tmp_path):
 
 
 def test_events_one_at_a_time(path):
-    found = [
-        (e.time_ns, e.cpu, e.pid, e.tid, e.name, e.args["coid"]) for e in satview.open_trace(path).events("KER_CALL")
-    ]
+    calls = satview.open_trace(path).iter_events("KER_CALL")
+    found = [(e.time_ns, e.cpu, e.pid, e.tid, e.name, e.args["coid"]) for e in calls]
     assert found == [(1000, 1, 8, 3, "MSG_SENDV", 3), (6000, 0, 7, 1, "MSG_SENDV", 4)]
 
 
 def test_restrictions(path):
     trace = satview.open_trace(path)
-    assert [e.time_ns for e in trace.events(pid=8)] == [20, 1000, 5000]
-    assert [e.time_ns for e in trace.events("MSG_SENDV", "THRUNNING", cpu=0)] == [10, 6000]
-    assert [e.time_ns for e in trace.events(start_ns=5000, end_ns=9000)] == [5000, 6000]
-    assert [e.class_name for e in trace.events("KER_EXIT/MSG_SENDV")] == ["KER_EXIT"]
-    assert [e.time_ns for e in trace.events("KER_CALL", rows=satview.select(trace, "arg.coid == 4"))] == [6000]
-    assert [e.time_ns for e in trace.events("KER_CALL", rows=satview.select(trace, "duration > 1us"))] == [1000]
+    assert [e.time_ns for e in trace.iter_events(pid=8)] == [20, 1000, 5000]
+    assert [e.time_ns for e in trace.iter_events("MSG_SENDV", "THRUNNING", cpu=0)] == [10, 6000]
+    assert [e.time_ns for e in trace.iter_events(start_ns=5000, end_ns=9000)] == [5000, 6000]
+    assert [e.class_name for e in trace.iter_events("KER_EXIT/MSG_SENDV")] == ["KER_EXIT"]
+    assert [e.time_ns for e in trace.iter_events("KER_CALL", rows=satview.select(trace, "arg.coid == 4"))] == [6000]
+    assert [e.time_ns for e in trace.iter_events("KER_CALL", rows=satview.select(trace, "duration > 1us"))] == [1000]
 
 
 def test_links_and_transactions(path):
@@ -49,15 +48,15 @@ def test_links_and_transactions(path):
 
 
 def test_an_event_leads_back_to_its_trace(path):
-    event = next(satview.open_trace(path).events("COMM"))
+    event = next(satview.open_trace(path).iter_events("COMM"))
     assert event.thread_name == "server 1"
     assert event.words == (1, 7)
-    assert len(list(event.trace.events())) == 8
+    assert len(list(event.trace.iter_events())) == 8
 
 
 def test_unknown_names_are_refused_with_the_nearest(path):
     with pytest.raises(UsageError, match="MSG_SENDV"):
-        next(satview.open_trace(path).events("MSG_SENDW"))
+        next(satview.open_trace(path).iter_events("MSG_SENDW"))
 
 
 def test_a_trace_goes_when_nobody_holds_it(path):
@@ -92,3 +91,22 @@ def test_why(path):
     [step] = satview.why(trace, "8:3", trace.clock.cycles(2000))
     assert isinstance(step, satview.WhyStep)
     assert (step.state, trace.clock.ns(step.since_cycles), step.thread) == ("RUNNING", 20, trace.threads.row(8, 3))
+
+
+def test_a_trace_answers_by_itself(path):
+    """Methods give what the functions give."""
+    trace = satview.open_trace(path)
+    assert isinstance(trace, satview.OpenedTrace)
+    assert repr(trace) == "<OpenedTrace a.kev: 8 events in 9.000 \N{MICRO SIGN}s, 2 CPUs, 7.x>"
+    at = trace.clock.cycles(2000)
+    assert trace.transactions() is satview.transactions(trace)
+    assert trace.latencies() is satview.latencies(trace)
+    assert trace.links().calls is satview.Links(trace).calls
+    assert trace.why("8:3", at) == satview.why(trace, "8:3", at)
+    assert trace.verdicts() == satview.check(trace)
+    assert trace.doctor() == satview.doctor(trace)
+    assert trace.select("arg.coid == 4").tolist() == satview.select(trace, "arg.coid == 4").tolist()
+    assert trace.critical_path("8:3").totals() == satview.critical_path(trace, "8:3", trace.window).totals()
+    assert trace.statistics().length_s == satview.Statistics(trace).length_s
+    assert [info.kind for info in trace.timeline().infos] == [info.kind for info in satview.Timeline(trace).infos]
+    assert trace.snapshot(at) is not None

@@ -1,4 +1,4 @@
-"""Events one at a time, for programs that read like prose: `for event in satview.open_trace(path).events("KER_CALL")`.
+"""Events one at a time, for programs that read like prose: `for event in trace.iter_events("KER_CALL")`.
 
 Each event is a small view of one row; names and arguments are looked up when asked for. For millions of events columns
 are far faster: `trace.events.time_cycles`, `trace.payloads.column(rows, 0)`.

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from satview.store.records import Event
+    pass
 
 UNKNOWN_THREAD: Final = 0  # row of the thread table for "nobody knows who"
 
@@ -45,26 +44,11 @@ class EventTable:
     thread: NDArray[np.unsignedinteger]
     slot: NDArray[np.unsignedinteger]
     slot_count: NDArray[np.unsignedinteger]
-    _iterate: Callable[..., Iterator[Event]] | None = field(default=None, repr=False, compare=False)
-
-    def __call__(self, *names: str, **restrictions: Any) -> Iterator[Event]:
-        """Yield chosen events one at a time, in time order: `trace.events("KER_CALL", pid=7, start_ns=0)`.
-
-        Args:
-            names: Printed classes and event names, any of which may match; none = all.
-            restrictions: `pid`, `tid`, `cpu`, `start_ns`, `end_ns`, `rows`, as `store.records.iterate` takes them.
-
-        Raises:
-            UsageError: A name is neither a class nor an event of the trace's release.
-        """
-        if self._iterate is None:
-            raise TypeError("this table belongs to no trace yet")
-        return self._iterate(names, **restrictions)
 
     def __post_init__(self) -> None:
         n = len(self.time_cycles)
         for column in fields(self):
-            if column.name != "_iterate" and getattr(self, column.name).shape != (n,):
+            if getattr(self, column.name).shape != (n,):
                 raise ValueError(f"column {column.name} has not {n} rows")
         # Whole-array np.diff would need 8 bytes per event for a moment; a million at a time needs none to speak of.
         for i in range(0, n, 1 << 20):

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from copy import copy
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
-from weakref import ref
 
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.time import Clock, TimeWindow
+from satview.base.time import Clock, TimeWindow, format_duration
 from satview.events.catalogue import Catalogue
 from satview.events.spec import EventSpec, Payload, Release
 from satview.events.wire import CODE_COUNT
@@ -129,19 +126,7 @@ def _count_codes(trace: Trace) -> NDArray[np.int64]:
     return counts
 
 
-def _borrowing(trace: Trace) -> Callable[..., Iterator[Event]]:
-    borrowed = ref(trace)
-
-    def walk(names: Sequence[str], **restrictions: Any) -> Iterator[Event]:
-        alive = borrowed()
-        if alive is None:
-            raise ReferenceError("the trace of these events is gone; keep it in a variable")
-        return iterate(alive, names, **restrictions)
-
-    return walk
-
-
-@dataclass(frozen=True, slots=True, weakref_slot=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True, repr=False)
 class Trace:
     """One trace, read-only.
 
@@ -192,14 +177,39 @@ class Trace:
     lines: Mapping[str, int] = field(default_factory=dict)
     _kept: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        # `open_trace(path).events(...)` has to outlive the trace it was called on, but a table that held the trace
-        # would be a cycle, and its memory would wait for the collector. So the table holds a second Trace of the same
-        # columns, whose own table only borrows it.
-        lent = copy(self)
-        object.__setattr__(lent, "events", copy(self.events))
-        object.__setattr__(lent.events, "_iterate", _borrowing(lent))
-        object.__setattr__(self.events, "_iterate", partial(iterate, lent))
+    def __repr__(self) -> str:
+        return (f"<{type(self).__name__} {self.path.name}: {len(self.events):,} events in "
+                f"{format_duration(self.duration_ns)}, {self.cpu_count} CPU{'s' * (self.cpu_count != 1)}, "
+                f"{self.release}>")  # fmt: skip
+
+    def iter_events(
+        self,
+        *names: str,
+        pid: int | None = None,
+        tid: int | None = None,
+        cpu: int | None = None,
+        start_ns: int | None = None,
+        end_ns: int | None = None,
+        rows: NDArray[np.integer] | None = None,
+    ) -> Iterator[Event]:
+        """Yield events one at a time, in time order: `trace.iter_events("KER_CALL", pid=7)`.
+
+        For millions of events columns are far faster: `trace.events.time_cycles`, `trace.payloads.column(rows, 0)`.
+
+        Args:
+            names: Printed classes (`KER_CALL`) and event names (`MSG_SENDV`, `KER_EXIT/MSG_SENDV`), any of which may
+                match; none = all.
+            pid: Process id of the event's thread; None does not restrict, here and below.
+            tid: Thread number of the event's thread.
+            cpu: Number of the CPU.
+            start_ns: Not before this time since the first event.
+            end_ns: Before this time since the first event.
+            rows: Event rows to take from, ascending, such as those that a filter passes.
+
+        Raises:
+            UsageError: A name is neither a class nor an event of the trace's release.
+        """
+        return iterate(self, names, pid=pid, tid=tid, cpu=cpu, start_ns=start_ns, end_ns=end_ns, rows=rows)
 
     @property
     def code_counts(self) -> NDArray[np.int64]:

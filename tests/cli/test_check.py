@@ -64,7 +64,7 @@ def test_json_is_one_object_with_exactly_these_words(check, deadlock):
     [found] = satview.check(trace)
     assert verdict["evidence"] == [row + 1 for row in found.evidence]
     assert verdict["start_ns"] == trace.clock.ns(found.start_cycles)
-    names = {event.row + 1: event.name for event in trace.events()}
+    names = {event.row + 1: event.name for event in trace.iter_events()}
     assert {names[number] for number in verdict["evidence"]} == {"SYNC_MUTEX_LOCK", "THMUTEX"}
     assert (verdict["says"], verdict["remedy"]) == (found.says, found.remedy)
 

@@ -54,7 +54,7 @@ def test_the_same_from_python_and_as_json(why, inversion):
     steps = satview.why(trace, "low", trace.clock.cycles(90_000_000))
     assert [step["says"] for step in told] == [step.says for step in steps]
     assert text == "".join(f"{i + 1}. {step.says}\n" for i, step in enumerate(steps))
-    names = {event.row + 1: event.name for event in trace.events()}
+    names = {event.row + 1: event.name for event in trace.iter_events()}
     assert (told[0]["state"], names[told[0]["event"]], names[told[0]["cause_event"]]) == (
         "READY", "THREADY", "SND_PULSE_EXE")
     assert told[0]["ran_instead"][0]["priority"] == 20
@@ -63,7 +63,7 @@ def test_the_same_from_python_and_as_json(why, inversion):
 
 def test_a_moment_may_be_an_event(why, inversion):
     trace = satview.open_trace(inversion)
-    event = next(event for event in trace.events("THMUTEX"))
+    event = next(event for event in trace.iter_events("THMUTEX"))
     code, out, _ = why(inversion, "--thread", "high", "--at", f"#{event.row + 1}")
     assert code == 0
     assert "waits in MUTEX" in out

@@ -1,0 +1,124 @@
+"""A trace with its answers as methods: what `satview.open_trace` returns to scripts and notebooks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.analysis.critical_path import CriticalPath, critical_path
+from satview.analysis.doctor.report import Diagnosis, doctor
+from satview.analysis.snapshot import Snapshot, snapshot
+from satview.analysis.statistics import Statistics
+from satview.analysis.verdicts.find import find_verdicts
+from satview.analysis.verdicts.thresholds import Thresholds
+from satview.analysis.verdicts.verdict import Verdict, VerdictKind
+from satview.analysis.why import WhyStep, why
+from satview.base.time import TimeWindow
+from satview.filters.expression import select
+from satview.formats import registry
+from satview.links.accessor import Links
+from satview.links.latencies import Latencies, latencies
+from satview.links.transactions import Transactions, transactions
+from satview.store.trace import Trace
+from satview.timeline.lane_tree import Timeline
+
+
+class OpenedTrace(Trace):
+    """One trace, read-only, and what can be asked about it.
+
+    Every method is the function of the same name in `satview`, with the trace as its first argument; what is found is
+    kept with the trace.
+    """
+
+    __slots__ = ()
+
+    def select(self, expression: str) -> NDArray[np.uint32]:
+        """Return the rows of the events that an expression passes, ascending (`satview.select`)."""
+        return select(self, expression)
+
+    def links(self) -> Links:
+        """Return what belongs together, one table of event rows per kind (`satview.Links`)."""
+        return Links(self)
+
+    def transactions(self) -> Transactions:
+        """Return every message with its receipt, reply and times (`satview.transactions`)."""
+        return transactions(self)
+
+    def latencies(self) -> Latencies:
+        """Return every pulse and interrupt with the times until a thread answers (`satview.latencies`)."""
+        return latencies(self)
+
+    def statistics(self, window: TimeWindow | None = None) -> Statistics:
+        """Return who used the CPUs, waited, called and sent (`satview.Statistics`).
+
+        Args:
+            window: The range, in cycles; None = the whole trace.
+        """
+        return Statistics(self, window)
+
+    def timeline(self) -> Timeline:
+        """Return the states per thread and CPU, as the window draws them (`satview.Timeline`)."""
+        return Timeline(self)
+
+    def verdicts(
+        self, thresholds: Thresholds | None = None, kinds: Collection[VerdictKind] | None = None
+    ) -> tuple[Verdict, ...]:
+        """Return what is wrong in the trace, the most severe first (`satview.check`).
+
+        Args:
+            thresholds: When something is a verdict; None = the ones that come with satview.
+            kinds: Which kinds; None = all that the thresholds enable.
+        """
+        return find_verdicts(self, thresholds, kinds)
+
+    def doctor(self) -> tuple[Diagnosis, ...]:
+        """Return how far each analysis of the trace can be trusted, and what to capture for more (`satview.doctor`)."""
+        return doctor(self)
+
+    def why(self, thread: int | str, at_cycles: int) -> tuple[WhyStep, ...]:
+        """Return why a thread is in its state at a moment, step by step (`satview.why`).
+
+        Args:
+            thread: Row of the thread table, or its label, name or `PID:TID`.
+            at_cycles: The moment; `trace.clock.cycles(ns)`.
+        """
+        return why(self, thread, at_cycles)
+
+    def critical_path(self, thread: int | str, window: TimeWindow | None = None) -> CriticalPath:
+        """Return what had to happen for a thread to get through an interval (`satview.critical_path`).
+
+        Args:
+            thread: As of `why`.
+            window: The interval, in cycles; None = the whole trace.
+        """
+        return critical_path(self, thread, window or self.window)
+
+    def snapshot(self, at_cycles: int) -> Snapshot:
+        """Return what every thread does at a moment (`satview.snapshot`).
+
+        Args:
+            at_cycles: The moment.
+        """
+        return snapshot(self, at_cycles)
+
+
+def open_trace(
+    path: Path | str, progress: Callable[[float], None] | None = None, cancelled: Callable[[], bool] | None = None
+) -> OpenedTrace:
+    """Open a trace of any format that the window opens, found by content; compressed by gzip or zstd too.
+
+    Args:
+        path: The file; `-` is standard input.
+        progress: Called with 0 to 1 while it is read.
+        cancelled: Asked now and then.
+
+    Raises:
+        TraceFormatError: No reader knows it, or nothing of it can be read. Says file, byte, what, what to do.
+        Cancelled: `cancelled()` returned True.
+    """
+    trace = registry.open_trace(path, progress, cancelled)
+    return OpenedTrace(**{field.name: getattr(trace, field.name) for field in fields(Trace)})
