@@ -3,6 +3,8 @@
 "mixed": 51 % kernel calls, 30 % thread states, 9 % interrupts, 9 % messages; 28 % of the slots belong to combine
 events, of whose tails 13 % stand apart from their head; 4 CPUs, 200 threads, several turns of the 32-bit stamp.
 "states": thread states only.
+"arm": as published real traces of boards are: 18 CPUs, stamps at 19.2 MHz, everything wide, 490,000 events a second,
+4.6 slots an event.
 """
 
 from __future__ import annotations
@@ -16,14 +18,16 @@ from satview.formats.kev.syspage import syspage_bytes
 from satview.formats.kev.writer import slots_as_bytes, standard_header, write_start
 
 CYCLES_PER_S = 1_000_000_000
+ARM_CYCLES_PER_S = 19_200_000
 _BLOCK = 1 << 20
 
 
 def make_slots(count: int, seed: int, first_cycles: int, threads: int = 200, cpus: int = 4, kind: str = "mixed"):
     """Return (slots of shape (about count, 4), cycles after the last)."""
     rng = np.random.default_rng(seed)
-    n = count if kind == "states" else int(count * 0.845)
-    time = first_cycles + np.cumsum(rng.integers(20, 1980, n))
+    n = count if kind == "states" else int(count * (0.845 if kind == "mixed" else 1 / 4.6))
+    # 39 cycles of 19.2 MHz are 2 us.
+    time = first_cycles + np.cumsum(rng.integers(20, 1980, n) if kind != "arm" else rng.integers(1, 78, n))
     cpu = rng.integers(0, cpus, n).astype(np.uint32)
     what = rng.random(n)
     thread = (rng.random(n) ** 2 * threads).astype(np.uint32)
@@ -31,7 +35,7 @@ def make_slots(count: int, seed: int, first_cycles: int, threads: int = 200, cpu
     state = np.array([1, 2, 5, 6, 13, 14, 12, 4], np.uint32)[rng.integers(0, 8, n)]
     call = np.array([11, 14, 15, 80, 81, 82], np.uint32)[rng.integers(0, 6, n)] + 128 * (rng.random(n) < 0.5)
     header = np.where(
-        what < (0.305 if kind == "mixed" else 1.1),
+        what < {"mixed": 0.305, "arm": 0.51}.get(kind, 1.1),
         wire.code(4, 0) + state,
         np.where(
             what < 0.815,
@@ -44,6 +48,11 @@ def make_slots(count: int, seed: int, first_cycles: int, threads: int = 200, cpu
     if kind == "mixed":
         combined = (rng.random(n) < 0.13) & (what >= 0.305) & (what < 0.815)
         tails[combined] = rng.integers(1, 3, int(combined.sum()))
+    if kind == "arm":
+        calls = (what >= 0.51) & (what < 0.815)
+        tails[what < 0.51] = 1
+        tails[calls] = rng.integers(5, 14, int(np.count_nonzero(calls)))
+        tails[what >= 0.815] = rng.integers(0, 4, int(np.count_nonzero(what >= 0.815)))
     first = np.arange(n) + np.concatenate(([0], np.cumsum(tails)[:-1]))
     slots = np.zeros((int(n + tails.sum()), 4), np.uint32)
     heads = first
@@ -57,6 +66,8 @@ def make_slots(count: int, seed: int, first_cycles: int, threads: int = 200, cpu
     slots[is_tail, 0] = header[owner[is_tail]] | np.uint32(2 << 30)
     slots[last, 0] = header[owner[last]] | np.uint32(3 << 30)
     # Some tails drift behind the next event, as preempted kernel calls do.
+    if kind == "arm":
+        return slots, int(time[-1]) + 100
     drift = last[(rng.random(len(last)) < 0.13) & (last + 1 < len(slots))]
     drift = drift[(slots[drift + 1, 0] >> 30) == 0]
     slots[drift], slots[drift + 1] = slots[drift + 1].copy(), slots[drift].copy()
@@ -69,10 +80,11 @@ def make_file(
     """Write a file of about that many slots; keeps one that is there already."""
     if path.exists():
         return path
+    cycles_per_s = ARM_CYCLES_PER_S if kind == "arm" else CYCLES_PER_S
     page = syspage_bytes(
         "little",
         kind=0x100,
-        cycles_per_s=CYCLES_PER_S,
+        cycles_per_s=cycles_per_s,
         boot_time_s=1_700_000_000,
         cpu_names=("x86_64",) * cpus,
         speed_mhz=1000,
@@ -82,7 +94,7 @@ def make_file(
         date="Tue Nov 14 22:13:20 2023",
         boot_date="Tue Nov 14 22:13:20 2023",
         byte_order="little",
-        cycles_per_s=CYCLES_PER_S,
+        cycles_per_s=cycles_per_s,
         cpu_count=cpus,
         release="7.1.0",
         version="2021/05/07",
