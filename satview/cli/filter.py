@@ -6,7 +6,6 @@ import argparse
 import re
 import sys
 from contextlib import redirect_stdout
-from decimal import Decimal
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -28,10 +27,10 @@ from satview.filters.expression import Expression
 from satview.filters.facts import TraceFacts
 from satview.filters.handlers import Handlers
 from satview.filters.text import Rule, check_rules, process_names, read_rule_text, rules_text
-from satview.filters.tokens import UNITS_NS
 from satview.filters.tracelogger_command import from_tracelogger_args, tracelogger_command
 from satview.filters.would_capture import WouldCapture, would_capture
 from satview.formats.registry import open_trace, source_files
+from satview.session.time_text import axis_of, parse_moment
 from satview.store.trace import Trace
 
 FINE, COST_DATA, BAD_USE = 0, 1, 2
@@ -200,33 +199,22 @@ def _expression(text: str, release: Release) -> Expression:
 
 
 def window_of(trace: Trace, begin: str | None, end: str | None) -> TimeWindow | None:
-    """Return the window between two relative times given as text; None if neither is given.
+    """Return the window between two moments given as text (`session.time_text`); None if neither is given.
 
     Raises:
         UsageError: One of them is no time, or the window is empty.
     """
     if begin is None and end is None:
         return None
-    start = trace.clock.cycles(time_ns(begin)) if begin is not None else trace.window.start
-    stop = trace.clock.cycles(time_ns(end)) if end is not None else trace.window.end
+    axis = axis_of(trace)
+    start = parse_moment(begin, axis) if begin is not None else trace.window.start
+    stop = parse_moment(end, axis) if end is not None else trace.window.end
     if stop <= start:
         raise UsageError(
             f"no time lies from {begin or 'the start'} to {end or 'the end'} of this trace, "
             f"which takes {format_duration(trace.duration_ns)}"
         )
     return TimeWindow(start, stop)
-
-
-def time_ns(text: str) -> int:
-    """Return a time such as `1.2s`, `300ms` or `0.5` (seconds) in nanoseconds.
-
-    Raises:
-        UsageError: It is no time.
-    """
-    found = _TIME.fullmatch(text.strip())
-    if not found:
-        raise UsageError(f"{text[:40]!r} is no time; write 1.2s, 300ms, 50us or 10ns")
-    return int(Decimal(found.group(1)) * UNITS_NS[found.group(2) or "s"])
 
 
 def _print_arguments(trace: Trace) -> None:

@@ -21,7 +21,7 @@ from satview.cli._numbers import number
 from satview.cli._sheets import print_csv, print_tables
 from satview.formats.registry import open_trace
 from satview.links.latencies import latencies
-from satview.session.time_text import parse_range
+from satview.session.time_text import axis_of, parse_range
 from satview.store.losses import lost_marks
 
 _EPILOG: Final = """\
@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
     if not args.list and (args.top or args.sort):
         raise UsageError("--sort and --top go with --list")
     trace = open_trace(args.file)
-    window = parse_range(args.range, trace.clock, trace.window) if args.range else None
+    window = parse_range(args.range, axis_of(trace)) if args.range else None
     found = latency_list(trace, LatencyFilter(args.interrupt, args.thread, window), args.sort or "total")
     sheet = latency_sheet(trace, found[: args.top or None]) if args.list else latency_statistics_sheet(trace, found)
     if args.format == "csv":

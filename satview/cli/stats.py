@@ -22,7 +22,7 @@ from satview.cli._sheets import print_csv, print_tables
 from satview.cli.filter import built_rules, chosen_events
 from satview.filters.facts import TraceFacts
 from satview.formats.registry import open_trace
-from satview.session.time_text import parse_range
+from satview.session.time_text import axis_of, parse_range
 from satview.store.trace import Trace
 
 FINE, COST_DATA = 0, 1
@@ -70,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
     if args.per_server and _PER_SERVER not in _wanted(args.by):
         raise UsageError(f"--per-server adds columns to --by {_PER_SERVER}; ask for that too")
     trace = open_trace(args.file)
-    window = parse_range(args.range, trace.clock, trace.window) if args.range else None
+    window = parse_range(args.range, axis_of(trace)) if args.range else None
     facts = TraceFacts(trace)
     passes = None
     if args.rules or args.expression:

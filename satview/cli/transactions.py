@@ -21,7 +21,7 @@ from satview.cli._numbers import number
 from satview.cli._sheets import print_csv, print_tables
 from satview.formats.registry import open_trace
 from satview.links.transactions import transactions
-from satview.session.time_text import parse_range
+from satview.session.time_text import axis_of, parse_range
 from satview.store.losses import lost_marks
 
 _EPILOG: Final = """\
@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
     if args.top < 0:
         raise UsageError(f"--top {args.top} is no number of rows")
     trace = open_trace(args.file)
-    window = parse_range(args.range, trace.clock, trace.window) if args.range else None
+    window = parse_range(args.range, axis_of(trace)) if args.range else None
     wanted = TransactionFilter(args.client, args.server, args.type, window)
     found = transaction_list(trace, wanted, args.sort)
     places = found[: args.top or None]

@@ -16,7 +16,7 @@ from satview.base.safe_text import visible_line
 from satview.base.time import format_duration
 from satview.formats.registry import open_trace
 from satview.links.table import Certainty
-from satview.session.time_text import parse_place, parse_range
+from satview.session.time_text import axis_of, parse_place, parse_range
 from satview.store.trace import Trace
 
 _EPILOG = """\
@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _print_steps(trace: Trace, args: argparse.Namespace) -> None:
-    place = parse_place(args.at, trace.clock, trace.window, len(trace.events))
+    place = parse_place(args.at, axis_of(trace))
     at = place.cycles if place.event is None else int(trace.events.time_cycles[place.event])
     assert at is not None
     found = why(trace, args.thread, at, args.steps or MOST_STEPS)
@@ -83,7 +83,7 @@ def _print_steps(trace: Trace, args: argparse.Namespace) -> None:
 
 
 def _print_path(trace: Trace, args: argparse.Namespace) -> None:
-    path = critical_path(trace, args.thread, parse_range(args.range, trace.clock, trace.window))
+    path = critical_path(trace, args.thread, parse_range(args.range, axis_of(trace)))
     length = path.end_cycles - path.start_cycles
     shown = np.sort(np.argsort(-length, kind="stable")[: args.top])
     if args.format == "json":

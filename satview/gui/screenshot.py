@@ -103,7 +103,7 @@ def take(request: ScreenshotRequest) -> int:
 
 def _look_at(window: object, request: ScreenshotRequest) -> None:
     from satview.gui.main_window import MainWindow
-    from satview.session.time_text import parse_range
+    from satview.session.time_text import axis_of, parse_range
 
     assert isinstance(window, MainWindow)
     work = window.workspace
@@ -112,7 +112,7 @@ def _look_at(window: object, request: ScreenshotRequest) -> None:
         work.navigation.show_place(f"#{request.event}")
     if request.range_text:
         opened = work.opened
-        opened.viewport.jump(parse_range(request.range_text, opened.trace.clock, opened.viewport.limits))
+        opened.viewport.jump(parse_range(request.range_text, axis_of(opened.trace)))
 
 
 def _is_settled(window: object) -> bool:

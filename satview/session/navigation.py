@@ -15,7 +15,7 @@ from satview.links.columns import are_made, partner
 from satview.session.event_links import LINKS_AT_ONCE
 from satview.session.open_trace import OpenTrace
 from satview.session.step import ON
-from satview.session.time_text import parse_place
+from satview.session.time_text import axis_of, parse_place
 from satview.store.trace import Trace
 
 _AT_ONCE: Final = 500_000  # events that can be searched for pairs within a frame
@@ -123,7 +123,7 @@ class Navigation(QObject):
             UsageError: The text is no place of this trace.
         """
         trace = self._opened.trace
-        place = parse_place(text, trace.clock, self._opened.viewport.limits, len(trace.events))
+        place = parse_place(text, axis_of(trace))
         if place.event is not None:
             self.show_event(place.event)
         elif place.cycles is not None:

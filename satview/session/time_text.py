@@ -1,14 +1,19 @@
-"""Times as people type them: `1.2s`, `350us..2ms`, `0x1f00c`, `#1200`."""
+"""Times as people type them: `1.2s`, `350us..2ms`, `-5s..`, `0x1f00c`, `#1200`, `25%`, `06:19:01`."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from satview.base.errors import UsageError
 from satview.base.time import Clock, TimeWindow
+from satview.store.trace import Trace
 
 _NS_OF_UNIT: Final = {
     "s": 10**9,
@@ -22,8 +27,11 @@ _NS_OF_UNIT: Final = {
 _TIME: Final = re.compile(
     r"([+-]?)\s*([0-9][0-9 _]{0,30}(?:\.[0-9 ]{0,30})?|\.[0-9 ]{1,30})\s*([a-z\u00b5\u03bc]{0,2})", re.ASCII
 )
-_HELP: Final = "write 1.2s, 350us, 2ms or 800ns"
+_HELP: Final = "write 1.2s, 350us, 2ms or 800ns, -5s from the end, #1200, 25% or 06:19:01"
 _NS_MAX: Final = 10**19
+_WALL: Final = re.compile(
+    r"(?:([0-9]{4}-[0-9]{2}-[0-9]{2})[T ])?([0-9]{2}:[0-9]{2}:[0-9]{2})(\.[0-9]{1,9})?Z?", re.ASCII
+)
 
 
 def parse_time_ns(text: str) -> int:
@@ -40,22 +48,86 @@ def parse_time_ns(text: str) -> int:
     return -time_ns if found[1] == "-" else time_ns
 
 
-def parse_range(text: str, clock: Clock, limits: TimeWindow) -> TimeWindow:
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """What typed moments refer to.
+
+    Attributes:
+        clock: Of the trace.
+        limits: Where moments may be, cycles.
+        event_times: int64 (n,), cycles, ascending: the times of the events.
+    """
+
+    clock: Clock
+    limits: TimeWindow
+    event_times: NDArray[np.int64]
+
+
+def axis_of(trace: Trace) -> Axis:
+    """Return what typed moments refer to in a trace."""
+    return Axis(trace.clock, trace.window, trace.events.time_cycles)
+
+
+def parse_range(text: str, axis: Axis) -> TimeWindow:
     """Return the window that `A..B` means; either end may be left out.
+
+    Each end is a moment as of `parse_moment`. An event at the end is included.
 
     Raises:
         UsageError: The text is no range, is empty, or lies outside the trace.
     """
     first, dots, last = text.partition("..")
+    limits = axis.limits
     if not dots:
         raise UsageError(f"{text[:40]!r} is no range; write it as 1.2s..1.5s, times from the start of the trace")
-    start = clock.cycles(parse_time_ns(first)) if first.strip() else limits.start
-    end = clock.cycles(parse_time_ns(last)) if last.strip() else limits.end
+    start = parse_moment(first, axis) if first.strip() else limits.start
+    end = parse_moment(last, axis) + last.strip().startswith("#") if last.strip() else limits.end
     if end <= start:
         raise UsageError(f"range {text[:40]!r} ends before it begins")
     if end <= limits.start or start >= limits.end:
         raise UsageError(f"range {text[:40]!r} lies outside the trace")
     return TimeWindow(start, end)
+
+
+def parse_moment(text: str, axis: Axis) -> int:
+    """Return the moment in cycles that a text means; it may lie outside the trace.
+
+    `1.25s` is from the start of the trace, `-5s` from its end, `0x1f00c` and `80000cy` are cycles of the counter,
+    `#1200` is an event by its number from 1, `25%` a share of the trace, `2024-06-10 06:19:01.5` and `06:19:01` are the
+    time of day in UTC, where the header tells it.
+
+    Raises:
+        UsageError: The text is none of these, or the trace does not have what it refers to.
+    """
+    text, limits = text.strip(), axis.limits
+    if text.startswith("#"):
+        return int(axis.event_times[_parse_event(text, len(axis.event_times))])
+    if (cycles := _parse_cycles(text)) is not None:
+        return cycles
+    if found := re.fullmatch(r"([0-9]{1,3}(?:\.[0-9]{1,12})?)\s*%", text, re.ASCII):
+        return limits.start + int(Decimal(found[1]) * limits.length / 100)
+    if found := _WALL.fullmatch(text):
+        return _parse_wall(found, axis)
+    ns = parse_time_ns(text)
+    if text.startswith("-"):
+        return limits.end - axis.clock.cycles_of(-ns)
+    return axis.clock.cycles(ns)
+
+
+def _parse_wall(found: re.Match[str], axis: Axis) -> int:
+    """Return the moment of a date and time, or of a time on the day on which the trace begins."""
+    begin = axis.clock.wall_time(axis.limits.start)
+    if begin is None:
+        raise UsageError("the trace does not tell the time of day; write 1.2s from its start")
+    try:
+        day = date.fromisoformat(found[1]) if found[1] else begin.date()
+        at = datetime.combine(day, time.fromisoformat(found[2]), UTC)
+    except ValueError as error:
+        raise UsageError(f"{found[0][:40]!r} is no time of day; write 2024-06-10 06:19:01.5") from error
+    rest_us = round(float(f"0{found[3]}") * 1e6) if found[3] else 0
+    boot = datetime.fromtimestamp(axis.clock.boot_time_s or 0, tz=UTC)
+    passed_us = (at - boot) // timedelta(microseconds=1) + rest_us
+    return passed_us * axis.clock.cycles_per_s // 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,26 +138,29 @@ class Place:
     event: int | None = None
 
 
-def parse_place(text: str, clock: Clock, limits: TimeWindow, event_count: int) -> Place:
-    """Return the place that `1.25s`, `0x1f00c`, `80000cy` or `#1200` means; event numbers count from 1.
+def parse_place(text: str, axis: Axis) -> Place:
+    """Return the event that `#1200` means, or the moment that any other text does (`parse_moment`).
 
     Raises:
         UsageError: The text is none of these, or the place lies outside the trace.
     """
     text = text.strip()
     if text.startswith("#"):
-        digits = text[1:].replace(",", "").replace(" ", "")
-        if not (digits.isascii() and digits.isdigit() and len(digits) < 16):
-            raise UsageError(f"{text[:40]!r} is no event number; write #1200")
-        if not 1 <= int(digits) <= event_count:
-            raise UsageError(f"there is no event {text[:40]}; the trace has {event_count:,}")
-        return Place(event=int(digits) - 1)
-    cycles = _parse_cycles(text)
-    if cycles is None:
-        cycles = clock.cycles(parse_time_ns(text))
-    if not limits.start <= cycles < limits.end:
+        return Place(event=_parse_event(text, len(axis.event_times)))
+    cycles = parse_moment(text, axis)
+    if not axis.limits.start <= cycles < axis.limits.end:
         raise UsageError(f"{text[:40]!r} lies outside the trace")
     return Place(cycles=cycles)
+
+
+def _parse_event(text: str, count: int) -> int:
+    """Return the row of an event from its number."""
+    digits = text[1:].replace(",", "").replace(" ", "")
+    if not (digits.isascii() and digits.isdigit() and len(digits) < 16):
+        raise UsageError(f"{text[:40]!r} is no event number; write #1200")
+    if not 1 <= int(digits) <= count:
+        raise UsageError(f"there is no event {text[:40]}; the trace has {count:,}")
+    return int(digits) - 1
 
 
 def _parse_cycles(text: str) -> int | None:

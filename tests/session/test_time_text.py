@@ -1,15 +1,18 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from satview.base.errors import UsageError
 from satview.base.time import Clock, TimeWindow
-from satview.session.time_text import Place, parse_place, parse_range, parse_time_ns
+from satview.session.time_text import Axis, Place, parse_moment, parse_place, parse_range, parse_time_ns
 
 CLOCK = Clock(cycles_per_s=2_000_000_000, start_cycles=1_000)
 LIMITS = TimeWindow(1_000, 4_000_001_000)  # two seconds
+TIMES = np.array([1_000, 3_000, 7_000, 4_000_000_999], np.int64)
+AXIS = Axis(CLOCK, LIMITS, TIMES)
 
 
 @pytest.mark.parametrize(
@@ -38,9 +41,9 @@ def test_what_is_no_time(text):
 
 
 def test_ranges():
-    assert parse_range("1us..2us", CLOCK, LIMITS) == TimeWindow(3_000, 5_000)
-    assert parse_range("..1us", CLOCK, LIMITS) == TimeWindow(1_000, 3_000)
-    assert parse_range("1s..", CLOCK, LIMITS) == TimeWindow(2_000_001_000, LIMITS.end)
+    assert parse_range("1us..2us", AXIS) == TimeWindow(3_000, 5_000)
+    assert parse_range("..1us", AXIS) == TimeWindow(1_000, 3_000)
+    assert parse_range("1s..", AXIS) == TimeWindow(2_000_001_000, LIMITS.end)
 
 
 @pytest.mark.parametrize(
@@ -49,26 +52,55 @@ def test_ranges():
 )
 def test_what_is_no_range(text, why):
     with pytest.raises(UsageError, match=why):
-        parse_range(text, CLOCK, LIMITS)
+        parse_range(text, AXIS)
 
 
 def test_places():
-    assert parse_place("#1,200", CLOCK, LIMITS, 5_000) == Place(event=1_199)
-    assert parse_place("1us", CLOCK, LIMITS, 10) == Place(cycles=3_000)
-    assert parse_place("0x1000", CLOCK, LIMITS, 10) == Place(cycles=4_096)
-    assert parse_place("5000 cycles", CLOCK, LIMITS, 10) == Place(cycles=5_000)
+    assert parse_place("# 4", AXIS) == Place(event=3)
+    assert parse_place("1us", AXIS) == Place(cycles=3_000)
+    assert parse_place("0x1000", AXIS) == Place(cycles=4_096)
+    assert parse_place("5000 cycles", AXIS) == Place(cycles=5_000)
 
 
-@pytest.mark.parametrize("text", ["#0", "#11", "#x", "99s", "0x1", "#"])
+@pytest.mark.parametrize("text", ["#0", "#5", "#x", "99s", "0x1", "#"])
 def test_what_is_no_place(text):
     with pytest.raises(UsageError):
-        parse_place(text, CLOCK, LIMITS, 10)
+        parse_place(text, AXIS)
 
 
 @given(st.text(max_size=60))
 def test_any_text_is_a_place_or_a_usage_error(text):
     try:
-        place = parse_place(text, CLOCK, LIMITS, 10)
+        place = parse_place(text, AXIS)
     except UsageError:
         return
     assert (place.cycles is None) != (place.event is None)
+
+
+def test_moments_of_every_kind():
+    assert parse_moment("#2", AXIS) == 3_000
+    assert parse_moment("25%", AXIS) == 1_000 + 1_000_000_000
+    assert parse_moment("-500ms", AXIS) == LIMITS.end - 1_000_000_000
+    assert parse_moment("0x1000", AXIS) == 4_096
+    assert parse_moment("7cy", AXIS) == 7
+
+
+def test_ranges_of_every_kind():
+    assert parse_range("-1s..", AXIS) == TimeWindow(LIMITS.end - 2_000_000_000, LIMITS.end)
+    assert parse_range("50%..75%", AXIS) == TimeWindow(2_000_001_000, 3_000_001_000)
+    assert parse_range("#2..#3", AXIS) == TimeWindow(3_000, 7_001), "the last event is in it"
+    assert parse_range("2000cy..0x1000", AXIS) == TimeWindow(2_000, 4_096)
+
+
+def test_time_of_day():
+    booted_s = 1_718_000_340  # 2024-06-10 06:19:00 UTC
+    clock = Clock(cycles_per_s=1_000_000, start_cycles=1_000_000, boot_time_s=booted_s)
+    axis = Axis(clock, TimeWindow(1_000_000, 11_000_000), np.array([1_000_000], np.int64))  # 06:19:01 to 06:19:11
+    assert parse_moment("2024-06-10 06:19:03.25", axis) == 3_250_000
+    assert parse_moment("06:19:01", axis) == 1_000_000
+    assert parse_range("06:19:02..2024-06-10T06:19:04Z", axis) == TimeWindow(2_000_000, 4_000_000)
+    for text in ("06:61:00", "2024-13-01 00:00:00"):
+        with pytest.raises(UsageError, match="no time of day"):
+            parse_moment(text, axis)
+    with pytest.raises(UsageError, match="does not tell the time of day"):
+        parse_moment("06:19:01", AXIS)
