@@ -175,7 +175,24 @@ class States:
         times = opened.trace.events.time_cycles[[hops[0].from_row, hops[-1].to_row]].tolist()
         opened.viewport.fit(TimeWindow(times[0], times[1]))
         yield "cause-and-effect", self.window
+        yield from self._path()
         yield from self._transactions()
+
+    def _path(self) -> Iterator[tuple[str, QWidget]]:
+        opened = self.work.opened
+        verdict = opened.verdicts.found.verdicts[0]
+        lane, window = opened.lane_of_thread(verdict.threads[0]), TimeWindow(verdict.start_cycles, verdict.end_cycles)
+        opened.lanes.reveal(lane)
+        opened.viewport.fit(window)
+        opened.select_at(lane, window.start + window.length // 2)
+        opened.selection.set_range(window)
+        self.work.area.view.reveal_lane(lane)
+        self.window.registry["go.path"].run()
+        while opened.path.is_busy:
+            self.app.processEvents()
+        opened.selection.set_range(None)
+        yield "critical-path", self.window
+        opened.path.forget()
 
     def _transactions(self) -> Iterator[tuple[str, QWidget]]:
         panel, opened = self.work.panels["transactions"], self.work.opened

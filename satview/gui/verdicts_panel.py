@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QHeaderView, QStackedWidget, QTreeWidget, QTreeWid
 from satview.analysis.verdicts.verdict import Severity, Verdict
 from satview.base.safe_text import tool_tip, visible_line
 from satview.base.time import TimeWindow, format_duration, format_time
+from satview.events.states import DEAD, NOT_A_STATE, READY, RUNNING
 from satview.gui.panel import Panel, PanelContext
 from satview.gui.plain_label import PlainLabel
 from satview.gui.theme import Theme, colour
@@ -114,15 +115,21 @@ class VerdictsPanel(Panel):
             QTreeWidgetItem(top, [str(kind), "", "", visible_line(reason)])
         top.setExpanded(not found.verdicts)
 
+    def _shown_of(self, verdict: Verdict) -> int | None:
+        """Return the event of the evidence that shows most: what the thread that suffers waits in, or is ready from."""
+        trace = self._opened.trace
+        mine = [event for event in verdict.evidence if int(trace.events.thread[event]) in verdict.threads[:1]]
+        state = {event: int(trace.catalogue.state_value_of_code[trace.events.code[event]]) for event in mine}
+        waits = [event for event in mine if state[event] not in (NOT_A_STATE, RUNNING, READY, DEAD)]
+        ready = [event for event in mine if state[event] == READY]
+        return next(iter(waits or ready or mine or verdict.evidence), None)
+
     @Slot(QTreeWidgetItem, int)
     def _on_item(self, item: QTreeWidgetItem, _column: int) -> None:
         verdict, event = item.data(0, _VERDICT), item.data(0, _EVENT)
         if isinstance(verdict, Verdict):
             window = TimeWindow(verdict.start_cycles, max(verdict.end_cycles, verdict.start_cycles + 1))
-            # What happens to the thread that suffers says more than what began it.
-            thread = self._opened.trace.events.thread
-            mine = [event for event in verdict.evidence if int(thread[event]) in verdict.threads[:1]]
-            shown = next(iter(mine or verdict.evidence), None)
+            shown = self._shown_of(verdict)
             if shown is not None:
                 self._navigation.show_event(shown)
             self._opened.viewport.fit(window)
