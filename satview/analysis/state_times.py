@@ -163,7 +163,7 @@ def _spans_of(scope: Scope, states: StateIndex, first: int, last: int, tables: N
     heads = np.flatnonzero(is_first)
     before = _before(trace, heads, sizes[sizes > 0], time, code, value)
     in_dump = time[heads] <= trace.dump_end_cycles
-    value[heads[in_dump]] = before[in_dump]  # the dump creates a thread anew a moment before it tells its state
+    value[heads[in_dump]] = before[in_dump]  # the dump creates a thread again a moment before it tells its state
     silent = np.setdiff1d(np.arange(first, last), thread[heads])
     end = np.append(time[1:], trace.window.end)[: len(time)]
     end[np.append(is_first[1:], True)[: len(end)]] = trace.window.end

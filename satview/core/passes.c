@@ -42,7 +42,7 @@ enum {
 static const uint32_t KEY_MASK = 0x3FFFFFFF; /* CPU, class and event: all but the structure */
 static const uint32_t TAIL = 0x80000000u;    /* set in continuation and end */
 
-static const int64_t TURN = (int64_t)1 << 32;
+static const int64_t ROLLOVER = (int64_t)1 << 32;
 static const int64_t SLACK = (int64_t)1 << 30;
 static const int64_t UNSET = -((int64_t)1 << 62);
 
@@ -344,7 +344,7 @@ EXPORT int64_t satview_clock(const uint32_t *stamp, const uint8_t *cpu, int64_t 
                 start[here] = value >> 32;
                 beyond[here] = -1;
                 ahead = stamp[i] - (uint32_t)value;
-                time = value + ahead - ((int64_t)ahead >= TURN - SLACK ? TURN : 0);
+                time = value + ahead - ((int64_t)ahead >= ROLLOVER - SLACK ? ROLLOVER : 0);
                 out[i] = latest = time;
                 continue;
             }
@@ -367,7 +367,7 @@ EXPORT int64_t satview_clock(const uint32_t *stamp, const uint8_t *cpu, int64_t 
             beyond[here] = -1;
         }
         ahead = stamp[i] - (uint32_t)reference[here];
-        if ((int64_t)ahead < TURN - SLACK) {
+        if ((int64_t)ahead < ROLLOVER - SLACK) {
             time = reference[here] + ahead;
             if (value < 0) { /* the stamp of a TIME is read after the counter: it does not move the reference */
                 reference[here] = time;
@@ -375,7 +375,7 @@ EXPORT int64_t satview_clock(const uint32_t *stamp, const uint8_t *cpu, int64_t 
                     beyond[here] = i;
             }
         } else {
-            time = reference[here] + ahead - TURN;
+            time = reference[here] + ahead - ROLLOVER;
         }
         out[i] = latest = time;
     }

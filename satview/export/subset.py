@@ -79,7 +79,7 @@ def write_subset(
     Args:
         trace: A trace of QNX; of a listing the header keys it has are written.
         path: The new file, or a pipe or device; an old file is replaced once the new one is complete.
-        chosen: bool (events,), which events; BUFFER events are made anew whatever it says.
+        chosen: bool (events,), which events; BUFFER events are made again whatever it says.
         window: Only events in it; None = all.
         with_context: False leaves out everything but the chosen events and the TIME and BUFFER events.
         progress: Called with 0 to 1.

@@ -128,7 +128,7 @@ class CheckTree(QWidget):
         cover = QVBoxLayout(self.tree.viewport())
         cover.addWidget(self._nothing)
 
-    def renew(self, groups: Sequence[Group]) -> list[Group]:
+    def reload(self, groups: Sequence[Group]) -> list[Group]:
         """Show other counts and titles, and what is new at the end; what shows stays in its place.
 
         Args:

@@ -118,8 +118,8 @@ class FilterPanel(Panel):
         trace = self._opened.trace
         self._codes = np.flatnonzero(trace.code_counts)
         self._forms_shown = None
-        self.events.renew(event_groups(trace))
-        self._groups = self.threads.renew(thread_groups(trace, self._opened.events_of_thread))
+        self.events.reload(event_groups(trace))
+        self._groups = self.threads.reload(thread_groups(trace, self._opened.events_of_thread))
         self.refresh()
         self._has_cpu = False
         self._count_cpu()

@@ -58,12 +58,12 @@ class FindBar(QWidget):
         self.line.textChanged.connect(self._on_text)
         self.line.installEventFilter(self)
         opened.search.changed.connect(self._show_count)
-        opened.renewed.connect(self._on_renewed)
+        opened.reloaded.connect(self._on_reloaded)
         opened.selection.changed.connect(self._show_count)
         self.hide()
 
     @Slot()
-    def _on_renewed(self) -> None:
+    def _on_reloaded(self) -> None:
         self.line.set_trace(self._opened.trace)
 
     def start(self) -> None:

@@ -100,7 +100,7 @@ class MainWindow(QMainWindow):
         self.workspace: Workspace | None = None
         self._asks = True
         self.session = Session(settings, self, _import_views)
-        self.session.may_renew = self._may_renew
+        self.session.may_reload = self._may_reload
         self.session.lanes_in_view = self._lanes_in_view
         self.capture_job = CaptureJob(self)
         self.registry = CommandRegistry(COMMANDS)
@@ -243,7 +243,7 @@ class MainWindow(QMainWindow):
     def _lanes_in_view(self) -> list[int]:
         return [row.index for row in self.workspace.area.view.visible_rows()] if self.workspace is not None else []
 
-    def _may_renew(self) -> bool:
+    def _may_reload(self) -> bool:
         """Tell whether the views may be replaced now: not under a drag, a menu or a dialog."""
         is_busy = QApplication.mouseButtons() != Qt.MouseButton.NoButton
         return not is_busy and QApplication.activePopupWidget() is None and QApplication.activeModalWidget() is None

@@ -40,8 +40,8 @@ class StatusFields(QWidget):
         opened.viewport.window_changed.connect(self._show_window)
         opened.filters.view_changed.connect(self._show_window)
         opened.lanes.changed.connect(self._show_window)
-        opened.renewed.connect(self._show_problems)
-        opened.renewed.connect(self._show_range)
+        opened.reloaded.connect(self._show_problems)
+        opened.reloaded.connect(self._show_range)
         for show in (
             self._show_mouse,
             self._show_selected,

@@ -89,7 +89,7 @@ class Workspace(QWidget):
         return next(panel for panel in self.panels.values() if isinstance(panel, kind))
 
     @Slot()
-    def _on_renewed(self) -> None:
+    def _on_reloaded(self) -> None:
         """Let the panels that do not follow by themselves show the refreshed trace, once they can be seen."""
         self._stale = set(self.panels)
         self._freshen()
@@ -211,7 +211,7 @@ class Workspace(QWidget):
         self.opened.filters.failed.connect(self.tell)
         self.find_bar.closed.connect(self._focus_lanes)
         self.area.fit_wanted.connect(self.navigation.fit)
-        self.opened.renewed.connect(self._on_renewed)
+        self.opened.reloaded.connect(self._on_reloaded)
         self.status.problems_wanted.connect(self._show_problems)
 
     @Slot()

@@ -64,7 +64,7 @@ class ArrowSource(QObject):
         self._rest.timeout.connect(self._refine)
         opened.lanes.changed.connect(self._on_lanes)
         opened.filters.view_changed.connect(self._forget)
-        opened.renewed.connect(self._on_renewed)
+        opened.reloaded.connect(self._on_reloaded)
 
     @property
     def is_ready(self) -> bool:
@@ -137,7 +137,7 @@ class ArrowSource(QObject):
         self._forget()
 
     @Slot()
-    def _on_renewed(self) -> None:
+    def _on_reloaded(self) -> None:
         self._build.cancel()
         self._index, self._places, self._has_failed = None, None, False
         self._forget()

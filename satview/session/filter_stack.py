@@ -183,7 +183,7 @@ class FilterStack(QObject):
         self._apply(state)
         self._history.add(Edit(title, partial(self._apply, before), partial(self._apply, state)))
 
-    def renew(self, trace: Trace, evaluator: FilterEvaluator, state: FilterState, view: FilterView) -> None:
+    def reload(self, trace: Trace, evaluator: FilterEvaluator, state: FilterState, view: FilterView) -> None:
         """Take a longer reading of the same file, without a moment of another look; undo goes on.
 
         Args:

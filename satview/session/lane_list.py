@@ -195,7 +195,7 @@ class LaneList(QObject):
             self._lane_height_px = height_px
             self._lay_out()
 
-    def renew(self, timeline: Timeline, silent: frozenset[int]) -> None:
+    def reload(self, timeline: Timeline, silent: frozenset[int]) -> None:
         """Take a longer reading of the same file; it is laid out when the filter has taken it too.
 
         Args:

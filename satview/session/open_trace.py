@@ -18,7 +18,7 @@ from satview.session.highlight import Highlight
 from satview.session.lane_list import LaneList
 from satview.session.marks import Marks
 from satview.session.path_search import PathSearch
-from satview.session.reading import Renewal, Shown, events_per_thread
+from satview.session.reading import Reload, Shown, events_per_thread
 from satview.session.search import Search
 from satview.session.selection import Selection
 from satview.session.settings import Settings
@@ -42,13 +42,13 @@ class OpenTrace(QObject):
 
     Signals:
         capture_wanted: A new capture with some rules is wanted: the rules as text.
-        begins_renewal: `renew` was called and has changed nothing yet.
-        renewed: `renew` has changed everything; after the signals of the parts. The argument is the `Renewal`.
+        begins_reload: `reload` was called and has changed nothing yet.
+        reloaded: `reload` has changed everything; after the signals of the parts. The argument is the `Reload`.
     """
 
     capture_wanted = Signal(str)
-    begins_renewal = Signal()
-    renewed = Signal(object)
+    begins_reload = Signal()
+    reloaded = Signal(object)
 
     def __init__(
         self,
@@ -73,9 +73,9 @@ class OpenTrace(QObject):
         self._basis: Basis | None = None
         self._take(trace, timeline, events_per_thread(trace) if events_of_thread is None else events_of_thread)
         self.edits = EditHistory(self)
-        self.viewport = Viewport(with_air(trace.window), self, trace.window.end)
+        self.viewport = Viewport(with_margin(trace.window), self, trace.window.end)
         if (trusted := trusted_window(trace)) != trace.window:
-            self.viewport.begin_at(with_air(trusted))
+            self.viewport.begin_at(with_margin(trusted))
         self.selection = Selection(self)
         self.event_links = EventLinks(self.selection, self)
         self.event_links.take(trace)
@@ -98,19 +98,19 @@ class OpenTrace(QObject):
         self.search = Search(trace, self, self.filters.evaluator)
         self.viewport.window_changed.connect(self._on_window)
 
-    def renew(self, renewal: Renewal, is_at_end: bool) -> None:
+    def reload(self, reload: Reload, is_at_end: bool) -> None:
         """Change over to a longer reading of the same file. All parts stay; so does what the user sees and can undo.
 
         Args:
-            renewal: The reading, made ready for what shows now.
+            reload: The reading, made ready for what shows now.
             is_at_end: Move to the end of it, as far from it as before.
         """
-        self.begins_renewal.emit()
-        before, reading = self.trace, renewal.reading
+        self.begins_reload.emit()
+        before, reading = self.trace, reload.reading
         self._take(reading.trace, reading.timeline, reading.events_of_thread)
-        self.lanes.renew(self.timeline, reading.silent)
-        self.filters.renew(self.trace, renewal.evaluator, renewal.state, renewal.view)
-        self.viewport.grow(with_air(self.trace.window), self.trace.window.end, is_at_end)
+        self.lanes.reload(self.timeline, reading.silent)
+        self.filters.reload(self.trace, reload.evaluator, reload.state, reload.view)
+        self.viewport.grow(with_margin(self.trace.window), self.trace.window.end, is_at_end)
         self.marks.set_limits(self.viewport.limits)
         self.event_links.take(self.trace)
         self.verdicts.take(self.trace)
@@ -118,9 +118,9 @@ class OpenTrace(QObject):
         self.why.forget()
         self.highlight.forget()
         self.path.forget()
-        self._reselect(before, renewal.moved)
-        self.search.renew(self.trace, renewal.evaluator, renewal.hits)
-        self.renewed.emit(renewal)
+        self._reselect(before, reload.moved)
+        self.search.reload(self.trace, reload.evaluator, reload.hits)
+        self.reloaded.emit(reload)
 
     def shown(self, lanes: list[int]) -> Shown:
         """Return what a longer reading must have ready before it can show instead; `lanes` are those in view."""
@@ -225,7 +225,7 @@ class OpenTrace(QObject):
         self.lanes.set_window(self.viewport.window)
 
 
-def with_air(window: TimeWindow) -> TimeWindow:
+def with_margin(window: TimeWindow) -> TimeWindow:
     """Return the window with half a percent more on both sides, so that the first and last event can be seen."""
-    air = max(1, window.length // 200)
-    return TimeWindow(window.start - air, window.end + air)
+    margin = max(1, window.length // 200)
+    return TimeWindow(window.start - margin, window.end + margin)

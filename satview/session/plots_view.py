@@ -69,7 +69,7 @@ class PlotsView(QObject):
         self._settle.timeout.connect(self._start)
         opened.viewport.window_changed.connect(self._on_window)
         opened.selection.changed.connect(self._on_selection)
-        opened.renewed.connect(self._on_renewed)
+        opened.reloaded.connect(self._on_reloaded)
 
     @property
     def is_pending(self) -> bool:
@@ -185,7 +185,7 @@ class PlotsView(QObject):
             self._later()
 
     @Slot(object)
-    def _on_renewed(self, _renewal: object) -> None:
+    def _on_reloaded(self, _reload: object) -> None:
         self._later()
 
     def _later(self) -> None:

@@ -17,7 +17,7 @@ from satview.session.filter_state import FilterState
 from satview.session.filter_work import FilterEvaluator, FilterView
 from satview.session.jobs import IsCancelled, Report
 from satview.session.lane_events import silent_cpus
-from satview.session.lane_shades import LaneShades
+from satview.session.lane_overlay import LaneOverlay
 from satview.session.search import work_for
 from satview.store.trace import Trace
 from satview.timeline.lane_tree import Timeline
@@ -70,7 +70,7 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Renewal:
+class Reload:
     """A longer reading of the file that shows, with everything that the window needs to change over in one step.
 
     Attributes:
@@ -78,7 +78,7 @@ class Renewal:
         shown: What this was made for.
         moved: Index of a lane that shows to its index in the reading.
         state, evaluator, view: The filter, for the reading.
-        shades: What the filter does to the lanes in view, ready.
+        overlay: What the filter does to the lanes in view, ready.
         hits: Rows that the search finds.
     """
 
@@ -88,7 +88,7 @@ class Renewal:
     state: FilterState
     evaluator: FilterEvaluator
     view: FilterView
-    shades: LaneShades
+    overlay: LaneOverlay
     hits: NDArray[np.uint32]
 
     def suits(self, shown: Shown) -> bool:
@@ -119,7 +119,7 @@ def read_on(file: GrowingFile, is_cancelled: IsCancelled, report: Report) -> Rea
     return Reading.of(trace, file.restart)
 
 
-def prepared(reading: Reading, shown: Shown, is_cancelled: IsCancelled) -> Renewal:
+def prepared(reading: Reading, shown: Shown, is_cancelled: IsCancelled) -> Reload:
     """Make everything ready that a window needs to show a longer reading.
 
     Raises:
@@ -133,10 +133,10 @@ def prepared(reading: Reading, shown: Shown, is_cancelled: IsCancelled) -> Renew
     evaluator.allowed, evaluator.folder = set(shown.evaluator.allowed), shown.evaluator.folder
     state = shown.state.for_threads(len(trace.threads))
     view = _view(trace, evaluator, state, is_cancelled)
-    shades = LaneShades(timeline, view)
-    _make_ready(shades, lanes, pixel_edges(trace.window, 1))
+    overlay = LaneOverlay(timeline, view)
+    _make_ready(overlay, lanes, pixel_edges(trace.window, 1))
     hits = _hits(trace, evaluator, shown.text, is_cancelled)
-    return Renewal(reading, shown, moved, state, evaluator, view, shades, hits)
+    return Reload(reading, shown, moved, state, evaluator, view, overlay, hits)
 
 
 def events_per_thread(trace: Trace) -> NDArray[np.int64]:
@@ -158,12 +158,12 @@ def _view(trace: Trace, evaluator: FilterEvaluator, state: FilterState, is_cance
     return view
 
 
-def _make_ready(shades: LaneShades, lanes: tuple[int, ...], edges: NDArray[np.int64]) -> None:
-    """Let the shades sum up the intervals of lanes, which a frame would else have to do."""
-    if lanes and not shades.does_nothing:
-        shades.hide(lanes, np.zeros((len(lanes), len(edges) - 1), np.uint8), edges, waits=True)
-        shades.faded(lanes, edges, waits=True)
-        shades.marked(lanes, edges, waits=True)
+def _make_ready(overlay: LaneOverlay, lanes: tuple[int, ...], edges: NDArray[np.int64]) -> None:
+    """Let the overlay sum up the intervals of lanes, which a frame would else have to do."""
+    if lanes and not overlay.does_nothing:
+        overlay.hide(lanes, np.zeros((len(lanes), len(edges) - 1), np.uint8), edges, waits=True)
+        overlay.faded(lanes, edges, waits=True)
+        overlay.marked(lanes, edges, waits=True)
 
 
 def _hits(trace: Trace, evaluator: FilterEvaluator, text: str, is_cancelled: IsCancelled) -> NDArray[np.uint32]:

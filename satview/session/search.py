@@ -69,7 +69,7 @@ class Search(QObject):
                 self.error = str(error)
         self.changed.emit()
 
-    def renew(self, trace: Trace, evaluator: FilterEvaluator, hits: NDArray[np.uint32]) -> None:
+    def reload(self, trace: Trace, evaluator: FilterEvaluator, hits: NDArray[np.uint32]) -> None:
         """Take a longer reading of the same file, with what the text of now finds in it."""
         self._job.cancel()
         self._trace, self._evaluator, self.hits = trace, evaluator, hits

@@ -19,7 +19,7 @@ from satview.session.settings import Settings
 if TYPE_CHECKING:
     from satview.session.marks import Marks
     from satview.session.open_trace import OpenTrace
-    from satview.session.reading import Reading, Renewal, Shown
+    from satview.session.reading import Reading, Reload, Shown
 
 _HOLD_MS = 100
 _CHECK_MS = 500  # a file that was cut short is told, even if nobody looks into it
@@ -44,19 +44,19 @@ class Session(QObject):
         error: Why it failed; None unless FAILED.
         follow: Keeps the trace in step with a growing file; None unless it is followed.
         lanes_in_view: Returns the lanes that show; they are ready before `opened` changes over to a longer reading.
-        may_renew: Asked before `opened` changes over to a longer reading; False puts it off a little.
+        may_reload: Asked before `opened` changes over to a longer reading; False puts it off a little.
 
     Signals:
         stage_changed: Sent after `stage` and the rest have changed.
         progress: Share read, 0 to 1.
-        renewed: `opened` has changed over to a longer reading of the same file.
+        reloaded: `opened` has changed over to a longer reading of the same file.
         follow_changed: Following began or ended, or what is to be said about it changed.
         told: Something happened to the followed file, as a sentence.
     """
 
     stage_changed = Signal()
     progress = Signal(float)
-    renewed = Signal()
+    reloaded = Signal()
     follow_changed = Signal()
     told = Signal(str)
 
@@ -83,12 +83,12 @@ class Session(QObject):
         self.error: Exception | None = None
         self.follow: Follow | None = None
         self.lanes_in_view: Callable[[], list[int]] = list
-        self.may_renew: Callable[[], bool] = lambda: True
+        self.may_reload: Callable[[], bool] = lambda: True
         self._unstored: list[Marks] = []
-        self._held: Renewal | None = None
+        self._held: Reload | None = None
         self._hold = QTimer(self)
         self._hold.setInterval(_HOLD_MS)
-        self._hold.timeout.connect(self._renew_if_possible)
+        self._hold.timeout.connect(self._reload_if_possible)
         self._guard = QTimer(self)
         self._guard.setInterval(_CHECK_MS)
         self._guard.timeout.connect(self.check_file)
@@ -229,14 +229,14 @@ class Session(QObject):
         if result is None:
             self.close()
             return
-        from satview.session.reading import Reading, Renewal  # brings numpy
+        from satview.session.reading import Reading, Reload  # brings numpy
 
-        if isinstance(result, Renewal):
+        if isinstance(result, Reload):
             self._held = result
-            self._renew_if_possible()
+            self._reload_if_possible()
             return
         assert isinstance(result, Reading)
-        if self.opened is not None:  # the file was begun anew: so is the view
+        if self.opened is not None:  # the file was begun again: so is the view
             self._drop()
             self._set_stage(Stage.LOADING)
         self._open_trace(result)
@@ -256,12 +256,12 @@ class Session(QObject):
         self.opened.viewport.window_changed.connect(self._on_window)
 
     @Slot()
-    def _renew_if_possible(self) -> None:
+    def _reload_if_possible(self) -> None:
         """Change over to the longer reading, unless the user is in the middle of something."""
         if self._held is None or self.follow is None or self.opened is None:
             self._hold.stop()
             return
-        if not self.may_renew():
+        if not self.may_reload():
             self._hold.start()
             return
         self._hold.stop()
@@ -271,8 +271,8 @@ class Session(QObject):
         if not held.suits(shown):  # the user has turned to something else meanwhile
             self._job.start(_PrepareWork(held.reading, shown))
             return
-        self.opened.renew(held, self.follow.is_sticking)
-        self.renewed.emit()
+        self.opened.reload(held, self.follow.is_sticking)
+        self.reloaded.emit()
         QTimer.singleShot(_HOLD_MS, give_back)  # what the reading before held
         self.follow.end_read(len(held.reading.trace.events))
 

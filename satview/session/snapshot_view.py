@@ -39,7 +39,7 @@ class SnapshotView(Answer):
         self._settle.timeout.connect(self._look)
         opened.selection.changed.connect(self._on_selection)
         opened.selection.cursors_changed.connect(self._on_cursors)
-        opened.renewed.connect(self._on_renewed)
+        opened.reloaded.connect(self._on_reloaded)
 
     @property
     def at_cycles(self) -> int | None:
@@ -95,7 +95,7 @@ class SnapshotView(Answer):
             self.changed.emit()
 
     @Slot(object)
-    def _on_renewed(self, _renewal: object) -> None:
+    def _on_reloaded(self, _reload: object) -> None:
         if self._is_watched and self._wanted is not None:
             self._settle.start()  # what is shown holds until then
         else:

@@ -14,7 +14,7 @@ from satview.session.jobs import LatestJob
 from satview.session.open_trace import OpenTrace
 from satview.session.statistics_work import Counted, Found
 
-_SETTLE_MS: Final = 150  # the range has to rest that long before it is counted anew
+_SETTLE_MS: Final = 150  # the range has to rest that long before it is counted again
 
 
 class Extent(StrEnum):
@@ -62,7 +62,7 @@ class StatisticsView(QObject):
         opened.filters.changed.connect(self.changed)
         opened.viewport.window_changed.connect(self._on_window)
         opened.selection.range_changed.connect(self._on_range)
-        opened.renewed.connect(self._on_renewed)
+        opened.reloaded.connect(self._on_reloaded)
 
     @property
     def is_pending(self) -> bool:
@@ -171,12 +171,12 @@ class StatisticsView(QObject):
             self._later()
 
     @Slot(object)
-    def _on_renewed(self, _renewal: object) -> None:
+    def _on_reloaded(self, _reload: object) -> None:
         self._found = None  # it holds the shorter trace
         self._later()
 
     def _later(self) -> None:
-        """Count anew once things rest; what is being counted is of no use any more."""
+        """Count again once things rest; what is being counted is of no use any more."""
         if self._is_watched:
             self._job.cancel()
             self._settle.start()

@@ -28,7 +28,7 @@ class Viewport(QObject):
         """Show all of a trace.
 
         Args:
-            limits: The whole trace with a little air.
+            limits: The whole trace with a little margin.
             parent: Owner.
             end_cycles: Where the trace itself ends; None = at the end of the limits.
         """
@@ -48,7 +48,7 @@ class Viewport(QObject):
 
     @property
     def limits(self) -> TimeWindow:
-        """The whole trace with a little air on both sides; nothing beyond it is ever visible."""
+        """The whole trace with a little margin on both sides; nothing beyond it is ever visible."""
         return self._limits
 
     @property
@@ -113,9 +113,9 @@ class Viewport(QObject):
         self.jump(TimeWindow(start, start + self._window.length))
 
     def fit(self, window: TimeWindow, margin: float = 0.1) -> None:
-        """Zoom so that a stretch fills the window but for a margin on both sides."""
-        air = max(1, round(window.length * margin))
-        self.jump(TimeWindow(window.start - air, window.end + air))
+        """Zoom so that a range fills the window but for a margin on both sides, a share of its length."""
+        beyond = max(1, round(window.length * margin))
+        self.jump(TimeWindow(window.start - beyond, window.end + beyond))
 
     def reveal(self, cycles: int) -> None:
         """Bring a moment into view if it is not visible; the zoom stays."""
@@ -158,7 +158,7 @@ class Viewport(QObject):
         """Take the limits of a longer reading of the same file.
 
         Args:
-            limits: The whole reading with a little air.
+            limits: The whole reading with a little margin.
             end_cycles: Where the reading itself ends.
             is_at_end: Keep to the end of the trace; a window that showed all of it shows all again.
         """
@@ -170,7 +170,7 @@ class Viewport(QObject):
             self._set(self._window.clamped(limits))
 
     def _at_end(self, length: int) -> TimeWindow:
-        """Return the window that ends just after the trace: the air of the limits would fill a short one."""
+        """Return the window that ends just after the trace: the margin of the limits would fill a short one."""
         end = min(self._limits.end, self._end_cycles + max(1, length // 50))
         return TimeWindow(end - length, end)
 

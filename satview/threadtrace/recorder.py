@@ -63,7 +63,7 @@ class Recorder:
         self._start_process()
 
     def _start_process(self) -> None:
-        """Begin anew: at the start, and in a child process."""
+        """Begin again: at the start, and in a child process."""
         self.pid = os.getpid()
         self.offset_ns = time.time_ns() - now()
         self._lock = _thread.allocate_lock()

@@ -71,7 +71,7 @@ def restarted_calls(kernel: Kernel) -> None:
 
 
 def leak(kernel: Kernel) -> None:
-    """A process connects anew every 5 ms and never detaches; another one gives its channels back."""
+    """A process connects again every 5 ms and never detaches; another one gives its channels back."""
 
     def leaking() -> Program:
         chid = yield ChannelCreate()

@@ -55,8 +55,8 @@ def _measure(data: bytes, path: Path) -> None:
     opened = window.session.opened
     begun: list[float] = []
     changes: list[float] = []
-    opened.begins_renewal.connect(lambda: begun.append(time.perf_counter()))
-    window.session.renewed.connect(lambda: changes.append(_ms_since(begun[-1])))
+    opened.begins_reload.connect(lambda: begun.append(time.perf_counter()))
+    window.session.reloaded.connect(lambda: changes.append(_ms_since(begun[-1])))
     floor_ms = statistics.median(_ms(window.grab) for _ in range(LOOKS))
     for name in ("no filter", CONDITION):
         if name == CONDITION:
@@ -99,7 +99,7 @@ def _memory(data: bytes, path: Path) -> None:
     spin(app, lambda: False, 1.0)
     before, first = resident_bytes(), len(window.session.opened.trace.events)
     changes: list[int] = []
-    window.session.renewed.connect(lambda: changes.append(1))
+    window.session.reloaded.connect(lambda: changes.append(1))
     for _ in range(MEMORY_LOOKS):
         count = len(changes)
         with path.open("ab") as file:

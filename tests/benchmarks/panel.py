@@ -77,7 +77,7 @@ def _measure(path: Path) -> None:
         ("length > 1ms", partial(filters.add_pass, "length > 1ms")),
         ("rules with a pid", partial(filters.add_pass, "", f"ADDALLCLASSES\nSETCLASSPID KERCALL {pid}")),
     ]
-    # One kind of event stays hidden, so that no change makes the chips come or go: that lays the window out anew.
+    # One kind of event stays hidden, so that no change makes the chips come or go: that lays the window out again.
     base = replace(filters.state, codes=np.arange(len(filters.state.codes)) != other)
     _answer(app, view, filters, partial(filters.put, base, "base"))
     # As any user has, who puts the cursor there before he types.

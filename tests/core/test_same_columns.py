@@ -50,8 +50,8 @@ def assert_same(mine, theirs):
         assert first.tolist() == second.tolist(), name
     assert mine.keys[1:].tolist() == theirs.keys[1:].tolist()
     assert (mine.empty, mine.unknown) == (theirs.empty, theirs.unknown)
-    for name in mine.loose.__slots__:
-        assert getattr(mine.loose, name).tolist() == getattr(theirs.loose, name).tolist(), name
+    for name in mine.unmatched.__slots__:
+        assert getattr(mine.unmatched, name).tolist() == getattr(theirs.unmatched, name).tolist(), name
     assert mine.clock.references == theirs.clock.references
     assert sorted(mine.clock.ignored) == sorted(theirs.clock.ignored)
     assert mine.clock.timed == theirs.clock.timed
@@ -146,16 +146,16 @@ def test_threads_are_numbered_alike_while_the_table_grows(monkeypatch):
 
 def test_a_clock_with_an_own_rollover_on_every_cpu(monkeypatch):
     """Times are those of the rule, by hand: CPU 1 passes a rollover between two TIME events, CPU 0 does not."""
-    turn = 1 << 32
+    rollover = 1 << 32
     slots = np.array([
-        (wire.CONTROL_TIME, turn - 100 & 0xFFFFFFFF, 0, turn - 100 & 0xFFFFFFFF),
-        (wire.CONTROL_TIME | 1 << 24, turn - 90 & 0xFFFFFFFF, 0, turn - 90 & 0xFFFFFFFF),
+        (wire.CONTROL_TIME, rollover - 100 & 0xFFFFFFFF, 0, rollover - 100 & 0xFFFFFFFF),
+        (wire.CONTROL_TIME | 1 << 24, rollover - 90 & 0xFFFFFFFF, 0, rollover - 90 & 0xFFFFFFFF),
         (wire.code(2, 14) | 1 << 24, 20, 0, 0),
-        (wire.code(2, 14), turn - 10 & 0xFFFFFFFF, 0, 0),
+        (wire.code(2, 14), rollover - 10 & 0xFFFFFFFF, 0, 0),
         (wire.CONTROL_TIME, 30, 1, 30),
     ], np.uint32)  # fmt: skip
     mine = decoded(slots, Release.QNX_7, False, monkeypatch, 1 << 17)
-    assert mine.time.tolist() == [turn - 100, turn - 90, turn + 20, turn - 10, turn + 30]
+    assert mine.time.tolist() == [rollover - 100, rollover - 90, rollover + 20, rollover - 10, rollover + 30]
     assert_same(mine, decoded(slots, Release.QNX_7, True, monkeypatch, 1 << 17))
     assert all(first <= second for first, second in pairwise(mine.slot.tolist()))
 

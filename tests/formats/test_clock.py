@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from satview.formats.kev.clock import ClockRebuilder
-from satview.formats.kev.turns import SLACK, TURN, place, place_segments
+from satview.formats.kev.rollover import ROLLOVER, SLACK, place, place_segments
 
 UNUSABLE = -1
 
@@ -40,15 +40,16 @@ class Walk:
 
 @st.composite
 def events(draw):
-    """Events of three CPUs on a clock that makes steps of up to a turn and a half, with TIME events, some wrong."""
-    clock, found = draw(st.sampled_from([1000, 5 * TURN - 10, 7 * TURN])), []
+    """Events of three CPUs on a clock that makes steps of up to a rollover and a half, with TIME events, some wrong."""
+    clock, found = draw(st.sampled_from([1000, 5 * ROLLOVER - 10, 7 * ROLLOVER])), []
     for _ in range(draw(st.integers(1, 40))):
-        clock += draw(st.sampled_from([0, 1, 1000, SLACK // 2, SLACK, 2 * SLACK, TURN - SLACK - 1, TURN + SLACK]))
+        steps = [0, 1, 1000, SLACK // 2, SLACK, 2 * SLACK, ROLLOVER - SLACK - 1, ROLLOVER + SLACK]
+        clock += draw(st.sampled_from(steps))
         kind = draw(st.sampled_from(["plain"] * 4 + ["late", "time", "time", "back", "unusable"]))
-        value = {"time": clock, "back": clock - 3 * TURN, "unusable": UNUSABLE}.get(kind)
+        value = {"time": clock, "back": clock - 3 * ROLLOVER, "unusable": UNUSABLE}.get(kind)
         stamp = clock + (7 if kind == "time" else -SLACK // 3 if kind == "late" else 0)
         if value is None or value == UNUSABLE or value >= 0:
-            found.append((draw(st.integers(0, 2)), stamp % TURN, value))
+            found.append((draw(st.integers(0, 2)), stamp % ROLLOVER, value))
     return found
 
 
@@ -97,9 +98,9 @@ def test_verdicts_are_the_same_in_chunks_of_any_size(given_events, chunk):
 
 
 def test_two_small_steps_back_are_not_one_of_a_turn():
-    """CPU 0 steps back by less than a turn twice in one chunk, into the turn below."""
-    values = [8 * TURN + 2000, 7 * TURN + 3000, 6 * TURN + 4000, 6 * TURN + 1000]
-    clock, times = rebuilt([(0, value % TURN, value) for value in values], 2)
+    """CPU 0 steps back by less than a rollover twice in one chunk, into the rollover below."""
+    values = [8 * ROLLOVER + 2000, 7 * ROLLOVER + 3000, 6 * ROLLOVER + 4000, 6 * ROLLOVER + 1000]
+    clock, times = rebuilt([(0, value % ROLLOVER, value) for value in values], 2)
     assert times == values
     assert clock.verdicts().steps == []
 
@@ -107,7 +108,7 @@ def test_two_small_steps_back_are_not_one_of_a_turn():
 @pytest.mark.parametrize("chunk", [1, 100])
 def test_a_time_before_the_counters_zero_is_a_time(chunk):
     """The stamp of a damaged TIME event lies one cycle before its payload of zero; CPU 1 begins there."""
-    clock, times = rebuilt([(0, TURN - 1, 0), (1, TURN - 1, None), (1, 5, None)], chunk)
+    clock, times = rebuilt([(0, ROLLOVER - 1, 0), (1, ROLLOVER - 1, None), (1, 5, None)], chunk)
     assert times == [-1, -1, 5]
     assert clock.references[1] == 5
 
@@ -115,27 +116,28 @@ def test_a_time_before_the_counters_zero_is_a_time(chunk):
 @pytest.mark.parametrize("chunk", [1, 2, 100])
 def test_only_events_placed_elsewhere_contradict_the_first_time_of_a_cpu(chunk):
     """CPU 2 was placed by its stamps when CPU 0 told the time; CPU 1 and 0 begin with a TIME."""
-    found = [(2, 500, None), (0, 600, 7 * TURN + 600), (2, 700, 7 * TURN + 700), (1, 800, 9 * TURN + 800)]
+    found = [(2, 500, None), (0, 600, 7 * ROLLOVER + 600), (2, 700, 7 * ROLLOVER + 700), (1, 800, 9 * ROLLOVER + 800)]
     clock, times = rebuilt(found, chunk)
-    assert times == [500, 7 * TURN + 600, 7 * TURN + 700, 9 * TURN + 800]
-    assert clock.verdicts().reseeded == [(2, 2, 7 * TURN + 200)]
+    assert times == [500, 7 * ROLLOVER + 600, 7 * ROLLOVER + 700, 9 * ROLLOVER + 800]
+    assert clock.verdicts().reseeded == [(2, 2, 7 * ROLLOVER + 200)]
 
 
 def test_segments_begin_anew_at_every_time_event():
     stamps = np.array([10, 20, 5, 30, 2**32 - 1, 7], np.uint32)
     out = np.zeros(6, np.int64)
     ends = place_segments(
-        np.array([2 * TURN, 9 * TURN + 4]), stamps, np.arange(6), np.array([2]), out
+        np.array([2 * ROLLOVER, 9 * ROLLOVER + 4]), stamps, np.arange(6), np.array([2]), out
     )
-    assert out.tolist() == [2 * TURN + 10, 2 * TURN + 20, 9 * TURN + 5, 9 * TURN + 30, 9 * TURN - 1, 9 * TURN + 7]
-    assert ends.tolist() == [2 * TURN + 20, 9 * TURN + 30]
+    second, ninth = 2 * ROLLOVER, 9 * ROLLOVER
+    assert out.tolist() == [second + 10, second + 20, ninth + 5, ninth + 30, ninth - 1, ninth + 7]
+    assert ends.tolist() == [2 * ROLLOVER + 20, 9 * ROLLOVER + 30]
 
 
-@pytest.mark.parametrize("turns", [1, 3, 20])
-def test_turns_without_a_time_event_are_counted(turns):
-    clock = np.arange(1, turns * 4 + 1) * (TURN // 4)
+@pytest.mark.parametrize("rollovers", [1, 3, 20])
+def test_turns_without_a_time_event_are_counted(rollovers):
+    clock = np.arange(1, rollovers * 4 + 1) * (ROLLOVER // 4)
     out = np.zeros(len(clock), np.int64)
-    stamps = (clock % TURN).astype(np.uint32)
+    stamps = (clock % ROLLOVER).astype(np.uint32)
     ends = place_segments(np.array([0]), stamps, np.arange(len(clock)), np.empty(0, np.intp), out)
     assert out.tolist() == clock.tolist()
     assert ends.tolist() == [clock[-1]]

@@ -20,13 +20,13 @@ from satview.store.doubts import damage, doubts, trusted_window
 from satview.timeline.lane_tree import Timeline
 from tests.helpers.kev import TraceBuilder, header_and_page, write_trace
 
-TURN = 1 << 32
+ROLLOVER = 1 << 32
 STEP = 40_000_000  # cycles between events: a rollover every hundred events
 BUFFER_EVENTS = 25
 
 
-def built(cpus: int = 2, events: int = 600, release: str = "7.1.0", start: int = 700 * TURN + 5) -> np.ndarray:
-    """Return slots of CPUs in turn; a TIME for each CPU after every buffer change and every rollover."""
+def built(cpus: int = 2, events: int = 600, release: str = "7.1.0", start: int = 700 * ROLLOVER + 5) -> np.ndarray:
+    """Return slots of CPUs one after the other; a TIME for each CPU after every buffer change and every rollover."""
     builder = TraceBuilder(release, cpus=cpus, start=start)
     needs_time, upper = [True] + [False] * (cpus - 1), [start >> 32] * cpus
     for number in range(events):
@@ -100,11 +100,11 @@ def test_a_silent_cpu_is_believed(folder):
     """CPU 1 sleeps for 30 rollovers; its TIME tells the truth, whatever its stamps suggest."""
     builder = TraceBuilder(cpus=2).time_event(0, 0).time_event(5, 1)
     for number in range(1, 400):
-        builder.time_event(number * TURN // 8, 0)
-    builder.time_event(30 * TURN, 1).event(wire.code(6, 1), 30 * TURN + 10, cpu=1)
-    builder.time_event(30 * TURN + 20, 1).event(wire.code(6, 1), 50 * TURN, cpu=0)
+        builder.time_event(number * ROLLOVER // 8, 0)
+    builder.time_event(30 * ROLLOVER, 1).event(wire.code(6, 1), 30 * ROLLOVER + 10, cpu=1)
+    builder.time_event(30 * ROLLOVER + 20, 1).event(wire.code(6, 1), 50 * ROLLOVER, cpu=0)
     trace, times = times_of(folder, builder.writer.slots())
-    assert times[-3] - times[0] == 30 * TURN + 10
+    assert times[-3] - times[0] == 30 * ROLLOVER + 10
     assert "clock-damaged" not in trace.problems.counts()
 
 
@@ -112,9 +112,9 @@ def test_a_pause_with_nothing_after_it_is_shown_but_not_at_first(folder):
     builder = TraceBuilder(cpus=1)
     for number in range(20):
         builder.time_event(number * STEP).event(wire.code(6, 1), number * STEP + 10)
-    builder.time_event(9 * TURN).event(wire.code(6, 2), 9 * TURN + 5)
+    builder.time_event(9 * ROLLOVER).event(wire.code(6, 2), 9 * ROLLOVER + 5)
     trace, times = times_of(folder, builder.writer.slots(), 1)
-    assert times[-1] - times[0] == 9 * TURN + 5
+    assert times[-1] - times[0] == 9 * ROLLOVER + 5
     assert trace.problems.counts() == {"clock-unproven": 1}
     assert trusted_window(trace).length == 19 * STEP + 11
     assert trusted_window(times_of(folder, built(1), 1)[0]) == times_of(folder, built(1), 1)[0].window
@@ -164,7 +164,7 @@ def test_all_readers_make_the_same_corrections(folder, data):
 def test_a_stream_holds_no_more_than_its_look_ahead():
     """A CPU that never gets another TIME does not keep the events of the others back for ever."""
     builder = TraceBuilder(cpus=2).time_event(0, 0).time_event(1, 1).time_event(2, 0)
-    builder.time_event(300 * TURN, 1)
+    builder.time_event(300 * ROLLOVER, 1)
     pairs, page = header_and_page(cpus=2)
     file = io.BytesIO()
     write_start(file, pairs, page)

@@ -37,7 +37,7 @@ CODES = [
 
 @st.composite
 def slot_lists(draw):
-    """Slots of a few CPUs: steps ahead, back, over the turn, silence; combine slots whose keys collide."""
+    """Slots of a few CPUs: steps ahead, back, over the rollover, silence; combine slots whose keys collide."""
     clock, slots = draw(st.sampled_from([0x100000000, 0x1FFFFFF00, 0x2F0000000])), []
     for _ in range(draw(st.integers(1, 60))):
         clock += draw(st.sampled_from([0, 1, 7, 1000, 0x1000000, 0x20000000, 0x60000000, -5, -0x100000]))
@@ -72,7 +72,7 @@ def slot_lists(draw):
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(slot_lists(), st.sampled_from([4, 16, 1 << 17]))
 def test_equals_the_rules_one_slot_at_a_time(slots, chunk):
-    # Combine slots have old stamps of their own here, so a turn of the clock between head and tail cannot be told
+    # Combine slots have old stamps of their own here, so a rollover of the clock between head and tail cannot be told
     # from the rules of matching alone; the expiry rule has a test of its own.
     # These clocks are wild; what is corrected afterwards has tests of its own (test_damaged_clock).
     with pytest.MonkeyPatch.context() as patch:
@@ -113,8 +113,8 @@ def test_buffers_in_a_row_take_the_time_of_what_follows_them():
 
 @pytest.mark.parametrize("chunk", [5, 6, 7, 8])
 def test_buffers_in_a_row_stay_with_what_follows_them(chunk):
-    """CPU 1 is a turn ahead, so its buffers show by their times whether they took those of CPU 0."""
-    turn = 0x100000000
+    """CPU 1 is a rollover ahead, so its buffers show by their times whether they took those of CPU 0."""
+    rollover = 0x100000000
     slots = [(wire.CONTROL_TIME, 0, 1, 0), (wire.CONTROL_TIME | 1 << 24, 0, 2, 0), (wire.code(6, 1), 10, 0, 0)]
     slots += [(wire.CONTROL_BUFFER | 1 << 24, 500, number, 0) for number in (1, 2)]
     slots += [(0, 0, 0, 0), (wire.code(6, 2), 500, 0, 0), (wire.code(6, 3), 600, 0, 0), (wire.code(6, 4), 700, 0, 0)]
@@ -124,7 +124,7 @@ def test_buffers_in_a_row_stay_with_what_follows_them(chunk):
         trace = opened(slots)
     finally:
         decode_module.CHUNK_SLOTS = original
-    assert (trace.events.time_cycles - turn).tolist() == [0, 10, 500, 500, 500, 600, 700, turn]
+    assert (trace.events.time_cycles - rollover).tolist() == [0, 10, 500, 500, 500, 600, 700, rollover]
 
 
 def test_a_tail_is_no_time_event():
@@ -148,7 +148,7 @@ def test_an_equal_stamp_a_full_turn_later_is_another_event():
     head = wire.code(2, 11) | 1 << 30
     tail = wire.code(2, 11) | 3 << 30
     slots = [(wire.CONTROL_TIME, 0, 1, 0), (head, 100, 1, 2)]
-    # Four steps of a third of a turn: the clock comes round.
+    # Four steps of a third of a rollover: the clock comes round.
     slots += [(wire.code(6, 1), 100 + i * 0x55555555 & 0xFFFFFFFF, 0, 0) for i in range(1, 5)]
     trace = opened([*slots, (tail, 100, 3, 4)])
     assert trace.problems.counts() == {"orphan-slots": 1, "unfinished-events": 1}

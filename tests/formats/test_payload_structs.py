@@ -314,7 +314,7 @@ def test_any_words_mean_the_same_everywhere(release, order, events):
 
 @pytest.mark.parametrize("release", QNX)
 def test_failures_are_the_same_for_one_event_and_for_columns(release):
-    """Every exit and TraceEvent() call, with all combinations of words at which the rules turn."""
+    """Every exit and TraceEvent() call, with all combinations of words at which the rules rollover."""
     codes = [code for code in range(wire.code(2, 0), wire.code(3, 0)) if variants.is_exit(code)] + [wire.code(2, 1)]
     telling = (0xFFFFFFFF, 0, 1, 1023, 1024, 0x30000001, 0x40000001)
     short = [(*pair, 0, 0) for pair in product(telling, repeat=2)]

@@ -80,7 +80,7 @@ def test_times_and_threads_go_on_from_block_to_block():
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 6])
 def test_buffers_in_a_row_wait_for_the_event_whose_time_they_take(size):
-    """CPU 1 is a turn ahead, so its buffers show by their times whether they took that of CPU 0."""
+    """CPU 1 is a rollover ahead, so its buffers show by their times whether they took that of CPU 0."""
     slots = [(wire.CONTROL_TIME, 0, 1, 0), (wire.CONTROL_TIME | 1 << 24, 0, 2, 0)]
     slots += [(wire.CONTROL_BUFFER | 1 << 24, 500, number, 0) for number in (1, 2)] + [(CALL, 500, 0, 0)]
     slots = np.array(slots, np.uint32)

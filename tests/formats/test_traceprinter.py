@@ -263,7 +263,7 @@ def test_times_in_seconds_become_cycles():
 
 
 def test_full_times_survive_without_time_events(tmp_path):
-    """An excerpt of a 7.1 listing: silences longer than a turn of the low word must not shrink."""
+    """An excerpt of a 7.1 listing: silences longer than a rollover of the low word must not shrink."""
     path = tmp_path / "excerpt.txt"
     stamps = [0x65570A8B78A, 0x65570A8B78B, 0x65999999999, 0x65A00000000]
     path.write_text(HEAD_7 + "".join(f"t:0x{stamp:x} CPU:00 THREAD          :THREADY            pid:1 tid:1\n"

@@ -26,7 +26,7 @@ def qapp_args():
 
 @pytest.fixture(autouse=True)
 def hands_off(qapp):
-    """Leave no pressed button and no open menu behind: a followed file is not read anew while the user holds either."""
+    """Leave no pressed button and no open menu behind: a file is not read again while the user holds either."""
     yield
     while (popup := QApplication.activePopupWidget()) is not None:
         popup.close()

@@ -12,7 +12,7 @@ from satview.timeline.lane_info import LaneKind
 from tests.helpers.kev import TraceBuilder, write_trace
 
 STEP = 40_000_000
-TURN = 1 << 32
+ROLLOVER = 1 << 32
 
 
 def slots(pause: bool = False) -> np.ndarray:
@@ -24,7 +24,7 @@ def slots(pause: bool = False) -> np.ndarray:
             builder.time_event(number * STEP)
         builder.state("RUNNING", number * STEP + 5, 2 + number % 2, 1)
     if pause:
-        builder.time_event(40 * TURN).state("RUNNING", 40 * TURN + 5, 2, 1)
+        builder.time_event(40 * ROLLOVER).state("RUNNING", 40 * ROLLOVER + 5, 2, 1)
     return np.array(builder.writer.slots(), np.uint32).reshape(-1, 4)
 
 
@@ -34,7 +34,7 @@ def test_first_view_ends_where_nothing_confirms_the_clock_and_zero_shows_everyth
     assert 199 * STEP < viewport.window.length < 202 * STEP
     assert not viewport.can_go_back
     QTest.keyClick(window.workspace.area.view, Qt.Key.Key_0)
-    assert viewport.window.length >= 40 * TURN
+    assert viewport.window.length >= 40 * ROLLOVER
 
 
 def test_damage_hangs_from_the_overview_and_tells_itself(empty_window, load, tmp_path):

@@ -227,12 +227,12 @@ def test_filter_set_while_the_file_is_read_is_not_forgotten(writer, follow, qtbo
     writer.write(0.4)
     window = follow(writer.path)
     opened = window.session.opened
-    window.session.may_renew = lambda: False
+    window.session.may_reload = lambda: False
     writer.append(0.4, 0.6)
     qtbot.waitUntil(lambda: window.session._held is not None)
     opened.filters.add_pass("event == MSG_RECEIVEV")
     opened.search.find("event == MSG_RECEIVEV")
-    window.session.may_renew = lambda: True
+    window.session.may_reload = lambda: True
     grown(qtbot, window, writer.upto(0.6))
     assert 0 < opened.filters.row_count < len(opened.trace.events)
     assert len(opened.search.hits) == opened.filters.row_count
@@ -272,7 +272,7 @@ def test_list_keeps_its_place_and_its_selected_row(writer, follow, qtbot):
 
 
 def append_rest(path, builder):
-    """Append what a trace has more than its file; written anew, the file would be empty for a moment."""
+    """Append what a trace has more than its file; written again, the file would be empty for a moment."""
     whole = builder.write(path.with_name("whole.kev")).read_bytes()
     with path.open("ab") as file:
         file.write(whole[path.stat().st_size :])
@@ -509,11 +509,11 @@ def test_views_are_not_replaced_while_the_user_is_at_it(writer, follow, qtbot):
     writer.write(0.4)
     window = follow(writer.path)
     shown = window.session.opened
-    window.session.may_renew = lambda: False
+    window.session.may_reload = lambda: False
     writer.append(0.4, 0.6)
     qtbot.wait(400)
     assert window.session.opened is shown
-    window.session.may_renew = lambda: True
+    window.session.may_reload = lambda: True
     grown(qtbot, window, writer.upto(0.6))
 
 
@@ -567,6 +567,6 @@ def test_a_reading_that_was_followed_on_is_gone_without_the_collector(follow, wr
     with no_collector():
         for share, until in ((0.3, 0.5), (0.5, 0.7), (0.7, 0.9)):
             times = weakref.ref(window.session.opened.trace.events.time_cycles)
-            with qtbot.waitSignal(window.session.renewed, timeout=10_000):
+            with qtbot.waitSignal(window.session.reloaded, timeout=10_000):
                 writer.append(share, until)
             qtbot.waitUntil(lambda times=times: times() is None, timeout=3_000)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from satview.events import wire
-from satview.formats.kev.turns import SLACK, TURN, place
+from satview.formats.kev.rollover import ROLLOVER, SLACK, place
 
 
 def decode(slots):
@@ -49,8 +49,8 @@ def times(events, held_limit=100_000):
     if first is not None and first < held_limit:
         base = value(events[first])
         for i in range(first):
-            back = (base - events[i]["stamp"]) % TURN
-            out[i] = base + TURN - back if back > TURN - SLACK else base - back
+            back = (base - events[i]["stamp"]) % ROLLOVER
+            out[i] = base + ROLLOVER - back if back > ROLLOVER - SLACK else base - back
         start, last = first, base
     elif events:
         last = events[0]["stamp"]
@@ -61,8 +61,8 @@ def times(events, held_limit=100_000):
             continue
         references.setdefault(e["cpu"], last)
         if e["code"] == wire.CONTROL_TIME:
-            late = (e["stamp"] - value(e)) % TURN
-            out[i] = value(e) + late if late < TURN - SLACK else value(e) - (TURN - late)
+            late = (e["stamp"] - value(e)) % ROLLOVER
+            out[i] = value(e) + late if late < ROLLOVER - SLACK else value(e) - (ROLLOVER - late)
             references[e["cpu"]] = value(e)
         else:
             out[i] = place(references[e["cpu"]], e["stamp"])

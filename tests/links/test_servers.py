@@ -42,7 +42,7 @@ def row_of(trace: Trace, pid: int) -> int:
 
 @pytest.fixture
 def attached(tmp_path: Path) -> Trace:
-    """A server creates channel 3, a client connects to it, sends, is answered, and connects anew to another process."""
+    """A server creates channel 3, a client connects to it, sends, is answered, and connects to another process."""
     builder = TraceBuilder().time_event(0).process_name(1, CLIENT, "client").process_name(2, SERVER, "server")
     create = CALLS["CHANNEL_CREATE"]
     builder.state("RUNNING", 10, SERVER, 1).call(create, 20).exit(create, 30, (CHID, 0))

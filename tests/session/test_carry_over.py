@@ -34,9 +34,9 @@ def opened_trace(trace):
 
 def grow(opened, trace):
     """Change over to a longer trace as a window does."""
-    renewal = prepared(Reading.of(trace), opened.shown([row.index for row in opened.lanes.rows]), lambda: False)
-    opened.renew(renewal, is_at_end=True)
-    return renewal
+    reload = prepared(Reading.of(trace), opened.shown([row.index for row in opened.lanes.rows]), lambda: False)
+    opened.reload(reload, is_at_end=True)
+    return reload
 
 
 def titles(opened):
@@ -111,13 +111,13 @@ def test_filter_is_worked_out_before_the_longer_trace_shows(qapp, tmp_path):
 def test_renewal_that_was_made_for_another_filter_does_not_suit(qapp, tmp_path):
     opened = opened_trace(early().open(tmp_path))
     shown = opened.shown([])
-    renewal = prepared(Reading.of(early().open(tmp_path)), shown, lambda: False)
-    assert renewal.suits(opened.shown([]))
-    assert not renewal.suits(opened.shown([0]))  # a lane that nobody has built
+    reload = prepared(Reading.of(early().open(tmp_path)), shown, lambda: False)
+    assert reload.suits(opened.shown([]))
+    assert not reload.suits(opened.shown([0]))  # a lane that nobody has built
     opened.filters.show_threads([1], False)
-    assert not renewal.suits(opened.shown([]))
+    assert not reload.suits(opened.shown([]))
     opened.filters.show_all()
-    again = prepared(renewal.reading, opened.shown([0]), lambda: False)
+    again = prepared(reload.reading, opened.shown([0]), lambda: False)
     assert again.suits(opened.shown([0]))
     opened.search.find("RUNNING")
     assert not again.suits(opened.shown([0]))

@@ -9,7 +9,7 @@ from satview.filters.expression import Expression
 from satview.filters.passes import Effect, Pass
 from satview.session.event_conditions import of_event, proposals
 from satview.session.filter_work import CountWork
-from satview.session.lane_shades import LaneShades
+from satview.session.lane_overlay import LaneOverlay
 from satview.timeline.spans import pixel_edges
 from tests.filters.made import START_CYCLES, Maker, make_trace
 
@@ -136,7 +136,7 @@ def test_shades_follow_the_event_that_began_an_interval(opened, qtbot):
     edges = pixel_edges(opened.viewport.limits, 500)
     values = opened.timeline.raster((lane,), opened.viewport.limits, 500, exact=True)
     before = set((values & 63).ravel().tolist())
-    LaneShades(opened.timeline, view).hide((lane,), values, edges, True)
+    LaneOverlay(opened.timeline, view).hide((lane,), values, edges, True)
     shown = set((values & 63).ravel().tolist())
     running = {int(value) for value, event in zip(spans.value, spans.event, strict=True)
                if event < len(view.passing) and view.passing[event]}

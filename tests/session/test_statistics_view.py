@@ -127,7 +127,7 @@ def test_moving_on_stops_what_is_no_longer_wanted(view, opened, qtbot, ns, monke
 
 def test_a_longer_reading_of_the_file_is_counted_anew(view, opened, qtbot):
     before = view.counted
-    opened.renewed.emit(None)
+    opened.reloaded.emit(None)
     assert settled(view, qtbot) is not before
 
 

@@ -65,7 +65,7 @@ def floods(evidence: Evidence) -> list[Verdict]:
 
 
 def restarted_calls(evidence: Evidence) -> list[Verdict]:
-    """Return threads whose kernel calls of one kind are interrupted, or made anew without an end, again and again."""
+    """Return threads whose kernel calls of one kind are interrupted, or made again without an end, again and again."""
     trace, kind = evidence.trace, VerdictKind.RESTARTED_CALLS
     if trace.pairs is not None:
         return []

@@ -22,13 +22,13 @@ from satview.formats.kev.buffers import (
     report_control_events,
     report_ring_tail,
 )
-from satview.formats.kev.census import dump_end, take_census
 from satview.formats.kev.clock_review import Verdicts, correct, misplaced
 from satview.formats.kev.decode import Decoded, Decoder
 from satview.formats.kev.header import FROM_LISTING
 from satview.formats.kev.payloads import SlotPayloads
 from satview.formats.kev.slot_source import SlotSource, source_of
 from satview.formats.kev.syspage import GLOBAL_CLOCK, VERSIONED, parse_syspage
+from satview.formats.kev.thread_tables import dump_end, thread_and_process_tables
 from satview.store.doubts import count_cpus
 from satview.store.problems import Problems
 from satview.store.tables import BufferTable, EventTable, Fragments, StateIndex
@@ -145,7 +145,7 @@ def trace_from_slots(
     with timed("census"):
         first_loss = buffers.time_cycles[buffers.lost_before > 0].min(initial=np.iinfo(np.int64).max)
         dumped = dump_end(events, _activity(), int(first_loss))
-        threads, processes = take_census(events, payloads, process, decoded.keys, dumped)
+        threads, processes = thread_and_process_tables(events, payloads, process, decoded.keys, dumped)
         threads_of_states = decoded.thread[decoded.state_rows]
         states = StateIndex(*order.group_rows(decoded.state_rows, threads_of_states, len(threads)))
     rate = choose_rate(header, system, problems)
@@ -250,7 +250,7 @@ def _place_between(
 
 def _split_contested(decoded: Decoded, slots: SlotSource, moves: Moves | None) -> None:
     """Let the tails of events that share their key with an open event be matched, though they follow their event."""
-    heads = np.sort(decoded.loose.event[decoded.loose.event >= 0])
+    heads = np.sort(decoded.unmatched.event[decoded.unmatched.event >= 0])
     if not len(heads):
         return
     # Equal stamps of one CPU that are not a rollover apart are equal times: so few events need their key read.
@@ -264,25 +264,25 @@ def _split_contested(decoded: Decoded, slots: SlotSource, moves: Moves | None) -
     if hit.any():
         rows = rows[hit]
         counts = decoded.slots[rows].astype(np.int64)
-        decoded.loose = combine.split(decoded.loose, rows, at[hit], counts, headers[hit], stamps[hit])
+        decoded.unmatched = combine.split(decoded.unmatched, rows, at[hit], counts, headers[hit], stamps[hit])
         decoded.slots[rows] = 1
 
 
 def _repair(decoded: Decoded, region: EventRegion, problems: Problems) -> tuple[Fragments, NDArray[np.int64]]:
     """Give runs of tails back to their events; list orphans and events without end."""
-    loose = decoded.loose
-    matched = combine.match(loose, decoded.time, decoded.cpu)
+    unmatched = decoded.unmatched
+    matched = combine.match(unmatched, decoded.time, decoded.cpu)
     orphans = np.flatnonzero(matched.owner < 0)
     for i in orphans[:_MANY].tolist():
-        n = int(loose.count[i])
+        n = int(unmatched.count[i])
         problems.add(
             "orphan-slots",
             f"{n} slot{'s' * (n > 1)} of an event whose beginning is missing",
-            region.byte(int(loose.slot[i])),
+            region.byte(int(unmatched.slot[i])),
             n,
         )
     if len(orphans) > _MANY:
-        problems.add("orphan-slots", "and more of the same", None, int(loose.count[orphans[_MANY:]].sum()))
+        problems.add("orphan-slots", "and more of the same", None, int(unmatched.count[orphans[_MANY:]].sum()))
     for row in matched.unfinished[:_MANY].tolist():
         problems.add(
             "unfinished-events",
@@ -297,16 +297,16 @@ def _repair(decoded: Decoded, region: EventRegion, problems: Problems) -> tuple[
 
 
 def _fragments(decoded: Decoded, matched: combine.Matched, region: EventRegion, problems: Problems) -> Fragments:
-    loose = decoded.loose
-    apart = np.sort(matched.owner[(loose.event < 0) & (matched.owner >= 0)])
+    unmatched = decoded.unmatched
+    apart = np.sort(matched.owner[(unmatched.event < 0) & (matched.owner >= 0)])
     apart = apart[np.append(apart[1:] != apart[:-1], True)] if len(apart) else apart
     if not len(apart):
         return Fragments.none()
     rows = np.flatnonzero(combine.contains(apart, matched.owner))
-    rows = rows[np.lexsort((loose.slot[rows], matched.owner[rows]))]
-    counts = loose.count[rows]
+    rows = rows[np.lexsort((unmatched.slot[rows], matched.owner[rows]))]
+    counts = unmatched.count[rows]
     first = np.concatenate(([0], np.cumsum(counts)[:-1]))
-    slot = np.arange(int(counts.sum())) - np.repeat(first - loose.slot[rows], counts)
+    slot = np.arange(int(counts.sum())) - np.repeat(first - unmatched.slot[rows], counts)
     sizes = np.add.reduceat(counts, np.searchsorted(matched.owner[rows], apart))
     too_long = np.flatnonzero(sizes > combine.MAX_SLOTS)
     for i in too_long[:_MANY].tolist():

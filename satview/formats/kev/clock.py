@@ -1,10 +1,10 @@
 """Rebuilds the 64-bit clock of every event from its 32-bit stamp.
 
 Source: kernel event trace format, section 5.3. Per CPU there is a reference: the latest 64-bit time placed on it. A
-stamp is placed in the turn that puts it at most a quarter turn before the reference and less than three quarters after
-it; a CONTROL TIME event sets the reference. `ClockRebuilder` gives the times of that rule without a walk (the walk
-itself is the yardstick of its tests): a chunk in which no CPU can leave its turn needs one addition, the others are
-placed in stretches.
+stamp is placed between the rollovers that put it at most a quarter of a rollover period before the reference and less
+than three quarters after it; a CONTROL TIME event sets the reference. `ClockRebuilder` gives the times of that rule
+without a walk in Python (a walk is what its tests compare it with): the compiled core walks, the numpy code needs one
+addition for a chunk in which no CPU passes a rollover and places the others span by span.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from satview.core import passes
 from satview.formats.kev.clock_review import Claim, ClockReview, Verdicts
-from satview.formats.kev.turns import SLACK, TURN, place, place_segments
+from satview.formats.kev.rollover import ROLLOVER, SLACK, place, place_segments
 
 LATEST: Final = 1 << 62  # beyond this a TIME event is damage: no counter has run that long
 MAX_CPUS: Final = 64
@@ -26,10 +26,10 @@ _LAG: Final = 1 << 26  # cycles between the clock in a TIME event and its stamp,
 _TAIL: Final = 8192  # the latest time of a CPU is nearly always among the last events of a chunk
 
 
-def _common_turn(references: list[int], low: int, high: int) -> int | None:
-    """Return the turn that all stamps from `low` to `high` fall into for each of the references, None if none does."""
-    base = max(references) // TURN * TURN
-    if base + low < max(base + high, *references) - SLACK or base + high >= min(references) + TURN - SLACK:
+def _common_rollover(references: list[int], low: int, high: int) -> int | None:
+    """Return the rollover after which all stamps from `low` to `high` lie for each of the references, None for none."""
+    base = max(references) // ROLLOVER * ROLLOVER
+    if base + low < max(base + high, *references) - SLACK or base + high >= min(references) + ROLLOVER - SLACK:
         return None
     return base
 
@@ -100,7 +100,7 @@ class ClockRebuilder:
         if passes.is_available():
             self._place_by_core(stamps, cpus, time_rows, time_values, same_as_next, first_row, out)
             return
-        if not self._place_all_in_one_turn(stamps, cpus, time_rows, time_values, same_as_next, first_row, out):
+        if not self._place_all_between_rollovers(stamps, cpus, time_rows, time_values, same_as_next, first_row, out):
             self._place_by_cpu(stamps, cpus, time_rows, time_values, same_as_next, first_row, out)
         if len(same_as_next):  # several in a row all take the time of the event behind them
             ends = np.flatnonzero(np.append(np.diff(same_as_next) != 1, True))
@@ -150,9 +150,9 @@ class ClockRebuilder:
         for at in np.flatnonzero(is_time & (extra == 0)).tolist():
             if self.review.starts_at(int(row[at]) + first_row):  # the file's first TIME: nothing leads to it
                 amount[at] = value[at]
-        ahead = (value - amount) & (TURN - 1)
-        turns = (value - amount - np.where(ahead >= TURN - SLACK, ahead - TURN, ahead)) // TURN
-        is_odd = ~is_time | (turns != 0)
+        ahead = (value - amount) & (ROLLOVER - 1)
+        rollovers = (value - amount - np.where(ahead >= ROLLOVER - SLACK, ahead - ROLLOVER, ahead)) // ROLLOVER
+        is_odd = ~is_time | (rollovers != 0)
         watched = {*cpu[is_odd].tolist(), *(number for number in set(cpu.tolist()) if self.review.waits(number))}
         for at in np.flatnonzero(np.isin(cpu, list(watched))).tolist():
             number, where = int(cpu[at]), int(row[at]) + first_row
@@ -162,11 +162,12 @@ class ClockRebuilder:
             elif kind[at] == passes.LOG_SEED:
                 self.review.seed(number, where)
             else:
-                self._note_time(number, where, int(turns[at]), int(value[at] - amount[at]), is_placed=bool(extra[at]))
+                cycles = int(value[at] - amount[at])
+                self._note_time(number, where, int(rollovers[at]), cycles, is_placed=bool(extra[at]))
         rest = is_time & ~np.isin(cpu, list(watched))
         self.timed.update(zip(cpu[rest].tolist(), (row[rest] + first_row).tolist(), strict=True))
 
-    def _place_all_in_one_turn(
+    def _place_all_between_rollovers(
         self,
         stamps: NDArray[np.uint32],
         cpus: NDArray[np.uint8],
@@ -176,17 +177,17 @@ class ClockRebuilder:
         first_row: int,
         out: NDArray[np.int64],
     ) -> bool:
-        """Place a chunk with one addition, if by the rules no CPU can leave its turn in it; return whether it did."""
+        """Place a chunk with one addition, if no CPU can pass a rollover in it; return whether it did."""
         if np.any(time_values < 0):
             return False
         low, high = int(stamps.min()), int(stamps.max())
         values = [int(v) for v in time_values]
         # Every CPU ever seen is easy to ask for, and mostly enough. Only a CPU silent for long needs the closer look.
         references = [r for r in self.references if r != _UNSET]
-        base = _common_turn([*references, self.last, *values], low, high)
+        base = _common_rollover([*references, self.last, *values], low, high)
         if base is None:
-            base = _common_turn([*self._references_that_matter(cpus, time_rows), *values], low, high)
-        if base is None or any(value // TURN * TURN != base for value in values):
+            base = _common_rollover([*self._references_that_matter(cpus, time_rows), *values], low, high)
+        if base is None or any(value // ROLLOVER * ROLLOVER != base for value in values):
             return False
         out[:] = stamps
         out += base
@@ -194,7 +195,7 @@ class ClockRebuilder:
         return True
 
     def _references_that_matter(self, cpus: NDArray[np.uint8], time_rows: NDArray[np.intp]) -> list[int]:
-        """Return the references of the CPUs in this chunk, save those whose first event here sets it anew."""
+        """Return the references of the CPUs in this chunk, save those whose first event here sets it again."""
         present, first = np.unique(cpus, return_index=True)
         times = set(time_rows.tolist())
         return [
@@ -224,8 +225,8 @@ class ClockRebuilder:
             is_placed = reference != _UNSET
             if not is_placed:
                 reference = self.last if self.timed and not takes_part[:row].any() else value
-            turns = (value - place(reference, value)) // TURN
-            self._note_time(cpu, first_row + row, turns, value - reference, is_placed=is_placed)
+            rollovers = (value - place(reference, value)) // ROLLOVER
+            self._note_time(cpu, first_row + row, rollovers, value - reference, is_placed=is_placed)
             # The reference is what the counter said, not the slightly later stamp of the slot itself.
             since[cpu], self.references[cpu] = row + 1, value
         is_present = np.zeros(MAX_CPUS, np.bool_)
@@ -251,23 +252,23 @@ class ClockRebuilder:
             if _UNSET < self.references[cpu] < base:
                 rows = np.flatnonzero((cpus == cpu) & takes_part)
                 if len(rows) and int(rows[0]) not in times:
-                    passed = base // TURN - self.references[cpu] // TURN
+                    passed = base // ROLLOVER - self.references[cpu] // ROLLOVER
                     self._note_crossing(cpu, first_row + int(rows[0]), passed)
 
-    def _note_crossing(self, cpu: int, row: int, turns: int) -> None:
+    def _note_crossing(self, cpu: int, row: int, rollovers: int) -> None:
         """Tell the review of events past a rollover, unless the TIME that belongs there may be lost."""
         if not self.review.is_excused(cpu, self.timed[cpu], row):
-            self.review.crossing(cpu, row, turns)
+            self.review.crossing(cpu, row, rollovers)
 
-    def _note_time(self, cpu: int, row: int, turns: int, cycles: int, *, is_placed: bool) -> None:
+    def _note_time(self, cpu: int, row: int, rollovers: int, cycles: int, *, is_placed: bool) -> None:
         """Hand a TIME event to the review if that is interested."""
         before = self.timed.get(cpu)
         self.timed[cpu] = row
         if self.review.starts_at(row):  # nothing before it knew the upper half
-            turns = 0
-        if turns or self.review.waits(cpu):
+            rollovers = 0
+        if rollovers or self.review.waits(cpu):
             is_excused = self.review.is_excused(cpu, -1 if before is None else before, row)
-            self.review.time(cpu, Claim(row, turns, cycles, before is None, is_placed, is_excused))
+            self.review.time(cpu, Claim(row, rollovers, cycles, before is None, is_placed, is_excused))
 
     def _place_by_cpu(
         self,
@@ -338,25 +339,25 @@ class ClockRebuilder:
         is_placed: bool,
     ) -> None:
         """Hand TIME events that are not where the stamps lead, and rollovers without TIME, to the review."""
-        # A TIME comes before the first event after a rollover, so its segment ends in the turn in which it begins.
-        is_passed = ends // TURN > starts // TURN
+        # A TIME comes before the first event after a rollover, so its segment ends in the rollover in which it begins.
+        is_passed = ends // ROLLOVER > starts // ROLLOVER
         is_passed[0] &= cpu in self.timed
         values, before = starts[1:], ends[:-1]
-        ahead = (values - before) & (TURN - 1)
-        turns = (values - before - np.where(ahead >= TURN - SLACK, ahead - TURN, ahead)) // TURN
-        if not (is_passed.any() or turns.any() or self.review.waits(cpu)):
+        ahead = (values - before) & (ROLLOVER - 1)
+        rollovers = (values - before - np.where(ahead >= ROLLOVER - SLACK, ahead - ROLLOVER, ahead)) // ROLLOVER
+        if not (is_passed.any() or rollovers.any() or self.review.waits(cpu)):
             if len(values):
                 self.timed[cpu] = int(rows[time_at[-1]]) + first_row
             return
         edges = [0, *time_at.tolist(), len(rows)]
         for number in range(len(starts)):
             if number:
-                self._note_time(cpu, int(rows[edges[number]]) + first_row, int(turns[number - 1]),
+                self._note_time(cpu, int(rows[edges[number]]) + first_row, int(rollovers[number - 1]),
                                 int(values[number - 1] - before[number - 1]), is_placed=is_placed or number > 1)
             if is_passed[number]:
                 mine = rows[edges[number] + (number > 0) : edges[number + 1]]
-                beyond = np.flatnonzero(out[mine] // TURN > starts[number] // TURN)
-                passed = int(ends[number] // TURN - starts[number] // TURN)
+                beyond = np.flatnonzero(out[mine] // ROLLOVER > starts[number] // ROLLOVER)
+                passed = int(ends[number] // ROLLOVER - starts[number] // ROLLOVER)
                 self._note_crossing(cpu, int(mine[beyond[0]]) + first_row, passed)
 
     def _seed(
@@ -407,5 +408,5 @@ def time_values(
 
 def held_times(stamps: NDArray[np.uint32], value: int) -> NDArray[np.int64]:
     """Return times of events that precede the first TIME of the file, placed backwards from its payload value."""
-    back = (value - stamps.astype(np.int64)) % TURN
-    return value - np.where(back > TURN - SLACK, back - TURN, back)
+    back = (value - stamps.astype(np.int64)) % ROLLOVER
+    return value - np.where(back > ROLLOVER - SLACK, back - ROLLOVER, back)

@@ -19,14 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.events import wire
-from satview.formats.kev.turns import TURN
+from satview.formats.kev.rollover import ROLLOVER
 
 LOOK_AHEAD_EVENTS: Final = 1 << 16  # a TIME comes with every kernel buffer, so after some hundred events
 START_EVENTS: Final = 1 << 12  # the first TIME of the file is judged by those that come within so many events
 # After a loss, and where nothing follows, a TIME is believed up to so many rollovers from the rest: a ring may be cut
 # in the middle of a long pause (106 s at 2.6 GHz, 4 h at 19.2 MHz).
-_BELIEVED_TURNS: Final = 64
-_START_TURNS: Final = 1 << 12  # a first TIME so far before the others is damage, not silence
+_BELIEVED_ROLLOVERS: Final = 64
+_START_ROLLOVERS: Final = 1 << 12  # a first TIME so far before the others is damage, not silence
 _NEAR_CYCLES: Final = 1 << 24  # 6 ms at 2.6 GHz, 0.9 s at 19.2 MHz: far more than CPUs and late events differ by
 _NEIGHBOUR_ROWS: Final = 64  # where to look for the events of the same CPU
 _MISPLACED_MAX: Final = 20_000
@@ -39,7 +39,7 @@ class Correction:
     cpu: int
     first_row: int
     end_row: int
-    turns: int
+    rollovers: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class Claim:
 
     Attributes:
         row: Its row in file order.
-        turns: Rollovers between its value and where the stamps lead; 0 = none, it confirms what came before.
+        rollovers: Rollovers between its value and where the stamps lead; 0 = none, it confirms what came before.
         cycles: From the CPU's reference to its value.
         is_first: The CPU had no TIME before: the stamps lead on from another CPU's clock.
         is_placed: Events of the CPU were placed before it.
@@ -81,7 +81,7 @@ class Claim:
     """
 
     row: int
-    turns: int
+    rollovers: int
     cycles: int
     is_first: bool
     is_placed: bool
@@ -143,36 +143,37 @@ class ClockReview:
             rows += [0] * (self._start is not None)
         return min(rows, default=None)
 
-    def crossing(self, cpu: int, row: int, turns: int) -> None:
+    def crossing(self, cpu: int, row: int, rollovers: int) -> None:
         """Note that events of a CPU passed a rollover without the TIME that belongs there; `row` is the first."""
         first, before = self._crossings.get(cpu, (row, 0))
-        self._crossings[cpu] = first, before + turns
+        self._crossings[cpu] = first, before + rollovers
 
     def time(self, cpu: int, new: Claim) -> None:
         """Judge the TIME before by the next one of its CPU."""
         old = self._claims.pop(cpu, None)
         if old is not None:
             if _is_contradicted(old, new):
-                self.verdicts.corrections.append(Correction(cpu, old.row, new.row, -old.turns))
-                self.verdicts.damaged.append((old.row, cpu, old.turns))
-                new = replace(new, turns=new.turns + old.turns, cycles=new.cycles + old.turns * TURN)
+                self.verdicts.corrections.append(Correction(cpu, old.row, new.row, -old.rollovers))
+                self.verdicts.damaged.append((old.row, cpu, old.rollovers))
+                new = replace(new, rollovers=new.rollovers + old.rollovers,
+                              cycles=new.cycles + old.rollovers * ROLLOVER)  # fmt: skip
             else:
                 self._believe(cpu, old, new.row)
         crossing = self._crossings.get(cpu)
-        if crossing is not None and (not new.turns or self._undo_crossing(cpu, new, *crossing)):
+        if crossing is not None and (not new.rollovers or self._undo_crossing(cpu, new, *crossing)):
             del self._crossings[cpu]
-            new = replace(new, turns=0)
-        if not new.turns or old is not None:
+            new = replace(new, rollovers=0)
+        if not new.rollovers or old is not None:
             self._seeded.pop(cpu, None)
-        if new.turns:
+        if new.rollovers:
             self._claims[cpu] = new
         elif self._start is not None and self._start[0] == cpu and new.row != self._start[1]:
             self._start = None
 
-    def _undo_crossing(self, cpu: int, new: Claim, row: int, turns: int) -> bool:
-        is_undone = -turns <= new.turns < 0 and not new.is_excused and new.row - row <= LOOK_AHEAD_EVENTS
+    def _undo_crossing(self, cpu: int, new: Claim, row: int, rollovers: int) -> bool:
+        is_undone = -rollovers <= new.rollovers < 0 and not new.is_excused and new.row - row <= LOOK_AHEAD_EVENTS
         if is_undone:
-            self.verdicts.corrections.append(Correction(cpu, row, new.row, new.turns))
+            self.verdicts.corrections.append(Correction(cpu, row, new.row, new.rollovers))
         return is_undone
 
     def _believe(self, cpu: int, claim: Claim, row: int) -> None:
@@ -180,14 +181,14 @@ class ClockReview:
             del self._crossings[cpu]
         is_start = self._start is not None and self._start[0] == cpu
         first_row = 0 if is_start else self._seeded.get(cpu)
-        is_far = claim.turns < 0 or claim.turns > _START_TURNS
+        is_far = claim.rollovers < 0 or claim.rollovers > _START_ROLLOVERS
         if first_row is None or not is_far or claim.is_excused or row > START_EVENTS:
             _report(self.verdicts, cpu, claim)
         else:
             # This TIME and the next agree with each other, not with the file's first, which placed what came before.
-            self.verdicts.corrections.append(Correction(cpu, first_row, claim.row, claim.turns))
+            self.verdicts.corrections.append(Correction(cpu, first_row, claim.row, claim.rollovers))
             if self._start is not None and is_start:
-                self.verdicts.damaged.append((self._start[1], cpu, -claim.turns))
+                self.verdicts.damaged.append((self._start[1], cpu, -claim.rollovers))
         if is_start:
             self._start = None
 
@@ -205,41 +206,43 @@ class ClockReview:
             for cpu, time in enumerate(references)
             if time != unset and cpu not in self._claims and cpu not in self._crossings
         ]
-        for cpu, (row, turns) in sorted(self._crossings.items()):
-            if rows - row <= LOOK_AHEAD_EVENTS and others and not _is_near(references[cpu], turns, others):
-                verdicts.corrections.append(Correction(cpu, row, np.iinfo(np.int64).max, -turns))
+        for cpu, (row, rollovers) in sorted(self._crossings.items()):
+            if rows - row <= LOOK_AHEAD_EVENTS and others and not _is_near(references[cpu], rollovers, others):
+                verdicts.corrections.append(Correction(cpu, row, np.iinfo(np.int64).max, -rollovers))
         for cpu, claim in sorted(self._claims.items()):
             is_old = rows - claim.row > LOOK_AHEAD_EVENTS
             fellows = [references[other] for other in self._claims if other != cpu]
-            is_agreed = any(abs(references[cpu] - time) < TURN for time in fellows)
+            is_agreed = any(abs(references[cpu] - time) < ROLLOVER for time in fellows)
             # A board may have a counter for each CPU, so the first TIME of one may be away from the others.
-            is_harmless = abs(claim.turns) <= _BELIEVED_TURNS and (claim.is_excused or claim.is_first or not others)
-            if is_old or is_agreed or is_harmless or _is_near(references[cpu], claim.turns, others):
+            is_believed = abs(claim.rollovers) <= _BELIEVED_ROLLOVERS
+            is_harmless = is_believed and (claim.is_excused or claim.is_first or not others)
+            if is_old or is_agreed or is_harmless or _is_near(references[cpu], claim.rollovers, others):
                 _report(verdicts, cpu, claim)
-                if claim.turns > 0 and not others and not is_agreed:
-                    verdicts.unproven.append((claim.row, cpu, claim.turns))
+                if claim.rollovers > 0 and not others and not is_agreed:
+                    verdicts.unproven.append((claim.row, cpu, claim.rollovers))
             else:
-                verdicts.corrections.append(Correction(cpu, claim.row, np.iinfo(np.int64).max, -claim.turns))
-                verdicts.damaged.append((claim.row, cpu, claim.turns))
+                verdicts.corrections.append(Correction(cpu, claim.row, np.iinfo(np.int64).max, -claim.rollovers))
+                verdicts.damaged.append((claim.row, cpu, claim.rollovers))
         return verdicts
 
 
 def _is_contradicted(old: Claim, new: Claim) -> bool:
     """Tell whether the TIME before `old` and `new` agree better with each other than with `old`."""
-    if new.row - old.row > LOOK_AHEAD_EVENTS or (old.is_excused and abs(old.turns) <= _BELIEVED_TURNS):
+    if new.row - old.row > LOOK_AHEAD_EVENTS or (old.is_excused and abs(old.rollovers) <= _BELIEVED_ROLLOVERS):
         return False
-    return abs(new.turns + old.turns) < abs(new.turns)
+    return abs(new.rollovers + old.rollovers) < abs(new.rollovers)
 
 
-def _is_near(time: int, turns: int, others: list[int]) -> bool:
+def _is_near(time: int, rollovers: int, others: list[int]) -> bool:
     """Tell whether a time is nearer to those of other CPUs than without its rollovers."""
-    return bool(others) and min(abs(time - o) for o in others) < min(abs(time - turns * TURN - o) for o in others)
+    without = time - rollovers * ROLLOVER
+    return bool(others) and min(abs(time - o) for o in others) < min(abs(without - o) for o in others)
 
 
 def _report(verdicts: Verdicts, cpu: int, claim: Claim) -> None:
-    if claim.is_first and claim.is_placed and abs(claim.cycles) >= TURN:
+    if claim.is_first and claim.is_placed and abs(claim.cycles) >= ROLLOVER:
         verdicts.reseeded.append((claim.row, cpu, claim.cycles))
-    elif not claim.is_first and claim.cycles <= -TURN:
+    elif not claim.is_first and claim.cycles <= -ROLLOVER:
         verdicts.steps.append((claim.row, cpu, -claim.cycles))
 
 
@@ -312,4 +315,4 @@ def correct(
         for at in (shared[time[shared] == time[shared + 1]] - first)[::-1].tolist():
             is_mine[at] = is_mine[at + 1]
         rows = np.flatnonzero(is_mine) + first
-        time[rows] += correction.turns * TURN
+        time[rows] += correction.rollovers * ROLLOVER

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.events.wire import CPU_MASK, CPU_SHIFT
-from satview.formats.kev.turns import TURN
+from satview.formats.kev.rollover import ROLLOVER
 
 KEY_MASK: Final = np.uint32(0x3FFFFFFF)  # CPU, class and event: all but the structure bits
 _BLOCK_ROWS: Final = 1 << 12  # a tenth of a second of a busy system, far less than a rollover
@@ -66,11 +66,11 @@ def contested(event_keys: NDArray[np.uint64], is_open: NDArray[np.bool_]) -> NDA
 
 def is_given_up(now: NDArray[np.int64], begun: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Tell which open events are given up, by the clock of their CPU and the time at which they began, in cycles."""
-    return np.asarray(np.abs(now - begun) >= TURN)
+    return np.asarray(np.abs(now - begun) >= ROLLOVER)
 
 
 @dataclass(frozen=True, slots=True)
-class Loose:
+class Unmatched:
     """What links alone could not place; one row each, in file order.
 
     Attributes:
@@ -92,9 +92,9 @@ class Loose:
     before: NDArray[np.int64]
 
 
-def joined(parts: list[Loose]) -> Loose:
+def joined(parts: list[Unmatched]) -> Unmatched:
     """Return the rows of several tables as one."""
-    return Loose(
+    return Unmatched(
         np.concatenate([np.empty(0, np.int64), *(part.slot for part in parts)]),
         np.concatenate([np.empty(0, np.int64), *(part.count for part in parts)]),
         np.concatenate([np.empty(0, np.uint32), *(part.header for part in parts)]),
@@ -106,37 +106,37 @@ def joined(parts: list[Loose]) -> Loose:
 
 
 def split(
-    loose: Loose,
+    unmatched: Unmatched,
     rows: NDArray[np.int64],
     slot: NDArray[np.int64],
     counts: NDArray[np.int64],
     headers: NDArray[np.uint32],
     stamps: NDArray[np.uint32],
-) -> Loose:
+) -> Unmatched:
     """Take the tails that follow some events away from them, so that they are matched like those that stand apart.
 
     Args:
-        loose: What is loose so far.
+        unmatched: What is unmatched so far.
         rows: (k,), rows of the events in file order, ascending.
         slot: Their first slots.
         counts: Their adjacent slots.
         headers: Of their first slots.
         stamps: Theirs.
     """
-    is_open = np.isin(rows, loose.event)
-    others = ~np.isin(loose.event, rows) | (loose.event < 0)
+    is_open = np.isin(rows, unmatched.event)
+    others = ~np.isin(unmatched.event, rows) | (unmatched.event < 0)
     has_tails = counts > 1
-    kept = Loose(*(column[others] for column in _columns(loose)))
+    kept = Unmatched(*(column[others] for column in _columns(unmatched)))
     no_end, no_event = np.zeros(len(rows), np.bool_), np.full(len(rows), -1)
-    heads = Loose(slot, np.ones_like(counts), headers, stamps, no_end, rows, rows)
-    tails = Loose(slot + 1, counts - 1, headers, stamps, ~is_open, no_event, rows)
-    parts = joined([kept, heads, Loose(*(column[has_tails] for column in _columns(tails)))])
+    heads = Unmatched(slot, np.ones_like(counts), headers, stamps, no_end, rows, rows)
+    tails = Unmatched(slot + 1, counts - 1, headers, stamps, ~is_open, no_event, rows)
+    parts = joined([kept, heads, Unmatched(*(column[has_tails] for column in _columns(tails)))])
     order = np.argsort(parts.slot, kind="stable")
-    return Loose(*(column[order] for column in _columns(parts)))
+    return Unmatched(*(column[order] for column in _columns(parts)))
 
 
-def _columns(loose: Loose) -> tuple[NDArray[Any], ...]:
-    return loose.slot, loose.count, loose.header, loose.stamp, loose.closes, loose.event, loose.before
+def _columns(unmatched: Unmatched) -> tuple[NDArray[Any], ...]:
+    return tuple(getattr(unmatched, name) for name in Unmatched.__slots__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,7 @@ class Matched:
     """The repair: which runs of tails continue which events.
 
     Attributes:
-        owner: int64, shape (n,): per loose row the event (row in file order) it belongs to; -1 = orphan.
+        owner: int64, shape (n,): per unmatched row the event (row in file order) it belongs to; -1 = orphan.
         unfinished: int64, events without their end.
     """
 
@@ -153,7 +153,7 @@ class Matched:
 
 
 def match(
-    loose: Loose,
+    unmatched: Unmatched,
     event_times: NDArray[np.int64],
     event_cpus: NDArray[np.uint8],
 ) -> Matched:
@@ -161,17 +161,17 @@ def match(
 
     Within a key the k-th closing run closes the k-th open event, unless nothing was open when it came.
     """
-    n = len(loose.slot)
-    owner = loose.event.copy()
+    n = len(unmatched.slot)
+    owner = unmatched.event.copy()
     if not n:
         return Matched(owner, np.empty(0, np.int64))
-    key = keys(loose.header, loose.stamp)
+    key = keys(unmatched.header, unmatched.stamp)
     order = np.argsort(key, kind="stable")
     sorted_key = key[order]
     first = np.concatenate(([True], sorted_key[1:] != sorted_key[:-1]))
     segment = np.cumsum(first) - 1
-    is_head = loose.event[order] >= 0
-    closing = loose.closes[order] & ~is_head
+    is_head = unmatched.event[order] >= 0
+    closing = unmatched.closes[order] & ~is_head
     heads = _within(np.cumsum(is_head), segment, first)
     closed_before = _within(np.cumsum(closing), segment, first) - closing
     orphan_ends = _running_excess(closed_before + closing - heads, segment, n)
@@ -181,12 +181,12 @@ def match(
     has_owner = ~is_head & (index < heads)
     head_rows = np.flatnonzero(is_head)
     head_start = np.concatenate(([0], np.cumsum(is_head)))[np.flatnonzero(first)[segment]]
-    owner_sorted = np.where(is_head, loose.event[order], -1)
-    owner_sorted[has_owner] = loose.event[order][head_rows[head_start[has_owner] + index[has_owner]]]
+    owner_sorted = np.where(is_head, unmatched.event[order], -1)
+    owner_sorted[has_owner] = unmatched.event[order][head_rows[head_start[has_owner] + index[has_owner]]]
     owner[order] = owner_sorted
-    _expire(owner, loose, order, segment, event_times, event_cpus)
-    finished = owner[(loose.event < 0) & (owner >= 0) & loose.closes]
-    heads_all = loose.event[loose.event >= 0]
+    _expire(owner, unmatched, order, segment, event_times, event_cpus)
+    finished = owner[(unmatched.event < 0) & (owner >= 0) & unmatched.closes]
+    heads_all = unmatched.event[unmatched.event >= 0]
     return Matched(owner, heads_all[~contains(np.sort(finished), heads_all)])
 
 
@@ -200,7 +200,7 @@ def contains(ascending: NDArray[np.int64], values: NDArray[np.int64]) -> NDArray
 
 
 def _within(counts: NDArray[np.intp], segment: NDArray[np.intp], first: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Return running counts that begin anew in every segment."""
+    """Return running counts that begin again in every segment."""
     base = np.concatenate(([0], counts))[np.flatnonzero(first)]
     return counts - base[segment]
 
@@ -214,18 +214,18 @@ def _running_excess(excess: NDArray[np.intp], segment: NDArray[np.intp], n: int)
 
 def _expire(
     owner: NDArray[np.int64],
-    loose: Loose,
+    unmatched: Unmatched,
     order: NDArray[np.intp],
     segment: NDArray[np.intp],
     event_times: NDArray[np.int64],
     event_cpus: NDArray[np.uint8],
 ) -> None:
     """Give up on events whose CPU is a rollover away: their stamp may have come round again."""
-    tails = np.flatnonzero((loose.event < 0) & (owner >= 0))
-    tails = tails[_may_be_given_up(loose.before[tails], owner[tails], event_times)]
+    tails = np.flatnonzero((unmatched.event < 0) & (owner >= 0))
+    tails = tails[_may_be_given_up(unmatched.before[tails], owner[tails], event_times)]
     if not len(tails):
         return
-    aged = is_given_up(_cpu_times(loose, tails, event_times, event_cpus), event_times[owner[tails]])
+    aged = is_given_up(_cpu_times(unmatched, tails, event_times, event_cpus), event_times[owner[tails]])
     if not aged.any():
         return
     segment_of = np.empty_like(segment)
@@ -233,7 +233,7 @@ def _expire(
     concerned = np.zeros(int(segment[-1]) + 1, np.bool_)
     concerned[segment_of[tails[aged]]] = True
     rows = order[concerned[segment]]  # by key, within a key in file order
-    owner[rows] = _owners_one_by_one(loose, rows, segment_of[rows], event_times, event_cpus)
+    owner[rows] = _owners_one_by_one(unmatched, rows, segment_of[rows], event_times, event_cpus)
 
 
 def _may_be_given_up(
@@ -256,18 +256,18 @@ def _may_be_given_up(
 
 
 def _owners_one_by_one(
-    loose: Loose,
+    unmatched: Unmatched,
     rows: NDArray[np.intp],
     segments: NDArray[np.intp],
     event_times: NDArray[np.int64],
     event_cpus: NDArray[np.uint8],
 ) -> list[int]:
-    events, now = loose.event[rows], _cpu_times(loose, rows, event_times, event_cpus)
+    events, now = unmatched.event[rows], _cpu_times(unmatched, rows, event_times, event_cpus)
     now[events >= 0] = event_times[events[events >= 0]]
     owners: list[int] = []
     queue: deque[tuple[int, int]] = deque()  # open events of the key, oldest first, and when they began
     last = -1
-    columns = (segments, events, now, loose.closes[rows])
+    columns = (segments, events, now, unmatched.closes[rows])
     for segment, event, time, closes in zip(*(column.tolist() for column in columns), strict=True):
         if segment != last:
             queue.clear()
@@ -276,7 +276,7 @@ def _owners_one_by_one(
             queue.append((event, time))
             owners.append(event)
             continue
-        while queue and abs(time - queue[0][1]) >= TURN:
+        while queue and abs(time - queue[0][1]) >= ROLLOVER:
             queue.popleft()
         owners.append(queue[0][0] if queue else -1)
         if queue and closes:
@@ -285,11 +285,11 @@ def _owners_one_by_one(
 
 
 def _cpu_times(
-    loose: Loose, rows: NDArray[np.intp], event_times: NDArray[np.int64], event_cpus: NDArray[np.uint8]
+    unmatched: Unmatched, rows: NDArray[np.intp], event_times: NDArray[np.int64], event_cpus: NDArray[np.uint8]
 ) -> NDArray[np.int64]:
-    """Return for loose rows when the last event before them on their CPU began; long ago if there is none."""
-    cpus = (loose.header[rows] >> np.uint32(CPU_SHIFT) & np.uint32(CPU_MASK)).astype(np.uint8)
-    return last_times(cpus, loose.before[rows], event_times, event_cpus, np.full(CPU_MASK + 1, _LONG_AGO))
+    """Return for unmatched rows when the last event before them on their CPU began; long ago if there is none."""
+    cpus = (unmatched.header[rows] >> np.uint32(CPU_SHIFT) & np.uint32(CPU_MASK)).astype(np.uint8)
+    return last_times(cpus, unmatched.before[rows], event_times, event_cpus, np.full(CPU_MASK + 1, _LONG_AGO))
 
 
 def last_times(

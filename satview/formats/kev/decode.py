@@ -48,7 +48,7 @@ class Decoded:
         state_rows: uint32, rows of THREAD state, create and destroy events, ascending.
         rare_rows: int64, rows of CONTROL and PROCESS events, ascending.
         keys: uint64 (pid, tid) per thread row, as two words in payload order.
-        loose: Open events and runs of tails for the repair.
+        unmatched: Open events and runs of tails for the repair.
         empty: (first slot, slots) of stretches of zero slots.
         clock: Its state at the end.
         unknown: Per code that no table of the release names: row of the first such event, and how many.
@@ -64,7 +64,7 @@ class Decoded:
     state_rows: NDArray[np.uint32]
     rare_rows: NDArray[np.int64]
     keys: NDArray[np.uint64]
-    loose: combine.Loose
+    unmatched: combine.Unmatched
     empty: list[tuple[int, int]]
     clock: ClockRebuilder
     unknown: dict[int, tuple[int, int]]
@@ -76,14 +76,14 @@ class _Parts:
 
     state_rows: list[NDArray[np.uint32]] = field(default_factory=list)
     rare_rows: list[NDArray[np.int64]] = field(default_factory=list)
-    loose: list[combine.Loose] = field(default_factory=list)
+    unmatched: list[combine.Unmatched] = field(default_factory=list)
     empty: list[tuple[int, int]] = field(default_factory=list)
     unknown: dict[int, tuple[int, int]] = field(default_factory=dict)
 
     def copy(self) -> _Parts:
         """Return other lists of the same arrays."""
         return _Parts(
-            list(self.state_rows), list(self.rare_rows), list(self.loose), list(self.empty), dict(self.unknown)
+            list(self.state_rows), list(self.rare_rows), list(self.unmatched), list(self.empty), dict(self.unknown)
         )
 
 
@@ -224,17 +224,17 @@ class Decoder:
         if self._grouper is not None:
             return self._chunk_by_core(self._grouper, start, part, is_last=end >= len(self._slots))
         headers, stamps = part[:, 0].copy(), part[:, 1].copy()
-        is_event, loose = combine.link(headers, stamps)
-        length = self._usable(is_event, loose, headers) if end < len(self._slots) else len(headers)
+        is_event, unmatched = combine.link(headers, stamps)
+        length = self._usable(is_event, unmatched, headers) if end < len(self._slots) else len(headers)
         if length != len(headers):
             headers, stamps, is_event = headers[:length], stamps[:length], is_event[:length]
-            loose = loose[: np.searchsorted(loose, length)]
-        zeros = np.flatnonzero(headers == 0) if int(headers.min()) == 0 else loose[:0]
+            unmatched = unmatched[: np.searchsorted(unmatched, length)]
+        zeros = np.flatnonzero(headers == 0) if int(headers.min()) == 0 else unmatched[:0]
         is_event[zeros] = False
         at = np.flatnonzero(is_event)
         # Nothing but simple events: their headers need no gathering.
         heads, times = (headers, stamps) if len(at) == length else (headers[at], stamps[at])
-        counts = self._set_aside(start, at, loose, zeros, heads, headers)
+        counts = self._set_aside(start, at, unmatched, zeros, heads, headers)
         self._append(start, part, at, counts, heads, times)
         return length
 
@@ -248,7 +248,7 @@ class Decoder:
             opened, at = found.opened.astype(np.intp), found.at[found.opened].astype(np.intp)
             runs = (found.run_at.astype(np.intp), found.run_size.astype(np.intp), found.run_before.astype(np.intp),
                     found.run_closes)  # fmt: skip
-            self._note_loose(start, (at, found.size[found.opened].astype(np.intp), opened), runs, part[:, 0])
+            self._note_unmatched(start, (at, found.size[found.opened].astype(np.intp), opened), runs, part[:, 0])
         n = len(found.at)
         if not n:
             return found.length
@@ -270,13 +270,13 @@ class Decoder:
         return found.length
 
     @staticmethod
-    def _usable(is_event: NDArray[np.bool_], loose: NDArray[np.intp], headers: NDArray[np.uint32]) -> int:
+    def _usable(is_event: NDArray[np.bool_], unmatched: NDArray[np.intp], headers: NDArray[np.uint32]) -> int:
         """Return where to end the chunk: where its last group begins, for that may go on in the next chunk."""
         n = len(headers)
         last = np.flatnonzero(is_event[-_LONGEST_TAIL:]) + max(0, n - _LONGEST_TAIL)
         if not len(last):
             return n
-        cut = max(int(last[-1]), int(loose[-1]) if len(loose) else 0)
+        cut = max(int(last[-1]), int(unmatched[-1]) if len(unmatched) else 0)
         before = last[: np.searchsorted(last, cut)]
         # A BUFFER takes the time of the event after it, so the two stay together; and so do zero slots in a row.
         if len(before) and int(headers[before[-1]]) & wire.CODE_MASK in (0, wire.CONTROL_BUFFER):
@@ -289,7 +289,7 @@ class Decoder:
         self,
         start: int,
         at: NDArray[np.intp],
-        loose: NDArray[np.intp],
+        unmatched: NDArray[np.intp],
         zeros: NDArray[np.intp],
         heads: NDArray[np.uint32],
         headers: NDArray[np.uint32],
@@ -299,9 +299,9 @@ class Decoder:
         counts = np.empty(len(at), np.intp)
         np.subtract(at[1:], at[:-1], out=counts[:-1])
         counts[-1:] = length - at[-1:]
-        others, sizes, before = loose, loose, loose
+        others, sizes, before = unmatched, unmatched, unmatched
         if len(zeros):
-            others = np.sort(np.concatenate((loose, zeros)))
+            others = np.sort(np.concatenate((unmatched, zeros)))
             self._note_empty(start + zeros)
         if len(others):
             after = np.searchsorted(at, others)
@@ -315,10 +315,10 @@ class Decoder:
         opened = combined[~ends_well]
         if len(others) or len(opened):
             closes = headers[others + sizes - 1] >> _KIND_SHIFT == wire.Struct.COMBINE_END
-            self._note_loose(start, (at[opened], counts[opened], opened), (others, sizes, before, closes), headers)
+            self._note_unmatched(start, (at[opened], counts[opened], opened), (others, sizes, before, closes), headers)
         return counts
 
-    def _note_loose(
+    def _note_unmatched(
         self,
         start: int,
         opened: tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]],
@@ -330,8 +330,8 @@ class Decoder:
         order = np.argsort(slot, kind="stable")
         slot = slot[order]
         stamp = self._part[slot, 1]
-        self._parts.loose.append(
-            combine.Loose(
+        self._parts.unmatched.append(
+            combine.Unmatched(
                 slot + start,
                 np.concatenate((opened[1], runs[1]))[order],
                 headers[slot],
@@ -491,7 +491,7 @@ class Decoder:
             state_rows=np.concatenate([np.empty(0, np.uint32), *parts.state_rows]),
             rare_rows=np.concatenate([np.empty(0, np.int64), *parts.rare_rows]),
             keys=self._numbers.keys(),
-            loose=combine.joined(parts.loose),
+            unmatched=combine.joined(parts.unmatched),
             empty=parts.empty,
             clock=self._clock,
             unknown=parts.unknown,

@@ -1,7 +1,7 @@
 """Reads a .kev file again and again while somebody still writes it.
 
 Only what is new is read and decoded each time, and none of the file's bytes are kept; a few samples of the old bytes
-tell whether the file was begun anew meanwhile.
+tell whether the file was begun again meanwhile.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _SAMPLE_SLOTS: Final = 256
 class GrowingFile:
     """A .kev file that grows; `read` gives a trace of what it holds by now.
 
-    Slots are appended only, so an older trace stays right. When the file turns out to be another one (shorter, or with
-    other bytes where old ones were), reading begins anew.
+    Slots are appended only, so an older trace stays right. When the file proves to be another one (shorter, or with
+    other bytes where old ones were), reading begins again.
 
     Attributes:
         path: The file.
-        restart: What happened to the file when the last `read` had to begin anew, as a sentence; else empty.
+        restart: What happened to the file when the last `read` had to begin again, as a sentence; else empty.
     """
 
     def __init__(self, path: Path | str) -> None:
@@ -101,7 +101,7 @@ class GrowingFile:
         self._samples: dict[int, bytes] = {}
 
     def _check_old(self, file: SourceFile, size: int) -> None:
-        """Notice a file that was begun anew, and forget what was read of the old one."""
+        """Notice a file that was begun again, and forget what was read of the old one."""
         if self._header is None:
             return
         reason = ""

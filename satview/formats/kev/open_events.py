@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from satview.events.wire import SLOT_BYTES
 from satview.formats.kev.clock import held_times
 from satview.formats.kev.combine import MAX_SLOTS
-from satview.formats.kev.turns import TURN
+from satview.formats.kev.rollover import ROLLOVER
 from satview.store.problems import Problems
 
 MAX_OPEN: Final = 1 << 16       # events; a real trace has a handful, of which each may have a few slots
@@ -83,7 +83,7 @@ class OpenEvents:
             KeyError: None is open, or none any more.
         """
         queue = self._queues[key]
-        while queue and abs(now_cycles - queue[0].time) >= TURN:
+        while queue and abs(now_cycles - queue[0].time) >= ROLLOVER:
             self._report(self._remove(key, queue))
         queue = self._queues[key]
         event = queue[0]
@@ -96,7 +96,7 @@ class OpenEvents:
         return event
 
     def place_back(self, from_cycles: int) -> None:
-        """Place all open events anew: backwards from the first TIME of the file."""
+        """Place all open events again: backwards from the first TIME of the file."""
         for event in (event for queue in self._queues.values() for event in queue):
             event.time = int(held_times(np.array([event.stamp], np.uint32), from_cycles)[0])
 

@@ -23,7 +23,7 @@ class ThreadNumbers:
 
     An open-addressed hash table in two arrays, probed for a whole chunk at a time: almost every key is found at the
     first probe, and only the others are looked at again. A file may hold ids chosen to collide; where probes do not
-    end, the table is filled anew with a multiplier that nobody can know.
+    end, the table is filled again with a multiplier that nobody can know.
     """
 
     def __init__(self) -> None:
@@ -91,13 +91,13 @@ class ThreadNumbers:
         self._count = end
 
     def _fill(self, end: int) -> bool:
-        """Make the table anew for the rows before `end`; return whether all found a place."""
+        """Make the table again for the rows before `end`; return whether all found a place."""
         self._keys = np.zeros(1 << self._bits, np.uint64)
         self._rows = np.zeros(1 << self._bits, np.uint32)
         return self._insert(self._known[1:end], 1)
 
     def _fill_otherwise(self, end: int) -> None:
-        """Make the table anew with other multipliers until no key is far from its place."""
+        """Make the table again with other multipliers until no key is far from its place."""
         self._multiplier = np.uint64(secrets.randbits(64) | 1)
         while not self._fill(end):
             self._multiplier = np.uint64(secrets.randbits(64) | 1)
@@ -261,7 +261,7 @@ class RunningThreads:
         changes = change_at[order].astype(np.int64)
         by_cpu = cpus[order].astype(np.int64)
         lifted = np.maximum.accumulate(changes + by_cpu * (len(rows) + 1) * 2)
-        # Lifting by CPU makes the running maximum begin anew with every CPU.
+        # Lifting by CPU makes the running maximum begin again with every CPU.
         last = lifted - by_cpu * (len(rows) + 1) * 2
         last[last < 0] = 0
         by_change = np.concatenate((np.zeros(1, np.uint32), threads))[last]

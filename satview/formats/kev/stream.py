@@ -201,7 +201,7 @@ class EventStream:
             self._problems.add("empty-slots", f"{count} slots of zeros", first, count)
         is_whole &= ~self._is_contested(slots, at, kinds, begins & ~is_whole)
         time, thread = chunk.time, self._owners(chunk)
-        done, stray = self._loose(slots, at, counts, begins & ~is_whole, is_tail, time, thread, begins, ends)
+        done, stray = self._unmatched(slots, at, counts, begins & ~is_whole, is_tail, time, thread, begins, ends)
         if len(self._open):  # only then their CPUs' clocks matter, and an open event is one of its CPU
             self._last_times[chunk.cpu] = time  # of several the last one stays
         whole = np.flatnonzero(is_whole)
@@ -281,7 +281,7 @@ class EventStream:
         self._last_times = held_times(self._last_times.astype(np.uint32), value)
         return held
 
-    def _loose(
+    def _unmatched(
         self, slots: NDArray[np.uint32], at: NDArray[np.intp], counts: NDArray[np.intp], is_open: NDArray[np.bool_],
         is_tail: NDArray[np.bool_], time: NDArray[np.int64], thread: NDArray[np.uint32], begins: NDArray[np.bool_],
         ends: NDArray[np.uint32],
@@ -303,7 +303,7 @@ class EventStream:
         now = last_times(head_cpus, rows, time, event_cpus, self._last_times)
         columns = (keys, rows, at[groups], at[groups] + counts[groups], heads[:, 0], heads[:, 1], opens,
                    ends[groups] == _END, now)
-        # Loose slots are rare in real traces; this is the one loop over them.
+        # Unmatched slots are rare in real traces; this is the one loop over them.
         for key, row, first, end, header, stamp, is_head, closes, now_cycles in zip(
                 *(column[has_event].tolist() for column in columns), strict=True):
             start = first
@@ -358,10 +358,10 @@ def _cpus(headers: NDArray[np.uint32]) -> NDArray[np.uint8]:
 def _merged(batch: Batch, done: _Done) -> Batch:
     """Return a batch with the events that tails completed, everything in the order of last slots."""
     added = done.events
-    loose = [np.concatenate(event.words) for event in added]
+    unmatched = [np.concatenate(event.words) for event in added]
     order = np.argsort(np.concatenate((batch.last_slot, done.last)), kind="stable")
-    sizes = np.concatenate((np.diff(batch.start), [len(words) for words in loose])).astype(np.int64)
-    words = np.concatenate((batch.words, *loose))
+    sizes = np.concatenate((np.diff(batch.start), [len(words) for words in unmatched])).astype(np.int64)
+    words = np.concatenate((batch.words, *unmatched))
     old = np.concatenate(([0], np.cumsum(sizes)))[:-1][order]
     start = np.concatenate(([0], np.cumsum(sizes[order]))).astype(np.int64)
     moved = words[np.arange(len(words)) + np.repeat(old - start[:-1], sizes[order])]

@@ -60,8 +60,8 @@ class EventListPanel(Panel):
         layout.addWidget(self._stack)
         self._is_at_end = False
         self.model.modelReset.connect(self._on_reset)
-        opened.begins_renewal.connect(self._note_end)
-        opened.renewed.connect(self._on_renewed)
+        opened.begins_reload.connect(self._note_end)
+        opened.reloaded.connect(self._on_reloaded)
         self.table.selectionModel().selectionChanged.connect(self._on_rows_selected)
         opened.selection.changed.connect(self._follow)
         self._on_reset()
@@ -125,7 +125,7 @@ class EventListPanel(Panel):
         self._is_at_end = bar.value() >= bar.maximum()
 
     @Slot()
-    def _on_renewed(self) -> None:
+    def _on_reloaded(self) -> None:
         """Show the longer reading; a list that was at its end stays there."""
         if self.shows_nothing != (self.model.total == 0):
             self._on_reset()

@@ -76,7 +76,7 @@ class ConditionBox(QWidget):
         self._add.clicked.connect(self.submit)
         self._find.clicked.connect(self._on_find)
         opened.filters.failed.connect(self._say_error)
-        opened.renewed.connect(self._on_renewed)
+        opened.reloaded.connect(self._on_reloaded)
         self._on_checked()
 
     def set_theme(self, theme: Theme) -> None:
@@ -120,7 +120,7 @@ class ConditionBox(QWidget):
             self._job.start(FactsWork(self._opened.filters.evaluator))
 
     @Slot()
-    def _on_renewed(self) -> None:
+    def _on_reloaded(self) -> None:
         self.line.set_trace(self._opened.trace)
 
     @Slot()

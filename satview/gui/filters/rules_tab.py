@@ -94,7 +94,7 @@ class RulesTab(QWidget):
             self.capture_menu.addAction(text, partial(self._try, act))
         self.apply_button.clicked.connect(partial(self._try, self.apply))
         self.editor.checked.connect(self._on_checked)
-        opened.renewed.connect(self._on_renewed)
+        opened.reloaded.connect(self._on_reloaded)
         self._on_checked()
 
     def set_theme(self, theme: Theme) -> None:
@@ -227,7 +227,7 @@ class RulesTab(QWidget):
         return rules
 
     @Slot()
-    def _on_renewed(self) -> None:
+    def _on_reloaded(self) -> None:
         self.editor.set_trace(self._opened.trace)
 
     @Slot()

@@ -92,7 +92,7 @@ class PlotsPanel(Panel):
         layout.addWidget(self._stack, 1)
         self.view.changed.connect(self._on_view)
         opened.selection.changed.connect(self._on_selection)
-        opened.renewed.connect(self._on_renewed)
+        opened.reloaded.connect(self._on_reloaded)
         self._on_selection()
 
     def set_theme(self, theme: Theme) -> None:
@@ -196,7 +196,7 @@ class PlotsPanel(Panel):
         return _line(self, self.measure, self.extent, self.only_selected)
 
     @Slot()
-    def _on_renewed(self) -> None:
+    def _on_reloaded(self) -> None:
         self._fill_measures()
         if self.durations is not None:
             self.durations.forget_places()

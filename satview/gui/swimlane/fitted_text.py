@@ -19,7 +19,7 @@ class FittedTexts:
     Args:
         font: How they look.
         mode: Where they are cut.
-        step_px: Room is rounded down to such steps, so that texts need not be laid out anew at every zoom.
+        step_px: Room is rounded down to such steps, so that texts need not be laid out again at every zoom.
         least: Cut to fewer letters than that a text says nothing and is left out.
     """
 

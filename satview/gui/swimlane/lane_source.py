@@ -13,7 +13,7 @@ from satview.base.debug import timed
 from satview.base.time import TimeWindow
 from satview.events.states import SEEN_EVENT
 from satview.session.jobs import IsCancelled, LatestJob, Report
-from satview.session.lane_shades import LaneShades
+from satview.session.lane_overlay import LaneOverlay
 from satview.session.open_trace import OpenTrace
 from satview.timeline.event_marks import mark_codes, marks
 from satview.timeline.lane_tree import Timeline
@@ -39,7 +39,7 @@ class LaneSource(QObject):
     """Gives the values of lanes without ever making a frame wait.
 
     Attributes:
-        shades: Which pixels the filter hides, fades or marks.
+        overlay: Which pixels the filter hides, fades or marks.
 
     Signals:
         refined: Better values are ready for what was asked last; draw again.
@@ -55,7 +55,7 @@ class LaneSource(QObject):
         self._exact: tuple[Request, Values] | None = None
         self._quick: tuple[Request, Values] | None = None  # what a frame can have at once; kept while it is asked for
         self._marks = mark_codes()
-        self.shades = LaneShades(self._timeline, self._filters.view)
+        self.overlay = LaneOverlay(self._timeline, self._filters.view)
         self._job = LatestJob(self)
         self._job.done.connect(self._on_done)
         self._job.failed.connect(self._on_failed)
@@ -84,16 +84,16 @@ class LaneSource(QObject):
         with timed("lane values"):
             values = self._timeline.raster(request.lanes, request.window, request.width_px)
             values = with_filter(self._timeline, values, request, self._filter_of_now(), _MARKS_PER_FRAME)
-            values = with_shades(values, request, self.shades, waits=False)
+            values = with_overlay(values, request, self.overlay, waits=False)
         if all(self._timeline.is_ready(lane) for lane in request.lanes):
             self._quick = request, values
         return values
 
-    def renew(self, timeline: Timeline, shades: LaneShades) -> None:
+    def reload(self, timeline: Timeline, overlay: LaneOverlay) -> None:
         """Take the lanes of a longer reading of the same file, and what its filter does to them."""
         self._timeline = timeline
         self._on_filter()
-        self.shades = shades
+        self.overlay = overlay
 
     def close(self) -> None:
         """Stop the worker and wait for it."""
@@ -103,7 +103,7 @@ class LaneSource(QObject):
     @Slot()
     def _refine(self) -> None:
         if self._asked is not None:
-            self._job.start(_RefineWork(self._timeline, self._asked, self._filter_of_now(), self.shades))
+            self._job.start(_RefineWork(self._timeline, self._asked, self._filter_of_now(), self.overlay))
 
     @Slot(object)
     def _on_done(self, result: object) -> None:
@@ -119,7 +119,7 @@ class LaneSource(QObject):
     def _on_filter(self) -> None:
         self._exact = self._quick = self._asked = None
         self._job.cancel()
-        self.shades = LaneShades(self._timeline, self._filters.view)
+        self.overlay = LaneOverlay(self._timeline, self._filters.view)
 
     def _filter_of_now(self) -> MarkFilter | None:
         codes, passing = self._filters.codes, self._filters.view.passing
@@ -168,16 +168,16 @@ def with_filter(
     return values
 
 
-def with_shades(values: Values, request: Request, shades: LaneShades, *, waits: bool) -> Values:
+def with_overlay(values: Values, request: Request, overlay: LaneOverlay, *, waits: bool) -> Values:
     """Return the values without the intervals that conditions hide; what fades or is marked is made ready."""
-    if shades.does_nothing:
+    if overlay.does_nothing:
         return values
     edges = pixel_edges(request.window, request.width_px)
     values = values.copy()
-    shades.hide(request.lanes, values, edges, waits)
+    overlay.hide(request.lanes, values, edges, waits)
     if waits:
-        shades.faded(request.lanes, edges, waits)
-        shades.marked(request.lanes, edges, waits)
+        overlay.faded(request.lanes, edges, waits)
+        overlay.marked(request.lanes, edges, waits)
     return values
 
 
@@ -185,9 +185,9 @@ class _RefineWork:
     """Builds what is missing, then draws exactly. Holds the timeline, no widget."""
 
     def __init__(
-        self, timeline: Timeline, request: Request, shown: MarkFilter | None, shades: LaneShades | None = None
+        self, timeline: Timeline, request: Request, shown: MarkFilter | None, overlay: LaneOverlay | None = None
     ) -> None:
-        self._shades = shades
+        self._overlay = overlay
         self._timeline = timeline
         self._request = request
         self._shown = shown
@@ -202,7 +202,7 @@ class _RefineWork:
             width_px = columns.stop - columns.start
             values[:, columns] = self._timeline.raster(request.lanes, window, width_px, exact=True)
         values = with_filter(self._timeline, values, request, self._shown)
-        return request, values if self._shades is None else with_shades(values, request, self._shades, waits=True)
+        return request, values if self._overlay is None else with_overlay(values, request, self._overlay, waits=True)
 
     def _event_count(self) -> int:
         part = self._timeline.trace.rows_between(self._request.window)

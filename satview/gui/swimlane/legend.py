@@ -38,7 +38,7 @@ class Legend(QWidget):
         self._opened = opened
         self._entries: tuple[tuple[int, str], ...] = ()
         self._refresh()
-        opened.renewed.connect(self._refresh)
+        opened.reloaded.connect(self._refresh)
 
     @Slot()
     def _refresh(self) -> None:

@@ -43,7 +43,7 @@ class NoStates(QWidget):
         self._text.setWordWrap(True)
         self._text.setProperty("role", "dim")
         self._lay_out()
-        opened.renewed.connect(self._on_renewed)
+        opened.reloaded.connect(self._on_reloaded)
         self._fill()
 
     def _lay_out(self) -> None:
@@ -94,7 +94,7 @@ class NoStates(QWidget):
             self.command.setCursorPosition(0)
 
     @Slot()
-    def _on_renewed(self) -> None:
+    def _on_reloaded(self) -> None:
         self._fill()
 
     @Slot()

@@ -48,7 +48,7 @@ class Ruler(QWidget):
             selection.mouse_changed,
             selection.changed,
             opened.marks.changed,
-            opened.renewed,
+            opened.reloaded,
         ):
             signal.connect(self.update)
 

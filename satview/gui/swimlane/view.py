@@ -26,7 +26,7 @@ from satview.gui.theme import Theme, colour
 from satview.session.arrow_source import ArrowMode
 from satview.session.lane_list import LaneRow
 from satview.session.open_trace import OpenTrace
-from satview.session.reading import Renewal
+from satview.session.reading import Reload
 from satview.timeline.lane_tree import LaneKind, Timeline
 from satview.timeline.spans import pixel_edges
 
@@ -87,8 +87,8 @@ class SwimlaneView(QWidget):
             signal.connect(self.update)
         opened.lanes.changed.connect(self._on_lanes)
         opened.filters.view_changed.connect(self._on_filter)
-        opened.begins_renewal.connect(self._note_top)
-        opened.renewed.connect(self._on_renewed)
+        opened.begins_reload.connect(self._note_top)
+        opened.reloaded.connect(self._on_reloaded)
 
     @property
     def scale(self) -> TimeScale:
@@ -140,12 +140,12 @@ class SwimlaneView(QWidget):
         self._top = next(iter(self.visible_rows()), None)
 
     @Slot(object)
-    def _on_renewed(self, renewal: Renewal) -> None:
+    def _on_reloaded(self, reload: Reload) -> None:
         """Draw the longer reading; what came in between above must not push what one looks at out of its place."""
-        self.source.renew(renewal.reading.timeline, renewal.shades)
+        self.source.reload(reload.reading.timeline, reload.overlay)
         self.hovered = None
         top, self._top = self._top, None
-        row = self._opened.lanes.row_of(renewal.moved.get(top.index, -1)) if top is not None else None
+        row = self._opened.lanes.row_of(reload.moved.get(top.index, -1)) if top is not None else None
         if top is not None and row is not None and self.scroll_px:
             self.scroll_to(row.y_px + self.scroll_px - top.y_px)
         self.scrolled.emit()
@@ -225,7 +225,7 @@ class SwimlaneView(QWidget):
             ratio,
             edges,
             [*self._ticks.ticks(request), *self._ticks.marked(request)],
-            *self._shades(request),
+            *self._overlay(request),
         )
         painter.drawImage(0, 0, image)
         painter.setFont(self._texts.font)
@@ -235,13 +235,13 @@ class SwimlaneView(QWidget):
         ):
             self._draw_text(painter, text)
 
-    def _shades(self, request: Request) -> tuple[NDArray[np.bool_] | None, NDArray[np.bool_] | None]:
+    def _overlay(self, request: Request) -> tuple[NDArray[np.bool_] | None, NDArray[np.bool_] | None]:
         """Return the pixels that fade and those that are marked."""
-        shades = self.source.shades
-        if shades.does_nothing:
+        overlay = self.source.overlay
+        if overlay.does_nothing:
             return None, None
         edges = pixel_edges(request.window, request.width_px)
-        return shades.faded(request.lanes, edges, waits=False), shades.marked(request.lanes, edges, waits=False)
+        return overlay.faded(request.lanes, edges, waits=False), overlay.marked(request.lanes, edges, waits=False)
 
     def _draw_text(self, painter: QPainter, text: IntervalText) -> None:
         words = self._texts.fit(text.text, text.right_px - text.left_px - 8)

@@ -1,4 +1,4 @@
-"""How a filter shades intervals of lanes, pixel by pixel: an interval goes with the event that began it."""
+"""How a filter overlay intervals of lanes, pixel by pixel: an interval goes with the event that began it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from satview.timeline.spans import NO_EVENT, LaneSpans
 _AT_ONCE: Final = 300_000  # intervals of a lane that a frame may look at; longer lanes wait for the worker
 
 
-class LaneShades:
+class LaneOverlay:
     """Says which pixels of lanes are hidden, faded or marked by one filter.
 
     Args:

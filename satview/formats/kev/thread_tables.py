@@ -33,7 +33,7 @@ def _name(payloads: SlotPayloads, row: int) -> str:
     return payloads.raw(row)[8:].split(b"\0", 1)[0].decode("utf-8", "replace")
 
 
-def take_census(
+def thread_and_process_tables(
     events: EventTable,
     payloads: SlotPayloads,
     process_rows: NDArray[np.int64],

@@ -1,7 +1,7 @@
-"""Places 32-bit stamps in the turns of a 64-bit counter.
+"""Places 32-bit stamps in the rollovers of a 64-bit counter.
 
-Source: kernel event trace format, section 5.3. A stamp lies in the turn that puts it at most a quarter turn before the
-reference of its CPU and less than three quarters after it; the reference is the latest time placed so far.
+Source: kernel event trace format, section 5.3. A stamp is at most a quarter of a rollover period before the reference
+of its CPU and less than three quarters after it; the reference is the latest time placed so far.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-TURN: Final = 1 << 32
+ROLLOVER: Final = 1 << 32  # cycles from one rollover of the 32-bit stamp to the next
 SLACK: Final = 1 << 30
-_MAX_STRETCHES: Final = 8  # turns of one CPU between two TIMEs; more only in rubbish, then one by one
+_MOST_SPANS: Final = 8  # rollovers of one CPU between two TIMEs; more only in rubbish, then one by one
 
 
 def place(reference: int, stamp: int) -> int:
     """Return the 64-bit time of a stamp, given its CPU's reference."""
-    ahead = (stamp - reference) % TURN
-    return reference + ahead if ahead < TURN - SLACK else reference - (TURN - ahead)
+    ahead = (stamp - reference) % ROLLOVER
+    return reference + ahead if ahead < ROLLOVER - SLACK else reference - (ROLLOVER - ahead)
 
 
 def place_segments(
@@ -45,8 +45,8 @@ def place_segments(
     start = np.repeat(starts, sizes)
     ahead = stamps[rows].astype(np.int64)
     ahead -= start
-    ahead &= TURN - 1
-    ahead[ahead >= TURN - SLACK] -= TURN
+    ahead &= ROLLOVER - 1
+    ahead[ahead >= ROLLOVER - SLACK] -= ROLLOVER
     start += ahead
     out[rows] = start
     # The stamp of a TIME event is read a little after the counter, so it does not move the reference.
@@ -60,19 +60,19 @@ def place_segments(
     filled, last = sizes > 0, np.cumsum(sizes) - 1
     ends = starts.copy()
     ends[filled] += latest[last[filled]]
-    # A segment of more than half a turn may hold stamps that the reference has left behind: those go step by step.
+    # A segment of more than half a rollover may hold stamps that the reference has left behind: those go step by step.
     behind = np.concatenate(([0], latest[:-1]))
     behind[time_at] = 0
     left = np.flatnonzero(ahead < behind - SLACK)
     for number in np.unique(np.searchsorted(last, left)).tolist():
         mine = rows[last[number] - sizes[number] + 1 + (number > 0) : last[number] + 1]  # without the TIME event
-        ends[number] = _place_stretches(int(starts[number]), stamps, mine, out)
+        ends[number] = _place_spans(int(starts[number]), stamps, mine, out)
     return ends
 
 
-def _place_stretches(reference: int, stamps: NDArray[np.uint32], rows: NDArray[np.intp], out: NDArray[np.int64]) -> int:
-    """Place the events of one CPU between two TIMEs, one stretch per turn; return the new reference."""
-    for _ in range(_MAX_STRETCHES):
+def _place_spans(reference: int, stamps: NDArray[np.uint32], rows: NDArray[np.intp], out: NDArray[np.int64]) -> int:
+    """Place the events of one CPU between two TIMEs, one span per rollover; return the new reference."""
+    for _ in range(_MOST_SPANS):
         if not len(rows):
             return reference
         mine = stamps[rows].astype(np.int64)
@@ -80,7 +80,7 @@ def _place_stretches(reference: int, stamps: NDArray[np.uint32], rows: NDArray[n
         running = np.maximum.accumulate(np.maximum(times, reference))
         # Each event is judged by the reference before it: the running maximum one place earlier.
         before = np.concatenate(([reference], running[:-1]))
-        misplaced = (times < before - SLACK) | (times >= before + TURN - SLACK)
+        misplaced = (times < before - SLACK) | (times >= before + ROLLOVER - SLACK)
         fits = int(np.argmax(misplaced)) if misplaced.any() else len(rows)
         out[rows[:fits]] = times[:fits]
         reference = int(running[fits - 1])
@@ -89,13 +89,13 @@ def _place_stretches(reference: int, stamps: NDArray[np.uint32], rows: NDArray[n
 
 
 def _place_rest(reference: int, stamps: NDArray[np.uint32], rows: NDArray[np.intp], out: NDArray[np.int64]) -> int:
-    times, limit = [], TURN - SLACK
+    times, limit = [], ROLLOVER - SLACK
     for stamp in stamps[rows].tolist():
-        ahead = (stamp - reference) % TURN       # `place`, written out: this loop is what rubbish costs
+        ahead = (stamp - reference) % ROLLOVER       # `place`, written out: this loop is what rubbish costs
         if ahead < limit:
             reference += ahead
             times.append(reference)
         else:
-            times.append(reference - TURN + ahead)
+            times.append(reference - ROLLOVER + ahead)
     out[rows] = times
     return reference
