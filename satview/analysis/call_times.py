@@ -72,7 +72,7 @@ class CallTable:
     Attributes:
         code: int64, (n,), of its entry, 32-bit form; both widths count together.
         count: int64, entries that count.
-        times: From entry to exit, whole, also where the exit lies behind the range.
+        times: From entry to exit, whole, also where the exit is behind the range.
         failed: int64, returned with an error.
         interrupted: int64, ended in their interrupted form.
         errors: Error numbers of each, with how often, the commonest first.

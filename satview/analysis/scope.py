@@ -86,7 +86,7 @@ class Scope:
         return np.concatenate(found) if found else np.empty(0, np.int64)
 
     def cut(self, start: Cycles, end: Cycles) -> tuple[Cycles, Cycles]:
-        """Return stretches cut at the ends of the range; what lies outside comes out empty."""
+        """Return stretches cut at the ends of the range; what is outside comes out empty."""
         start = np.clip(start, self.window.start, self.window.end)
         return start, np.maximum(np.clip(end, self.window.start, self.window.end), start)
 
@@ -119,13 +119,13 @@ def scope_of(
     """Return a scope; `Statistics` says what the arguments mean.
 
     Raises:
-        UsageError: The range lies outside the trace, or the mask is that of another trace.
+        UsageError: The range is outside the trace, or the mask is that of another trace.
     """
     whole = trace.window
     if window is None:
         window = whole
     elif window.end <= whole.start or window.start >= whole.end:
-        raise UsageError("the range lies outside the trace")
+        raise UsageError("the range is outside the trace")
     if passes is not None and passes.shape != trace.events.time_cycles.shape:
         raise UsageError(f"the mask has {len(passes):,} rows, the trace {len(trace.events):,} events")
     inside = TimeWindow(max(window.start, whole.start), min(window.end, whole.end))

@@ -29,7 +29,7 @@ def client_server_sheet(found: Statistics, shown: Shown = None, per_server: bool
     columns = columns_of(found, rows)
     threads = np.arange(len(trace.threads))
     thread_columns(columns, found, threads)
-    columns.duration("self_ns", "Self", table.self_cycles, "It ran, whoever for, interrupts included.")
+    columns.duration("self_ns", "Self", table.self_cycles, "It ran, for itself or for others, interrupts included.")
     columns.duration("imposed_ns", "Imposed", table.imposed_cycles,
                      "Servers ran while it waited for them, or for others that waited for them.")  # fmt: skip
     columns.duration("total_ns", "Total", table.total_cycles, "Self and imposed.")

@@ -108,11 +108,11 @@ def snapshot(
         cancelled: Asked now and then; `Cancelled` is raised when it says so.
 
     Raises:
-        UsageError: The moment lies outside the trace.
+        UsageError: The moment is outside the trace.
         Cancelled: Somebody said so.
     """
     if not trace.window.contains(at):
-        raise UsageError("that moment lies outside the trace")
+        raise UsageError("that moment is outside the trace")
     scope = scope_of(trace, TimeWindow(at, at + 1), None, basis, cancelled)
     return Snapshot(at, tuple(_Groups(scope, at).made()))
 
@@ -166,7 +166,7 @@ class _Groups:
     def _rows(self, thread: _Ints, value: NDArray[np.uint8]) -> tuple[_Ints, _Ints]:
         """Return the last event of state of each thread, and the one by which it entered that state; -1 for none.
 
-        An event may repeat a state: it tells a new priority, or stands in the opening dump.
+        An event may repeat a state: it tells a new priority, or is in the opening dump.
         """
         trace, states = self._trace, self._trace.states
         # A search in each thread: keys of all events of a long trace would take longer than all else.

@@ -144,7 +144,7 @@ def _index(scope: Scope) -> StateIndex:
 
 
 def _places(states: StateIndex, bound: int) -> NDArray[np.int64]:
-    """Return for each thread where its first change of state from a row of the event table on stands."""
+    """Return for each thread where its first change of state from a row of the event table on is."""
     earlier = np.append(0, np.cumsum(states.event < bound))
     return np.asarray(states.start[:-1] + earlier[states.start[1:]] - earlier[states.start[:-1]])
 

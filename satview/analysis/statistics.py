@@ -129,7 +129,7 @@ class Statistics:
             cancelled: Asked now and then; the table at work raises `Cancelled` when it says so.
 
         Raises:
-            UsageError: The range lies outside the trace, or the mask is that of another trace.
+            UsageError: The range is outside the trace, or the mask is that of another trace.
         """
         self._scope = scope_of(trace, window, passes, basis, cancelled)
         self.trace, self.window, self.passes = trace, self._scope.window, passes

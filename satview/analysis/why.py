@@ -100,7 +100,7 @@ def why(trace: Trace, thread: int | str, at: int, steps: int = MOST_STEPS) -> tu
     if not 0 < row < len(trace.threads):
         raise UsageError(f"there is no thread in row {row} of the thread table")
     if not trace.window.contains(at):
-        raise UsageError("that moment lies outside the trace")
+        raise UsageError("that moment is outside the trace")
     return tuple(_Chain(trace).steps(row, at, max(1, min(steps, MOST_STEPS))))
 
 

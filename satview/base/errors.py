@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 class SatviewError(Exception):
-    """Root of the tree: whoever catches this shows the text and goes on."""
+    """Root of the tree: the code that catches this shows the text and goes on."""
 
 
 class UsageError(SatviewError):

@@ -39,7 +39,7 @@ class NewFile:
         stream: Takes the bytes.
         path: The name as given.
         is_stream: Bytes go to a pipe or device at once; nothing is replaced.
-        has_name: What was written stands under the name.
+        has_name: What was written is under the name.
     """
 
     def __init__(

@@ -10,7 +10,7 @@ _PACKAGE = Path(__file__).resolve().parent.parent
 
 @cache
 def _root() -> Path:
-    # Inside a wheel the folder is satview/_resources; in a checkout it lies beside the package.
+    # Inside a wheel the folder is satview/_resources; in a checkout it is beside the package.
     shipped = _PACKAGE / "_resources"
     return shipped if shipped.is_dir() else _PACKAGE.parent / "resources"
 

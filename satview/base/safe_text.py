@@ -1,4 +1,4 @@
-r"""Text of a trace for each medium: whoever shows a name calls one of these, so that a name is never more than text.
+r"""Text of a trace for each medium: code that shows a name calls one of these, so that a name is never more than text.
 
 A trace may come from anywhere. A process called `<img src="file:///...">`, `=cmd()` or `\x1b]0;...` must not load
 a picture, become a formula, or reach the terminal as a command.

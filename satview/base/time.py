@@ -113,14 +113,14 @@ class TimeWindow:
         return TimeWindow(self.start + cycles, self.end + cycles)
 
     def clamped(self, limits: TimeWindow) -> TimeWindow:
-        """Return the nearest window that lies within `limits`: moved first, cut only if it is too long."""
+        """Return the nearest window that is within `limits`: moved first, cut only if it is too long."""
         if self.length >= limits.length:
             return limits
         start = min(max(self.start, limits.start), limits.end - self.length)
         return TimeWindow(start, start + self.length)
 
     def contains(self, cycles: int) -> bool:
-        """Tell whether a moment lies in the window."""
+        """Tell whether a moment is in the window."""
         return self.start <= cycles < self.end
 
 

@@ -211,7 +211,7 @@ def window_of(trace: Trace, begin: str | None, end: str | None) -> TimeWindow | 
     stop = parse_moment(end, axis) if end is not None else trace.window.end
     if stop <= start:
         raise UsageError(
-            f"no time lies from {begin or 'the start'} to {end or 'the end'} of this trace, "
+            f"there is no time from {begin or 'the start'} to {end or 'the end'} of this trace, "
             f"which takes {format_duration(trace.duration_ns)}"
         )
     return TimeWindow(start, stop)

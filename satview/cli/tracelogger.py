@@ -336,7 +336,7 @@ def _signals() -> Iterator[list[int]]:
     known = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGABRT") if hasattr(signal, name)]
     try:
         before = {number: signal.signal(number, catch) for number in known}
-    except ValueError:       # not the main thread: whoever called us handles signals
+    except ValueError:       # not the main thread: the caller handles signals
         before = {}
     try:
         yield caught

@@ -45,7 +45,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("-v", dest="verbose", action="store_true", help="also the system page and every raw slot")
     parser.add_argument("-o", dest="output", metavar="OUT", help="write to a file instead of standard output")
     parser.add_argument("-p", dest="event_format", metavar="FMT",
-                        help="what stands before the arguments (7.0 on): %%c cycles, %%C CPU, %%e event, %%t time, "
+                        help="what is before the arguments (7.0 on): %%c cycles, %%C CPU, %%e event, %%t time, "
                              "%%Z class, %%z event, %%%% percent, with flags, width and precision as in printf(); a "
                              "negative precision cuts leading characters")
     parser.add_argument("--vendor", action="store_true",

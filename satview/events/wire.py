@@ -1,7 +1,7 @@
 """The bits of a slot and the numbers of the internal classes: what every reader and writer of events agrees on.
 
 Source: kernel event trace format, sections 3 and 7. Names of events and their arguments are data, in
-`resources/events`; here stands only what code must know by number.
+`resources/events`; here is only what code must know by number.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What stands around the functions of an exported program: its first lines, and main()."""
+"""What is around the functions of an exported program: its first lines, and main()."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from typing import Final
 from satview.base.resources import resource_path
 
 FIND_PROCESSES: Final = "find_processes"
-"""The part that stands after `note_process()`, which is made from the names that the rules ask for."""
+"""The part that is after `note_process()`, which is made from the names that the rules ask for."""
 
 _PART: Final = re.compile(r"^/// (\w+):([ \w]*)\n", re.MULTILINE)
 
@@ -31,7 +31,7 @@ class Part:
 
 @cache
 def parts() -> Mapping[str, Part]:
-    """Return every part by name, in an order in which each stands after those it needs."""
+    """Return every part by name, in an order in which each is after those it needs."""
     text = resource_path("export/handlers.c").read_text(encoding="ascii")
     _, *pieces = _PART.split(text)
     rows = zip(pieces[::3], pieces[1::3], pieces[2::3], strict=True)

@@ -1,4 +1,4 @@
-"""`traceprinter -p fmt`: what stands before the arguments, as a `printf()` format. Listing format, section 1.1."""
+"""`traceprinter -p fmt`: what is before the arguments, as a `printf()` format. Listing format, section 1.1."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ _INTERRUPTS: Final = tuple(wire.code(wire.WireClass.INT, event) for event in (1,
 
 
 def open_calls(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Return the kernel call that the CPU of each event is in then, whoever made it.
+    """Return the kernel call that the CPU of each event is in then, of any thread.
 
     That is its last kernel call event, if it is an entry and no other thread began to run on the CPU since.
 

@@ -25,8 +25,8 @@ def calls(trace: Trace) -> tuple[_Rows, _Rows]:
 
     The exit is the thread's next event of any kernel call, if it is one of the same call: a call that is entered again
     before (restarted) ends once. Where the thread is not known, as in a capture without THREAD events, the exit has to
-    be the next kernel call event of the CPU, and the call one that never blocks: whoever enters another is replaced by
-    a thread that may well come back from the same call.
+    be the next kernel call event of the CPU, and the call one that never blocks: a thread that enters another gives way
+    to one that may well come back from the same call.
     """
     rows = rows_of_class(trace, wire.WireClass.KER_CALL)
     of_threads, of_nobody = _of_threads(trace, rows), _of_nobody(trace, rows)
@@ -92,7 +92,7 @@ def _of_nobody(trace: Trace, rows: _Rows) -> tuple[_Rows, _Rows]:
 
 
 def _has_none_of(rows: _Rows, first: _Rows, last: _Rows) -> NDArray[np.bool_]:
-    """Tell for pairs of rows whether none of the ascending rows lies in between."""
+    """Tell for pairs of rows whether none of the ascending rows is in between."""
     return np.asarray(np.searchsorted(rows, first) == np.searchsorted(rows, last))
 
 

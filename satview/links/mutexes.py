@@ -29,7 +29,7 @@ _Ints = NDArray[np.int64]
 class MutexCalls:
     """Kernel calls that get or give up a mutex; every column has shape (n,), in time order.
 
-    SYNC_CONDVAR_WAIT does both: it stands in both tables.
+    SYNC_CONDVAR_WAIT does both: it is in both tables.
 
     Attributes:
         row: uint32, entry of the call.

@@ -1,4 +1,4 @@
-"""What lies between the two events of a link: nothing may be missing there."""
+"""What is between the two events of a link: nothing may be missing there."""
 
 from __future__ import annotations
 

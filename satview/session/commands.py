@@ -49,14 +49,14 @@ class Command:
     Attributes:
         id: Stable name, `area.verb`; used in tests, docs and settings.
         title: Text of the menu entry; `&` marks its letter, a trailing ellipsis says that a dialog follows.
-        menu: Where it stands.
+        menu: Where it is.
         keys: Key sequences in Qt's portable spelling; the first one shows in menus.
         help: One sentence for tooltips, the key overlay and the docs.
         needs: When it is enabled.
         scope: Where its keys work.
         icon: File in `resources/icons` without extension; empty for none. Commands with an icon stand in the toolbar.
         is_checkable: The entry shows a check mark.
-        starts_group: A separator stands before it in its menu.
+        starts_group: A separator is before it in its menu.
         is_held: Holding the key repeats it faster and faster.
     """
 

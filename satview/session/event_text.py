@@ -182,7 +182,7 @@ def _trust_in_length(timeline: Timeline, lane: int, span: Span) -> Trust:
 
 
 def lane_path(timeline: Timeline, index: int) -> str:
-    """Return the name of a lane after that of what it lies under: `devb-eide > worker`."""
+    """Return the name of a lane after that of what it is under: `devb-eide > worker`."""
     info = timeline.infos[index]
     if info.parent < 0:
         return info.title

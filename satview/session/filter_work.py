@@ -103,7 +103,7 @@ class FilterEvaluator(PassEvaluator):
 
     def forget(self) -> None:
         """Forget kept answers: a file of handlers may have changed."""
-        self._masks = {}  # whoever is at work keeps the old ones
+        self._masks = {}  # a job at work keeps the old ones
 
     def alone(self, is_cancelled: IsCancelled, run: Callable[[], object]) -> object:
         """Run something while nobody else uses this object.

@@ -97,7 +97,7 @@ class Follow(QObject):
         self.changed.emit()
 
     def finish(self) -> None:
-        """Tell that whoever writes the file has ended: what is there is read, then `over` follows."""
+        """Note that the program that writes the file has ended: what is there is read, then `over` follows."""
         self._is_complete = True
 
     def stop(self) -> None:

@@ -56,7 +56,7 @@ def event_near(
 
 
 def busy_lanes(timeline: Timeline, window: TimeWindow) -> frozenset[int]:
-    """Return the lanes on which something lies in a window."""
+    """Return the lanes on which something is in a window."""
     trace = timeline.trace
     part = trace.rows_between(window)
     threads = np.zeros(len(trace.threads), np.bool_)

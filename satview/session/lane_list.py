@@ -33,7 +33,7 @@ class LaneRow:
         height_px: Height.
         is_foldable: It has lanes under it.
         is_open: They show.
-        is_pinned: It stands at the top because the user wants it there.
+        is_pinned: It is at the top because the user wants it there.
     """
 
     index: int
@@ -134,7 +134,7 @@ class LaneList(QObject):
         return next((row for row in self.rows if row.index == index), None)
 
     def is_pinned(self, index: int) -> bool:
-        """Tell whether a lane stands at the top because the user wants it there."""
+        """Tell whether a lane is at the top because the user wants it there."""
         return self._keys[index] in self._now.pinned
 
     def fold(self, index: int, is_open: bool | None = None) -> None:
@@ -179,7 +179,7 @@ class LaneList(QObject):
             self._lay_out()
 
     def reveal(self, index: int) -> None:
-        """Make a lane show: open what it lies under and unhide it."""
+        """Make a lane show: open what it is under and unhide it."""
         if self.row_of(index) is not None:
             return
         parent = self._infos[index].parent

@@ -133,8 +133,8 @@ class Navigation(QObject):
         """Go to the event that ends what the selected one began, or the other way round.
 
         Raises:
-            UsageError: There is none, or a long trace is not searched for pairs yet, which whoever shows the details of
-                the selected event has begun.
+            UsageError: There is none, or a long trace is not searched for pairs yet, which the details of the selected
+                event have begun.
         """
         event, trace = self._opened.selection.event, self._opened.trace
         if event is not None and len(trace.events) > _AT_ONCE and not are_made(trace):
@@ -197,7 +197,7 @@ class Navigation(QObject):
         self._opened.path.ask(self._opened.trace, thread, window)
 
     def show_lane(self, index: int) -> None:
-        """Select a lane, unfolding what it lies under."""
+        """Select a lane, unfolding what it is under."""
         self._opened.lanes.reveal(index)
         self._opened.select_at(index, self._cycles())
 

@@ -74,7 +74,7 @@ def parse_range(text: str, axis: Axis) -> TimeWindow:
     Each end is a moment as of `parse_moment`. An event at the end is included.
 
     Raises:
-        UsageError: The text is no range, is empty, or lies outside the trace.
+        UsageError: The text is no range, is empty, or is outside the trace.
     """
     first, dots, last = text.partition("..")
     limits = axis.limits
@@ -85,7 +85,7 @@ def parse_range(text: str, axis: Axis) -> TimeWindow:
     if end <= start:
         raise UsageError(f"range {text[:40]!r} ends before it begins")
     if end <= limits.start or start >= limits.end:
-        raise UsageError(f"range {text[:40]!r} lies outside the trace")
+        raise UsageError(f"range {text[:40]!r} is outside the trace")
     return TimeWindow(start, end)
 
 
@@ -142,14 +142,14 @@ def parse_place(text: str, axis: Axis) -> Place:
     """Return the event that `#1200` means, or the moment that any other text does (`parse_moment`).
 
     Raises:
-        UsageError: The text is none of these, or the place lies outside the trace.
+        UsageError: The text is none of these, or the place is outside the trace.
     """
     text = text.strip()
     if text.startswith("#"):
         return Place(event=_parse_event(text, len(axis.event_times)))
     cycles = parse_moment(text, axis)
     if not axis.limits.start <= cycles < axis.limits.end:
-        raise UsageError(f"{text[:40]!r} lies outside the trace")
+        raise UsageError(f"{text[:40]!r} is outside the trace")
     return Place(cycles=cycles)
 
 

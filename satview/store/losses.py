@@ -18,7 +18,7 @@ EVERY_CPU: Final = -1
 def losses(trace: Trace) -> NDArray[np.int64]:
     """Return the stretches in which events are missing, shape (k, 3): start, end in cycles and CPU, by start.
 
-    Up to 7.x all CPUs share the buffers, so the CPU is `EVERY_CPU`. A lost buffer lies between the last event before it
+    Up to 7.x all CPUs share the buffers, so the CPU is `EVERY_CPU`. A lost buffer is between the last event before it
     and its successor. In 8.0 the kernel tells of events that it dropped, and a trace may begin later on one CPU than on
     another, as a ring reaches back further on a quiet CPU than on a busy one.
     """

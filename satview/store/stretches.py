@@ -1,4 +1,4 @@
-"""Stretches of time that do not overlap, and how much of them lies within others: all in whole cycles."""
+"""Stretches of time that do not overlap, and how much of them is within others: all in whole cycles."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Stretches:
 
     @classmethod
     def of_rows(cls, rows: Cycles) -> Stretches:
-        """Return the same of rows (start, end, ...), whatever else stands in them."""
+        """Return the same of rows (start, end, ...), whatever else is in them."""
         return cls.of(rows[:, 0], rows[:, 1])
 
     @classmethod
@@ -61,7 +61,7 @@ class Stretches:
 
 
 def cut_at(start: Cycles, end: Cycles, edges: Cycles) -> tuple[NDArray[np.int64], NDArray[np.int64], Cycles, Cycles]:
-    """Return stretches cut at edges; what lies outside the first and last edge is left out.
+    """Return stretches cut at edges; what is outside the first and last edge is left out.
 
     Args:
         start: int64, (n,), cycles.

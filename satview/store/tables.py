@@ -172,7 +172,7 @@ class BufferTable:
         sequence: uint32, as in the file.
         slots: uint32, slots it announces, itself included; 0 where the kernel did not fill it in.
         time_cycles: int64, when it begins.
-        lost_before: uint32, buffers missing between it and the one filled before it, wherever that stands; 0 = none.
+        lost_before: uint32, buffers missing between it and the one filled before it, wherever that is; 0 = none.
     """
 
     slot: NDArray[np.int64]

@@ -252,7 +252,7 @@ class Trace:
         return self.catalogue.spec(int(self.events.code[event]))
 
     def rows_between(self, window: TimeWindow) -> slice:
-        """Return the event rows whose time lies in a window."""
+        """Return the event rows whose time is in a window."""
         times = self.events.time_cycles
         return slice(int(np.searchsorted(times, window.start)), int(np.searchsorted(times, window.end)))
 

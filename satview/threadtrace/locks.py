@@ -165,7 +165,7 @@ class TracedLock(_Traced):
         if log.busy:
             self._free()
             return
-        # Recorded before the release, so that it is not later than the record of whoever waits for it.
+        # Recorded before the release, so that it is not later than the record of the thread that waits for it.
         if self._is_locked():
             log.put((now(), self._waking if self._waiting else self._letting_go, None))
         else:

@@ -99,7 +99,7 @@ class Output:
 class Log:
     """The records of one thread.
 
-    Only its thread appends, and whoever holds the guard takes out and writes, so no record needs a lock.
+    Only its thread appends, and the thread that holds the guard takes out and writes, so no record needs a lock.
 
     Attributes:
         tid: Number of the thread, from 1.

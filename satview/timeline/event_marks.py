@@ -28,9 +28,9 @@ def mark_codes() -> NDArray[np.bool_]:
 
 
 def belongs(trace: Trace, info: LaneInfo, rows: NDArray[np.integer] | slice) -> NDArray[np.bool_]:
-    """Return for every event row whether it lies on a lane.
+    """Return for every event row whether it is on a lane.
 
-    On the lane of a thread lies what it did and what changed its state, on that of a process the events of its threads,
+    On the lane of a thread is what it did and what changed its state, on that of a process the events of its threads,
     on that of a CPU all it logged, on that of interrupts the interrupts of the CPU.
     """
     events = trace.events
@@ -96,7 +96,7 @@ def marks(trace: Trace, infos: Sequence[LaneInfo], rows: Rows, edges: NDArray[np
         edges: Edges of the pixels in cycles.
     """
     width_px = len(edges) - 1
-    found = np.zeros((len(infos) + 1, width_px), np.bool_)  # the last row takes what lies on none of the lanes
+    found = np.zeros((len(infos) + 1, width_px), np.bool_)  # the last row takes what is on none of the lanes
     places = LanePlaces(trace, infos)
     for start in range(0, len(rows), _CHUNK):
         part = rows[start : start + _CHUNK]
@@ -145,7 +145,7 @@ def event_cells(
     """
     counts = ((trace.window.length - 1) >> shifts) + 1
     offset = np.append(np.cumsum(counts) - counts, counts.sum())
-    shift = np.append(shifts, 62)  # all that lies on none of the lanes goes into one cell behind the others
+    shift = np.append(shifts, 62)  # all that is on none of the lanes goes into one cell behind the others
     seen = np.zeros(int(counts.sum()) + 1, np.bool_)
     places = LanePlaces(trace, infos)
     for begin in range(0, len(trace.events), _CHUNK):

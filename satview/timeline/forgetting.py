@@ -71,7 +71,7 @@ def _runs_elsewhere(trace: Trace, spans: LaneSpans, cpu: int) -> NDArray[np.int6
 def _without(stretches: NDArray[np.int64], known: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return stretches without the parts that are known all the same; `known` ascends and does not overlap."""
     stretches = merged(stretches)
-    # What is not known lies between the known parts: cut every stretch with the gaps that it meets.
+    # What is not known is between the known parts: cut every stretch with the gaps that it meets.
     limits = np.iinfo(np.int64)
     gap_start = np.concatenate(([limits.min], known[:, 1]))
     gap_end = np.concatenate((known[:, 0], [limits.max]))

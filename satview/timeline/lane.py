@@ -1,4 +1,4 @@
-"""One lane: its intervals, its levels, and what lies where."""
+"""One lane: its intervals, its levels, and what is where."""
 
 from __future__ import annotations
 

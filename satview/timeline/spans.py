@@ -147,7 +147,7 @@ def _stretched(
     value: NDArray[np.uint8],
     edges: NDArray[np.int64],
 ) -> NDArray[np.uint8]:
-    """Fill pixels that are shorter than a cycle: each shows the cycle its left edge lies in."""
+    """Fill pixels that are shorter than a cycle: each shows the cycle its left edge is in."""
     first = np.searchsorted(edges[:-1], start)
     last = np.searchsorted(edges[:-1], end) - 1
     _fill_whole_pixels(out, row, first, last, _flagged(value))

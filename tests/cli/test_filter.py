@@ -64,7 +64,7 @@ def test_faults_are_shown_with_their_place(tmp_path, trace_file, capsys):
     ("arguments", "message"),
     [
         (["--from", "soon"], "'soon' is no time"),
-        (["--from", "3s", "--to", "2s"], "no time lies from 3s to 2s"),
+        (["--from", "3s", "--to", "2s"], "there is no time from 3s to 2s"),
         (["-r", "missing.satrules"], "No such file"),
     ],
 )

@@ -86,7 +86,7 @@ def test_names_of_a_trace_are_text(why, tmp_path):
 
 @pytest.mark.parametrize(("arguments", "message"), [
     (("--thread", "nobody", "--at", "1ms"), "the trace has no thread 'nobody'"),
-    (("--thread", "high", "--at", "5s"), "lies outside the trace"),
+    (("--thread", "high", "--at", "5s"), "is outside the trace"),
     (("--thread", "high", "--at", "soon"), "is no time"),
     (("--thread", "high", "--at", "1ms", "--steps", "0"), "--steps 0"),
     (("--thread", "7:99999999999999999999", "--at", "1ms"), "no thread"),

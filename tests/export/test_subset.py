@@ -292,7 +292,7 @@ def test_an_opening_claims_nothing_that_events_were_lost_of(tmp_path, release):
     kept = np.arange(rows.start, rows.stop)[no_control(trace)[rows]]
     assert seen(again, np.flatnonzero(no_control(again)))[-len(kept) :] == seen(trace, kept)
     assert seen(trace, kept)[1][3] == -1, "who called before the first switch after the loss is not known"
-    # The gap lies inside of a window that begins before it: it stays.
+    # The gap is inside of a window that begins before it: it stays.
     early = TimeWindow(START_CYCLES + 3, trace.window.end)
     write_subset(trace, tmp_path / "early.kev", np.asarray(trace.events.code == MSG_SENDV), early)
     assert open_kev(tmp_path / "early.kev").buffers.lost_before.sum() == 1

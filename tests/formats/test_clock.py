@@ -107,7 +107,7 @@ def test_two_small_steps_back_are_not_one_of_a_turn():
 
 @pytest.mark.parametrize("chunk", [1, 100])
 def test_a_time_before_the_counters_zero_is_a_time(chunk):
-    """The stamp of a damaged TIME event lies one cycle before its payload of zero; CPU 1 begins there."""
+    """The stamp of a damaged TIME event is one cycle before its payload of zero; CPU 1 begins there."""
     clock, times = rebuilt([(0, ROLLOVER - 1, 0), (1, ROLLOVER - 1, None), (1, 5, None)], chunk)
     assert times == [-1, -1, 5]
     assert clock.references[1] == 5

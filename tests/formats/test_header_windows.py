@@ -39,7 +39,7 @@ def test_the_checker_sees_a_pair_above_the_window():
 
 @pytest.mark.parametrize(("length", "hangs"), [(52, False), (53, True), (64, True), (65, False)])
 def test_the_checker_sees_a_window_that_ends_in_the_end_mark(length, hangs):
-    # The end mark stands at 20 + 9 + length; it is cut by byte 99 from 82 to 93.
+    # The end mark is at 20 + 9 + length; it is cut by byte 99 from 82 to 93.
     assert bool(why_it_hangs(raw_header(("A", "x" * length)))) == hangs
 
 

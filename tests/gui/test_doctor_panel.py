@@ -1,4 +1,4 @@
-"""The panel of the doctor, what stands in place of lanes that would be empty, and the marks of figures."""
+"""The panel of the doctor, what is in place of lanes that would be empty, and the marks of figures."""
 
 from __future__ import annotations
 

@@ -333,7 +333,7 @@ def test_lanes_in_view_stay_in_place_when_others_come_above(tmp_path, follow, qt
     append_rest(path, builder)
     grown(qtbot, window, 71)
     shown = [opened.timeline.infos[row.index].title for row in view.visible_rows()]
-    assert shown[: len(titles) - 1] == titles[:-1], "how many fit may change with what stands below"
+    assert shown[: len(titles) - 1] == titles[:-1], "how many fit may change with what is below"
     assert (view.scroll_px - view.visible_rows()[0].y_px) == 5
 
 

@@ -127,7 +127,7 @@ def test_all_lanes_filtered_says_so(window, qtbot):
         for x in range(0, image.width(), 2)
         for y in range(image.height() // 2 - 20, image.height() // 2 + 20)
     }
-    assert len(colours) > 3  # a text stands there
+    assert len(colours) > 3  # a text is there
 
 
 def test_values_are_replaced_by_exact_ones_when_the_view_rests(window, qtbot):

@@ -134,7 +134,7 @@ def test_a_click_shows_the_transaction_over_the_lanes(shown, qtbot):
     assert [leg.title for leg in opened.highlight.shown.legs] == ["queued", "in service", "reply", "service"]
     settle(qtbot, window)
     picture = view.grab().toImage()
-    # The bracket lies at the top of the server's lane, from the receipt to the reply.
+    # The bracket is at the top of the server's lane, from the receipt to the reply.
     lane = view._opened.lanes.row_of(opened.lane_of_thread(opened.trace.threads.row(3, 1)))
     y = lane.y_px - view.scroll_px + 1
 

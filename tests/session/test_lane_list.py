@@ -49,7 +49,7 @@ def test_pinned_lane_stays_when_its_process_is_folded(opened):
 
 
 def test_empty_lanes_of_a_window(opened, ns):
-    opened.lanes.hide_empty(True, TimeWindow(ns(4_500), ns(7_000)))  # only the server's user event lies there
+    opened.lanes.hide_empty(True, TimeWindow(ns(4_500), ns(7_000)))  # only the server's user event is there
     assert shown(opened) == [CPU0, SERVER, SERVER_1]
     opened.lanes.set_window(TimeWindow(ns(1_500), ns(3_000)))  # the client's call
     assert shown(opened) == [CPU0, CLIENT, CLIENT_1]

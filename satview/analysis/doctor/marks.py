@@ -42,7 +42,7 @@ _DOUBTFUL: Final = "\N{ALMOST EQUAL TO}"
 
 
 def sign(mark: Mark) -> str:
-    """Return what stands before a value: nothing, the sign for "at least", or the one for "about"."""
+    """Return what is before a value: nothing, the sign for "at least", or the one for "about"."""
     return SIGNS.get(mark, _DOUBTFUL)
 
 

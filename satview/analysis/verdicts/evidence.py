@@ -249,7 +249,7 @@ def episodes(begin: _Ints, window: int) -> Stretches:
 
 
 def groups(key: NDArray[np.integer]) -> list[tuple[int, NDArray[np.intp]]]:
-    """Return every key with the places where it stands, ascending; there must be few keys."""
+    """Return every key with the places where it is, ascending; there must be few keys."""
     if not len(key):
         return []
     order = np.argsort(key, kind="stable")

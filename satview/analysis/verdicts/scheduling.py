@@ -179,5 +179,5 @@ def _of_threads(thread: _Ints, cycles: _Ints, least: int) -> list[tuple[int, NDA
 
 
 def groups_at(key: _Ints, at: NDArray[np.intp]) -> list[tuple[int, NDArray[np.intp]]]:
-    """Return every key among some places with the places where it stands."""
+    """Return every key among some places with the places where it is."""
     return [(number, at[mine]) for number, mine in groups(key[at])]

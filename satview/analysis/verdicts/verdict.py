@@ -45,7 +45,7 @@ class Severity(StrEnum):
     """How much a verdict matters."""
 
     ERROR = "error"
-    """Something does not work: it stands still, is wrong, or is missing."""
+    """Something does not work: it is still, is wrong, or is missing."""
     WARNING = "warning"
     """It works, later than it should."""
     INFO = "info"

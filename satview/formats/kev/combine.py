@@ -1,4 +1,4 @@
-"""Puts combine events together: links neighbouring slots, then repairs what stands apart.
+"""Puts combine events together: links neighbouring slots, then repairs what is apart.
 
 Source: kernel event trace format, section 3.3. Almost every slot of a combine event follows the one before it; there
 one comparison with the previous slot is enough. A run of tail slots whose predecessor is another event becomes a

@@ -171,7 +171,7 @@ class _Page:
     def note(self, name: str, offset: int, size: int, element: int = 0) -> None:
         if size and offset + size > len(self.image):
             self.doubts.append(
-                f"section {name} at {offset}, {size} bytes, lies beyond the page of {len(self.image)} bytes"
+                f"section {name} at {offset}, {size} bytes, is beyond the page of {len(self.image)} bytes"
             )
             return
         self.sections[name] = (offset, size, element)

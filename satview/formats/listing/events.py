@@ -79,7 +79,7 @@ class EventParser:
         """Return an event and how many lines behind its first are not part of it; None if it cannot be read.
 
         Args:
-            text: What stands behind `CPU:00 ` on the event's line.
+            text: What is behind `CPU:00 ` on the event's line.
             body: The lines behind it, up to the next event: arguments, or a console's messages between them.
         """
         mine = self._own_lines(text, body)

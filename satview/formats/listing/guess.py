@@ -24,7 +24,7 @@ def guess_release(texts: Iterable[str]) -> Release:
     several, 6.x for its narrow class column and 7.x for the wide one.
 
     Args:
-        texts: What stands behind `CPU:00 ` of some events.
+        texts: What is behind `CPU:00 ` of some events.
     """
     calls: set[tuple[str, int]] = set()
     is_new: bool | None = None

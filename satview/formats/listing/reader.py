@@ -1,7 +1,7 @@
 """Reads a listing line by line: header, sections, events, and what is between them. No line is passed over silently.
 
 Continuation lines belong to the event before them; a failed kernel exit of the 6.4 printer has no line end, so the next
-event stands on the same line; stretches somebody left out are marked by lines of a single dot; published listings have
+event is on the same line; stretches somebody left out are marked by lines of a single dot; published listings have
 extra blank lines and here and there a number that lost a digit.
 """
 
@@ -76,7 +76,7 @@ def _lines(file: BinaryIO) -> Iterator[bytes]:
 
 @dataclass(slots=True)
 class _Printed:
-    """An event as printed: what stands behind its time and CPU, and the lines up to the next event."""
+    """An event as printed: what is behind its time and CPU, and the lines up to the next event."""
 
     text: str
     line: int

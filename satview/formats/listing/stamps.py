@@ -32,7 +32,7 @@ class Stamps:
         Args:
             line: Its line, for the report of a damaged number.
             cpu: Its CPU.
-            text: What stands before the event: `t:`, `c:` and `e:` with their values, in any order.
+            text: What is before the event: `t:`, `c:` and `e:` with their values, in any order.
             rate: Cycles per second, for times in seconds.
         """
         if count := _COUNT.search(text):

@@ -134,7 +134,7 @@ def _lasted(calls: Calls, rows: Rows) -> Bools:
 
 
 def _told(calls: Calls, rows: Rows, *_: object) -> Bools:
-    """`block?` stands in the second record."""
+    """`block?` is in the second record."""
     return np.asarray(calls.arguments[1][_seconds(calls, rows)] != 0)
 
 

@@ -9,7 +9,7 @@ from satview.gui.row_table import set_up_rows
 
 
 class FrozenColumn(QTableView):
-    """A second view of the same model and selection that lies over the left edge of a table once it is scrolled."""
+    """A second view of the same model and selection that is over the left edge of a table once it is scrolled."""
 
     def __init__(self, table: QTableView) -> None:
         """Lie over a table that has its model and its looks."""

@@ -85,7 +85,7 @@ class SheetModel(QAbstractTableModel):
         self.layoutChanged.emit()
 
     def section_of(self, key: str) -> int:
-        """Return where a column stands, -1 if it does not show."""
+        """Return where a column is, -1 if it does not show."""
         return next((i for i, column in enumerate(self.columns) if column.key == key), -1)
 
     def _ordered(self) -> np.ndarray[tuple[int], np.dtype[np.intp]]:

@@ -174,7 +174,7 @@ def compose(
     pixels = strips.take(source, axis=0)
     image = QImage(pixels.data, width, len(source), width * 4, QImage.Format.Format_RGB32)
     image.setDevicePixelRatio(ratio)
-    # The image does not own its pixels; whoever holds the image must hold the array.
+    # The image does not own its pixels; the holder of the image must hold the array.
     image._pixels = pixels  # type: ignore[attr-defined]
     return image
 

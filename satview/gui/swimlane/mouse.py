@@ -61,7 +61,7 @@ class SwimlaneMouse(QObject):
         view.installEventFilter(self)
 
     def take_wheel_of(self, widget: QWidget) -> None:
-        """Let the wheel work over a widget that lies in the same column as the view."""
+        """Let the wheel work over a widget that is in the same column as the view."""
         widget.installEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:

@@ -1,4 +1,4 @@
-"""What lies over the lanes: lost stretches, range, cursors, marks, selection. Shared by lanes and ruler."""
+"""What is over the lanes: lost stretches, range, cursors, marks, selection. Shared by lanes and ruler."""
 
 from __future__ import annotations
 

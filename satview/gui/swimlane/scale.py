@@ -9,7 +9,7 @@ from satview.base.time import TimeWindow
 
 @dataclass(frozen=True, slots=True)
 class TimeScale:
-    """How a window of time lies on a width of (logical) pixels."""
+    """How a window of time is on a width of (logical) pixels."""
 
     window: TimeWindow
     width_px: int

@@ -247,7 +247,7 @@ class SwimlaneView(QWidget):
         words = self._texts.fit(text.text, text.right_px - text.left_px - 8)
         if words is None:
             return
-        # The bar begins under the marks of events, so its middle lies a little below that of the lane.
+        # The bar begins under the marks of events, so its middle is a little below that of the lane.
         middle = text.row.y_px - self.scroll_px + text.row.height_px * 0.555
         painter.setPen(self._inks[text.ink])
         painter.drawStaticText(QPointF(text.left_px + 5, middle - self._texts.metrics.height() / 2), words)
@@ -296,7 +296,7 @@ class SwimlaneView(QWidget):
 
 
 def show_short_interrupts(timeline: Timeline, rows: tuple[LaneRow, ...], values: Values) -> None:
-    """Mark pixels of interrupt lanes in which an interrupt lies that is too short to dominate them; in place."""
+    """Mark pixels of interrupt lanes with an interrupt that is too short to dominate them; in place."""
     for place, row in enumerate(rows):
         if timeline.infos[row.index].kind is LaneKind.INTERRUPTS:
             values[place, values[place] == SEEN_EVENT] = SEEN_INTERRUPT
