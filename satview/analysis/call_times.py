@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from satview.analysis.by_key import largest_by, percentile_by, sum_by
 from satview.analysis.event_counts import IS_CALL
+from satview.analysis.run_sums import RunSums
 from satview.analysis.scope import Rows, Scope, codes_where
 from satview.events import wire
 from satview.events.wire import WireClass
@@ -73,6 +74,8 @@ class CallTable:
         code: int64, (n,), of its entry, 32-bit form; both widths count together.
         count: int64, entries that count.
         times: From entry to exit, whole, also where the exit is behind the range.
+        running: Of that, while the caller had a CPU: a blocking call comes back when its thread runs again. Source:
+            building block M4 of the reference.
         failed: int64, returned with an error.
         interrupted: int64, ended in their interrupted form.
         errors: Error numbers of each, with how often, the commonest first.
@@ -82,6 +85,7 @@ class CallTable:
     code: NDArray[np.int64]
     count: NDArray[np.int64]
     times: Durations
+    running: Durations
     failed: NDArray[np.int64]
     interrupted: NDArray[np.int64]
     errors: tuple[tuple[tuple[int, int], ...], ...]
@@ -129,10 +133,27 @@ def call_times(scope: Scope) -> CallTable:
     seen = np.flatnonzero(np.bincount(number, minlength=CALL_NUMBERS))
     return CallTable(
         wire.code(WireClass.KER_CALL, 0) | seen, np.bincount(number, minlength=CALL_NUMBERS)[seen],
-        Durations.of(number, cycles, enters, CALL_NUMBERS).take(seen), failed[seen],
+        Durations.of(number, cycles, enters, CALL_NUMBERS).take(seen),
+        Durations.of(number, _running(scope, enters, exits), enters, CALL_NUMBERS).take(seen), failed[seen],
         np.bincount(number[was_interrupted], minlength=CALL_NUMBERS)[seen], tuple(errors[i] for i in seen.tolist()),
         _first_of(number, enters, CALL_NUMBERS)[seen],
     )
+
+
+def _running(scope: Scope, enters: Rows, exits: Rows) -> Cycles:
+    """Return how long the caller of each kernel call had a CPU within it, int64 (n,); -1 where that is not known."""
+    trace, runs = scope.trace, scope.basis.runs
+    out = np.full(len(enters), -1, np.int64)
+    thread = trace.events.thread[enters].astype(np.int64)
+    known = np.flatnonzero((exits >= 0) & (thread > 0))
+    mine = np.flatnonzero((runs.thread > 0) & (runs.end > runs.start))
+    if not len(known) or not len(mine):
+        return out
+    first, last = (trace.events.time_cycles[rows[known]] for rows in (enters, exits))
+    time = np.sort(np.concatenate((first, last, runs.start[mine])))
+    sums = RunSums.of(runs, mine, runs.start, runs.end, time, len(trace.threads))
+    out[known] = sums.between(thread[known], np.searchsorted(time, first), np.searchsorted(time, last))
+    return out
 
 
 def _errors(

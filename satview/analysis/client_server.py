@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.basis import Runs
 from satview.analysis.by_key import sum_by
+from satview.analysis.run_sums import RunSums
 from satview.analysis.scope import Scope
 from satview.links.services import services
 from satview.store.stretches import Cycles, overlaps
@@ -90,47 +90,6 @@ def client_server(scope: Scope) -> ClientServer:
 
 
 @dataclass(frozen=True, slots=True)
-class _RunSums:
-    """How long threads ran up to moments; moments are numbers in a list of times that holds all that matter.
-
-    Attributes:
-        time: int64, cycles, ascending: what moments stand for.
-        key: int64, (n,), thread << 32 | moment at which a run begins, ascending.
-        end: int64, cycles, when it ends.
-        before: int64, (n + 1,), time in all runs that stand before each.
-        first: int64, (threads + 1,), where the runs of each thread begin.
-    """
-
-    time: Cycles
-    key: _Ints
-    end: Cycles
-    before: Cycles
-    first: _Ints
-
-    @classmethod
-    def of(cls, runs: Runs, mine: NDArray[np.intp], start: Cycles, end: Cycles, time: Cycles, threads: int) -> _RunSums:
-        order = np.lexsort((start[mine], runs.thread[mine]))
-        thread, start, end = runs.thread[mine][order], start[mine][order], end[mine][order]
-        return cls(time, thread << 32 | np.searchsorted(time, start), end, np.append(0, np.cumsum(end - start)),
-                   np.searchsorted(thread, np.arange(threads + 1)))  # fmt: skip
-
-    def total(self, threads: int) -> Cycles:
-        """Return how long each thread ran, int64 (threads,)."""
-        return np.asarray(np.diff(self.before[self.first]))[:threads]
-
-    def between(self, thread: _Ints, first: _Ints, last: _Ints) -> Cycles:
-        """Return how long threads ran between moments, cycles of the same shape."""
-        return self._up_to(thread, last) - self._up_to(thread, first)
-
-    def _up_to(self, thread: _Ints, moment: _Ints) -> Cycles:
-        place = np.searchsorted(self.key, thread << 32 | moment)
-        begun = place > self.first[thread]
-        beyond = np.zeros(len(thread), np.int64)
-        beyond[begun] = np.maximum(self.end[place[begun] - 1] - self.time[moment[begun]], 0)
-        return self.before[place] - self.before[self.first[thread]] - beyond
-
-
-@dataclass(frozen=True, slots=True)
 class _Served:
     """Who serves whom when within a range, by client, then in time order; `run` tells how long threads ran meanwhile.
 
@@ -143,7 +102,7 @@ class _Served:
     server: _Ints
     first: _Ints
     last: _Ints
-    run: _RunSums
+    run: RunSums
 
     @classmethod
     def within(cls, scope: Scope) -> _Served:
@@ -156,7 +115,7 @@ class _Served:
         at = np.flatnonzero(end > start)
         return cls(found.client[at], found.server[at], np.searchsorted(time, start[at]),
                    np.searchsorted(time, end[at]),
-                   _RunSums.of(runs, mine, begin, stop, time, len(scope.trace.threads)))  # fmt: skip
+                   RunSums.of(runs, mine, begin, stop, time, len(scope.trace.threads)))  # fmt: skip
 
 
 def _imposed(scope: Scope, served: _Served) -> ImposedTable:

@@ -140,6 +140,10 @@ def call_sheet(found: Statistics, _shown: Shown = None) -> Sheet:
     columns.count("count", "Calls", calls.count, "Entered in the range.", follows=True)
     columns.rate("per_s", calls.count, "Calls per second of the range.")
     _duration_columns(columns, calls.times, "", "", "from entry to exit")
+    columns.duration("running_ns", "Running", calls.running.total_cycles,
+                     "Of the sum, while the caller had a CPU: the rest it was blocked, or ready.", follows=True)
+    columns.mean("mean_running_ns", "Mean running", calls.running.total_cycles, calls.running.count,
+                 "Of a call, while the caller had a CPU.", follows=True)
     columns.count("failed", "Failed", calls.failed, "Came back with an error.", follows=True)
     columns.text("errors", "Errors", lambda row: _errors(found, calls.errors[row]), "How often each error came back.")
     columns.count("interrupted", "Interrupted", calls.interrupted, "Ended by a signal or a timeout.", follows=True)
