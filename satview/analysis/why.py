@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 
 from satview.analysis.causes import Causes
+from satview.analysis.partitions import has_partitions, partition_names
 from satview.analysis.verdicts.evidence import Evidence
 from satview.analysis.verdicts.scheduling import ran_instead
 from satview.analysis.verdicts.thresholds import default_thresholds
@@ -23,7 +24,7 @@ from satview.links.blockers import blockers
 from satview.links.rows import last_before, rows_by_cpu
 from satview.links.table import NO_EVENT, Certainty
 from satview.links.whole import is_whole_on
-from satview.store.arguments import argument
+from satview.store.arguments import argument, argument_under
 from satview.store.trace import Trace
 from satview.timeline.per_thread import thread_spans, value_of_code
 from satview.timeline.spans import LaneSpans
@@ -137,6 +138,7 @@ class _Chain:
         self.trace = trace
         self.evidence = Evidence(trace, default_thresholds())
         self.causes = Causes(trace)
+        self.partitions = partition_names(trace) if has_partitions(trace) else None
         self.values = value_of_code(trace)
 
     def steps(self, thread: int, at: int, most: int) -> list[WhyStep]:
@@ -222,7 +224,7 @@ class _Chain:
                 because = f"{because} by {self.causes.words(cause)}{'' if sure is Certainty.EXACT else ' (inferred)'}"
         before, took = self._before(step) if step.value == RUNNING else (_NONE, "")
         instead = self._instead(step) if step.value == READY else ()
-        ran = ", ".join(f"{self.evidence.name(row)}{f' (priority {priority})' if priority >= 0 else ''} "
+        ran = ", ".join(f"{self.evidence.name(row)}{self._rank(priority, self._last_of(row, step))} "
                         f"{self.evidence.length(cycles)}" for row, priority, cycles in instead)  # fmt: skip
         says = f"{self._begins(step)}: {because}{took}{f'; meanwhile ran {ran}' if ran else ''}."
         return replace(step, wait_row=wait_row, ready_row=ready_row, cause_row=cause, waker=waker, before=before,
@@ -257,10 +259,14 @@ class _Chain:
         span = step.since_cycles, max(step.at_cycles, step.since_cycles + 1)
         out = []
         for row, cycles in ran_instead(self.evidence, span, step.thread):
-            mine = self.trace.states.of(row)
-            mine = mine[self.trace.events.time_cycles[mine] < span[1]]
-            out.append((row, self._priority(int(mine[-1])) if len(mine) else _NONE, cycles))
+            out.append((row, self._priority(self._last_of(row, step)), cycles))
         return tuple(out)
+
+    def _last_of(self, thread: int, step: WhyStep) -> int:
+        """Return the last event of a thread's state up to the moment that a step is about, -1 for none."""
+        mine = self.trace.states.of(thread)
+        place = int(np.searchsorted(self.trace.events.time_cycles[mine], max(step.at_cycles, step.since_cycles + 1)))
+        return int(mine[place - 1]) if place else _NONE
 
     def _priority(self, row: int) -> int:
         """Return the priority in an event of a thread's state, -1 if it is not wide; one event needs no table."""
@@ -269,9 +275,18 @@ class _Chain:
         value, known = argument(self.trace, np.array([row]), "priority")
         return int(value[0]) if known[0] else _NONE
 
+    def _rank(self, priority: int, row: int) -> str:
+        """Return priority and partition of a thread in brackets, as far as an event of its state tells them."""
+        told = [f"priority {priority}"] if priority >= 0 else []
+        if self.partitions is not None and row >= 0 and self.trace.events.slot_count[row] >= _WIDE_SLOTS:
+            number = int(argument_under(self.trace, np.array([row]), "partition", "partition_id")[0])
+            if number >= 0:
+                told.append(f"partition {self.partitions.get(number, number)}")
+        return f" ({', '.join(told)})" if told else ""
+
     def _begins(self, step: WhyStep) -> str:
         """Return how a sentence begins: who, its priority, its state, since when."""
-        priority = f" (priority {step.priority})" if step.priority >= 0 else ""
+        priority = self._rank(step.priority, step.row)
         does = {RUNNING: "runs", READY: "is ready"}.get(step.value, f"waits in {step.state}")
         where = ""
         if step.value == RUNNING and step.row >= 0:

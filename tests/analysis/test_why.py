@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import satview
+from satview.__main__ import main
 from satview.analysis.why import MOST_STEPS, thread_of, why
 from satview.base.errors import UsageError
 from satview.capture.workloads import registry
@@ -156,3 +157,13 @@ def test_which_thread_a_text_means(tmp_path: Path) -> None:
         why(trace, row, trace.window.end)
     with pytest.raises(UsageError, match="row 0"):
         why(trace, 0, trace.window.start)
+
+
+def test_partitions_are_named(tmp_path: Path) -> None:
+    """A thread that is starved in its partition, and those that ran instead, each with its partition."""
+    path = tmp_path / "t.kev"
+    main(["tracelogger", "--workload", "partition-starvation", "-w", "-f", str(path)])
+    trace = satview.open_trace(path)
+    [step, *_] = trace.why("uploader", trace.clock.cycles(300_000_000))
+    assert "(uploader) (priority 15, partition Telemetry) is ready since" in step.says
+    assert "render 1 (render) (priority 10, partition System)" in step.says
