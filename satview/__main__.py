@@ -27,6 +27,7 @@ from satview.base.process_end import (
     say,
     signals_raise,
 )
+from satview.base.resources import sample_trace
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -141,6 +142,7 @@ def _viewer_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "files", nargs="*", metavar="FILE", type=Path, help="trace to open, each in a window of its own"
     )
+    parser.add_argument("--sample", action="store_true", help="open the trace that comes with satview")
     parser.add_argument("--version", action="store_true", help="print the version; with --verbose what it runs on")
     parser.add_argument("--verbose", action="store_true", help="with --version: what it runs on, and with which core")
     parser.add_argument("--theme", choices=("system", "light", "dark"), help="colours of the windows")
@@ -176,6 +178,8 @@ def _run_viewer(arguments: list[str]) -> int:
         raise UsageError("--verbose goes with --version")
     if not options.follow:
         _refuse_misspelt(arguments)
+    if options.sample:
+        options.files.append(sample_trace())
     try:
         debug.enable(options.debug)
     except ValueError as error:

@@ -26,10 +26,10 @@ def test_every_command_is_bound_and_stands_in_its_menu(empty_window):
     assert empty_window.registry.unbound() == ()
     titles = {entry.value: entry for entry in Menu}
     for action in empty_window.menuBar().actions():
-        menu = action.menu()
+        menu = QMenu.menuInAction(action)
         expected = [command.title for command in COMMANDS if command.menu is titles[action.text()]]
         found = [
-            entry.text() for entry in menu.actions() if not entry.isSeparator() and not isinstance(entry.menu(), QMenu)
+            entry.text() for entry in menu.actions() if not entry.isSeparator() and QMenu.menuInAction(entry) is None
         ]
         assert found == expected
 
