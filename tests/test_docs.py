@@ -3,7 +3,11 @@
 import re
 import subprocess
 import sys
+import tomllib
+from importlib import metadata
 from pathlib import Path
+
+from packaging.requirements import Requirement
 
 from satview.__main__ import command_names
 
@@ -19,6 +23,32 @@ def test_readme_names_every_command():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     for name in command_names():
         assert f"satview {name}" in readme, name
+
+
+def needed_at_run_time():
+    """Return the names of all packages that an installed satview brings along here, those of packages included."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    waiting, found = list(project["dependencies"]), set()
+    while waiting:
+        need = Requirement(waiting.pop())
+        if need.name not in found and (need.marker is None or need.marker.evaluate({"extra": ""})):
+            found.add(need.name)
+            waiting += metadata.requires(need.name) or []
+    return found
+
+
+def test_licences_of_all_packages_are_told(monkeypatch):
+    from satview.gui import dialogs
+
+    told = []
+    monkeypatch.setattr(dialogs, "tell", lambda _parent, _title, text, **_kind: told.append(text))
+    dialogs.about(None)
+    readme = (ROOT / "README.md").read_text(encoding="utf-8").partition("## Licences")[2]
+    packages = needed_at_run_time()
+    assert {"numpy", "shiboken6", "mdurl"} <= packages
+    for name in packages:
+        assert re.search(rf"\b{name}\b", readme, re.IGNORECASE), name
+        assert re.search(rf"\b{name}\b", told[0], re.IGNORECASE), name
 
 
 def test_links_and_pictures_of_the_docs_exist():
