@@ -9,6 +9,7 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
+import satview
 from satview.__main__ import command_names
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -51,8 +52,27 @@ def test_licences_of_all_packages_are_told(monkeypatch):
         assert re.search(rf"\b{name}\b", told[0], re.IGNORECASE), name
 
 
+def pages():
+    return [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "sample_traces" / "README.md"]
+
+
+def test_files_that_the_pages_for_developers_name_exist():
+    homes = ("satview/", "resources/", "tests/", "tools/", "docs/")
+    for page in (ROOT / "CONTRIBUTING.md", ROOT / "docs" / "architecture.md"):
+        for text in re.findall(r"`([^`\n]+)`", page.read_text(encoding="utf-8")):
+            is_short = re.fullmatch(r"[a-z_/]+/\w+\.py", text) and not text.startswith(homes)
+            path = f"satview/{text}" if is_short else text  # where the paragraph is about one layer
+            if path.startswith(homes) and "NAME" not in path:
+                assert list(ROOT.glob(path)), f"{page.name}: {path}"
+
+
 def test_links_and_pictures_of_the_docs_exist():
-    for page in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), ROOT / "sample_traces" / "README.md"):
+    for page in pages():
         for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
             if "://" not in target:
                 assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_the_changelog_has_this_version():
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.search(rf"^## {re.escape(satview.__version__)} - \d{{4}}-\d\d-\d\d$", text, re.MULTILINE)

@@ -32,7 +32,7 @@ TESTS = (
     "tests/formats/test_payload_structs.py",    # construct
     "tests/formats/test_traceprinter.py",
     "tests/formats/test_changing_files.py",     # zstandard
-    "tests/analysis/test_statistics_truth.py",  # numpy
+    "tests/analysis/test_statistics.py",        # numpy
     "tests/cli/test_stats.py",                  # rich
     "tests/cli/test_completion.py",             # shtab
     "tests/session/test_settings.py",           # platformdirs

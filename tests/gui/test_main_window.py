@@ -5,6 +5,7 @@ import sys
 import threading
 import weakref
 
+import pytest
 from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
 from PySide6.QtGui import QDropEvent
 from PySide6.QtWidgets import QApplication, QDockWidget, QMenu
@@ -14,6 +15,7 @@ from satview.base.resources import resource_path
 from satview.gui import dialogs
 from satview.session.command_table import COMMANDS
 from satview.session.commands import Menu
+from satview.session.panel_table import PANELS
 from satview.session.session import Stage
 from tests.helpers.scene import scene
 
@@ -153,11 +155,7 @@ def test_reloading_leaves_one_dock_of_each(empty_window, load, tmp_path):
     for _ in range(3):
         load(empty_window, path)
         names = [dock.objectName() for dock in empty_window.findChildren(QDockWidget)]
-        assert sorted(names) == [
-            f"dock.{name}"
-            for name in ("details", "events", "filter", "path", "plots", "problems", "results", "snapshot",
-                         "statistics", "verdicts")
-        ]
+        assert sorted(names) == sorted(f"dock.{row.name}" for row in PANELS)
 
 
 def test_theme_command_repaints_everything(application, window):
@@ -198,6 +196,7 @@ def test_closed_window_leaves_nothing_behind(application, load, qtbot, tmp_path)
     assert threading.active_count() <= threads
 
 
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="None lives for ever there, and its count means nothing")
 def test_repaints_lose_no_reference_to_none(window):
     """PySide6 6.12.0 lost one per painter call, which ends Python 3.11 after some thousand repaints."""
     view, area = window.workspace.area.view, window.workspace.area
