@@ -6,8 +6,9 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 SAMPLE := sample_traces/dense-4cpu.kev
 STAMP  := $(VENV)/.installed
+DOCS_STAMP := $(VENV)/.installed-docs
 
-.PHONY: run test setup lint types layers pytest bench lock docs clean wheel
+.PHONY: run test setup lint types layers pytest test-lowest test-newest bench lock docs man clean wheel
 
 run: setup
 	@if [ -n "$$DISPLAY$$WAYLAND_DISPLAY" ] || [ "$$(uname)" = Darwin ]; then \
@@ -41,20 +42,39 @@ layers: setup
 pytest: setup
 	QT_QPA_PLATFORM=offscreen $(BIN)/python -m pytest -n 2 --dist loadfile
 
+# The lowest and the newest versions that pyproject.toml allows, on each Python of 3.11 to 3.13 that is here.
+test-lowest test-newest: setup
+	$(BIN)/python tools/test_versions.py $(@:test-%=%)
+
 bench: setup
 	$(BIN)/python -m tests.benchmarks
 
 wheel: setup
 	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 
-# Pins every package that pyproject.toml asks for, development tools included, with the hashes of its files.
+# Pins every package that pyproject.toml asks for, development tools included, with the hashes of its files. Made on the
+# oldest Python, for all: the markers that pip-compile copies would leave Qt and numpy out on the others.
 lock: setup
 	$(BIN)/python -m pip install --quiet pip-tools
 	$(BIN)/pip-compile --quiet --extra dev --build-deps-for editable --strip-extras --no-emit-index-url --no-emit-find-links \
 	  --no-emit-trusted-host --generate-hashes --output-file requirements.lock pyproject.toml
+	$(BIN)/pip-compile --quiet --extra docs --constraint requirements.lock --strip-extras --no-emit-index-url \
+	  --no-emit-find-links --no-emit-trusted-host --generate-hashes --output-file requirements-docs.lock pyproject.toml
+	sed -i -e 's/ ; python_version < "3[.0-9]*"//' requirements.lock requirements-docs.lock
 
 clean:
-	rm -rf $(VENV) out dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .make-state out dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+$(DOCS_STAMP): requirements-docs.lock $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-docs.lock
+	@touch $@
+
+# The manual page, out/satview.1, written from the parsers.
+man: setup $(DOCS_STAMP)
+	mkdir -p out
+	$(BIN)/argparse-manpage --module satview.__main__ --function whole_parser --prog satview --project-name satview \
+	  --version "$$($(BIN)/satview --version | cut -d' ' -f2)" --author "The satview authors" --manual-title "satview" \
+	  --description "view, print, filter, check and simulate kernel event traces of QNX Neutrino" --output out/satview.1
 
 # The pictures and tables of the docs, taken by the program itself.
 docs: setup

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from satview.store.trace import Trace
     from satview.timeline.lane_tree import Timeline
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "CriticalPath",
     "Diagnosis",

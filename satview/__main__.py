@@ -27,6 +27,7 @@ from satview.base.process_end import (
     say,
     signals_raise,
 )
+from satview.base.resources import sample_trace
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -141,6 +142,7 @@ def _viewer_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "files", nargs="*", metavar="FILE", type=Path, help="trace to open, each in a window of its own"
     )
+    parser.add_argument("--sample", action="store_true", help="open the trace that comes with satview")
     parser.add_argument("--version", action="store_true", help="print the version; with --verbose what it runs on")
     parser.add_argument("--verbose", action="store_true", help="with --version: what it runs on, and with which core")
     parser.add_argument("--theme", choices=("system", "light", "dark"), help="colours of the windows")
@@ -161,6 +163,15 @@ def _viewer_parser() -> argparse.ArgumentParser:
     )
     picture.add_argument("--select", type=int, metavar="N", help="number of the event to select")
     picture.add_argument("--scale", type=int, choices=(1, 2), default=1, help="pixels per pixel of --size")
+    setup = parser.add_argument_group("setting up, opens nothing").add_mutually_exclusive_group()
+    setup.add_argument(
+        "--install-desktop", action="store_true",
+        help="add satview to the menu of the desktop, with .kev as a file type of its own"
+    )  # fmt: skip
+    setup.add_argument("--uninstall-desktop", action="store_true", help="take that away again")
+    setup.add_argument(
+        "--print-completion", choices=("bash", "zsh", "tcsh"), help="print a script that completes satview's words"
+    )
     return parser
 
 
@@ -172,10 +183,19 @@ def _run_viewer(arguments: list[str]) -> int:
     if options.version:
         print("\n".join(_version_lines() if options.verbose else [f"satview {__version__}"]))
         return FINE
+    if options.install_desktop or options.uninstall_desktop or options.print_completion:
+        return _set_up(options)
     if options.verbose:
         raise UsageError("--verbose goes with --version")
     if not options.follow:
         _refuse_misspelt(arguments)
+    if options.sample:
+        options.files.append(sample_trace())
+    return _show(options)
+
+
+def _show(options: argparse.Namespace) -> int:
+    """Show windows, or take the picture of one."""
     try:
         debug.enable(options.debug)
     except ValueError as error:
@@ -197,6 +217,28 @@ def _run_viewer(arguments: list[str]) -> int:
     from satview.gui import application  # Qt: only when windows are wanted
 
     return application.run(options.files, options.theme or "", options.follow)
+
+
+def _set_up(options: argparse.Namespace) -> int:
+    """Do what makes satview at home on this machine, and open nothing."""
+    if options.files or options.sample:
+        raise UsageError("--install-desktop, --uninstall-desktop and --print-completion go without a FILE")
+    if options.print_completion:
+        from satview.cli._whole import completion
+
+        print(completion(whole_parser(), options.print_completion))
+        return FINE
+    from satview.base import desktop
+
+    print("\n".join(desktop.install() if options.install_desktop else desktop.uninstall()))
+    return FINE
+
+
+def whole_parser() -> argparse.ArgumentParser:
+    """Return the whole command line, for shell completion and the manual page."""
+    from satview.cli._whole import with_commands
+
+    return with_commands(_viewer_parser(), command_names())
 
 
 def _screenshot(options: argparse.Namespace) -> int:

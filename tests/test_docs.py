@@ -3,8 +3,13 @@
 import re
 import subprocess
 import sys
+import tomllib
+from importlib import metadata
 from pathlib import Path
 
+from packaging.requirements import Requirement
+
+import satview
 from satview.__main__ import command_names
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -21,8 +26,53 @@ def test_readme_names_every_command():
         assert f"satview {name}" in readme, name
 
 
+def needed_at_run_time():
+    """Return the names of all packages that an installed satview brings along here, those of packages included."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    waiting, found = list(project["dependencies"]), set()
+    while waiting:
+        need = Requirement(waiting.pop())
+        if need.name not in found and (need.marker is None or need.marker.evaluate({"extra": ""})):
+            found.add(need.name)
+            waiting += metadata.requires(need.name) or []
+    return found
+
+
+def test_licences_of_all_packages_are_told(monkeypatch):
+    from satview.gui import dialogs
+
+    told = []
+    monkeypatch.setattr(dialogs, "tell", lambda _parent, _title, text, **_kind: told.append(text))
+    dialogs.about(None)
+    readme = (ROOT / "README.md").read_text(encoding="utf-8").partition("## Licences")[2]
+    packages = needed_at_run_time()
+    assert {"numpy", "shiboken6", "mdurl"} <= packages
+    for name in packages:
+        assert re.search(rf"\b{name}\b", readme, re.IGNORECASE), name
+        assert re.search(rf"\b{name}\b", told[0], re.IGNORECASE), name
+
+
+def pages():
+    return [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "sample_traces" / "README.md"]
+
+
+def test_files_that_the_pages_for_developers_name_exist():
+    homes = ("satview/", "resources/", "tests/", "tools/", "docs/")
+    for page in (ROOT / "CONTRIBUTING.md", ROOT / "docs" / "architecture.md"):
+        for text in re.findall(r"`([^`\n]+)`", page.read_text(encoding="utf-8")):
+            is_short = re.fullmatch(r"[a-z_/]+/\w+\.py", text) and not text.startswith(homes)
+            path = f"satview/{text}" if is_short else text  # where the paragraph is about one layer
+            if path.startswith(homes) and "NAME" not in path:
+                assert list(ROOT.glob(path)), f"{page.name}: {path}"
+
+
 def test_links_and_pictures_of_the_docs_exist():
-    for page in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), ROOT / "sample_traces" / "README.md"):
+    for page in pages():
         for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
             if "://" not in target:
                 assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_the_changelog_has_this_version():
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.search(rf"^## {re.escape(satview.__version__)} - \d{{4}}-\d\d-\d\d$", text, re.MULTILINE)

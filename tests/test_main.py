@@ -48,3 +48,14 @@ def test_a_command_is_imported_only_when_asked_for():
         check=True,
     )
     assert done.stdout.strip() == "False"
+
+
+def test_sample_needs_no_file(tmp_path, monkeypatch):
+    from satview.gui import screenshot
+
+    taken = []
+    monkeypatch.setattr(screenshot, "take", lambda request: taken.append(request.trace) or 0)
+    assert main(["--sample", "--screenshot", str(tmp_path / "a.png")]) == 0
+    assert [path.name for path in taken] == ["dense-4cpu.kev"]
+    assert taken[0].is_file()
+    assert main(["--sample", "other.kev", "--screenshot", str(tmp_path / "a.png")]) == 2, "a picture shows one trace"

@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 
 _PACKAGE = Path(__file__).resolve().parent.parent
+_SAMPLE = "dense-4cpu.kev"
 
 
 @cache
@@ -25,3 +26,9 @@ def resource_path(name: str) -> Path:
     if not path.exists():
         raise FileNotFoundError(f"satview ships no file {name!r}")
     return path
+
+
+def sample_trace() -> Path:
+    """Return the path of the trace that comes with satview, whether or not it is still there."""
+    shipped = _root() / "samples" / _SAMPLE
+    return shipped if shipped.exists() else _PACKAGE.parent / "sample_traces" / _SAMPLE

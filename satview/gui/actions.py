@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QObject, Qt, Slot
 from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QMainWindow, QToolBar, QWidget
+from PySide6.QtWidgets import QMainWindow, QMenu, QToolBar, QWidget
 
 from satview.base.safe_text import tool_tip
 from satview.gui.icons import icon
@@ -19,6 +19,7 @@ class CommandActions(QObject):
 
     Attributes:
         by_id: Command id to action.
+        menus: The menus of the menu bar, once `fill_menus` has made them.
     """
 
     def __init__(self, registry: CommandRegistry, is_met: Callable[[Needs], bool], window: QMainWindow) -> None:
@@ -26,6 +27,7 @@ class CommandActions(QObject):
         self._is_met = is_met
         self._registry = registry
         self.by_id: dict[str, QAction] = {}
+        self.menus: dict[Menu, QMenu] = {}
         self._lane_scope: list[QAction] = []
         for binding in registry:
             self._add(binding, window)
@@ -34,6 +36,7 @@ class CommandActions(QObject):
         """Make the menu bar."""
         for entry in Menu:
             menu = window.menuBar().addMenu(entry.value)
+            self.menus[entry] = menu  # before Qt 6.11 a menu that is fetched by QAction.menu() dies with its wrapper
             menu.setToolTipsVisible(False)
             for binding in self._registry:
                 if binding.command.menu is entry:

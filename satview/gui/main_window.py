@@ -24,7 +24,7 @@ from satview.gui.theme import Theme
 from satview.gui.trace_commands import TraceCommands
 from satview.gui.window_commands import WindowCommands
 from satview.session.command_table import COMMANDS
-from satview.session.commands import CommandRegistry
+from satview.session.commands import CommandRegistry, Menu
 from satview.session.dismantle import dismantle
 from satview.session.panel_table import PANELS
 from satview.session.recent_files import RecentFiles
@@ -151,9 +151,7 @@ class MainWindow(QMainWindow):
         self.actions_by_id.fill_toolbar(bar)
         self.addToolBar(bar)
         self.setCorner(Qt.Corner.BottomRightCorner, Qt.DockWidgetArea.RightDockWidgetArea)
-        first_menu = self.menuBar().actions()[0].menu()
-        assert isinstance(first_menu, QMenu)
-        first_menu.insertMenu(self.actions_by_id.by_id["file.reload"], self._recent_menu)
+        self.actions_by_id.menus[Menu.FILE].insertMenu(self.actions_by_id.by_id["file.reload"], self._recent_menu)
         self.statusBar().setSizeGripEnabled(False)
         self.unsaved_settings = StoreField(self.settings.file, "Settings", self.statusBar())
         self.live = LiveField(self.session, self.statusBar())
@@ -169,6 +167,7 @@ class MainWindow(QMainWindow):
         self.setCentralWidget(self._pages)
         run = self.registry["file.open"].run
         self.welcome.open_wanted.connect(run)
+        self.welcome.sample_wanted.connect(self.registry["file.sample"].run)
         self.welcome.file_wanted.connect(self.session.open)
         self.loading.cancel_wanted.connect(self.session.cancel)
         self.session.progress.connect(self.loading.set_progress)

@@ -49,11 +49,13 @@ class WelcomePage(_Card):
     """Nothing is open: say what can be opened, and what was opened last.
 
     Signals:
-        open_wanted: The button was pressed.
+        open_wanted: The button for a file was pressed.
+        sample_wanted: The button for the trace that comes with satview was pressed.
         file_wanted: A recent file was clicked.
     """
 
     open_wanted = Signal()
+    sample_wanted = Signal()
     file_wanted = Signal(Path)
 
     def __init__(self, recent: RecentFiles, parent: QWidget | None = None) -> None:
@@ -71,8 +73,11 @@ class WelcomePage(_Card):
         button = QPushButton("Open trace\N{HORIZONTAL ELLIPSIS}", self)
         button.setProperty("primary", "true")
         button.clicked.connect(self.open_wanted)
+        sample = QPushButton("Open a sample", self)
+        sample.clicked.connect(self.sample_wanted)
         row = QHBoxLayout()
         row.addWidget(button)
+        row.addWidget(sample)
         row.addStretch()
         row.addWidget(_label("Press ? for keys", "faint", self))
         self.box.addLayout(row)

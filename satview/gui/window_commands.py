@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtGui import QKeySequence
 
+from satview.base.resources import sample_trace
 from satview.gui import dialogs
 from satview.gui.quick_pick import Choice, QuickPick
 from satview.session.commands import CommandRegistry
@@ -27,6 +28,7 @@ class WindowCommands:
         """Bind all of them."""
         window = self._window
         registry.bind("file.open", self._open)
+        registry.bind("file.sample", self._open_sample)
         registry.bind("file.new_window", window.window_wanted.emit)
         registry.bind("file.reload", self._reload)
         registry.bind("file.info", self._info)
@@ -51,6 +53,9 @@ class WindowCommands:
         files = dialogs.ask_open(self._window, recent[0].parent if recent else None)
         if files:
             self._window.files_wanted.emit(files)
+
+    def _open_sample(self) -> None:
+        self._window.files_wanted.emit([sample_trace()])
 
     def _reload(self) -> None:
         session = self._window.session

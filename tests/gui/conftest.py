@@ -16,6 +16,7 @@ from satview.gui.application import Application
 from satview.session.recent_files import RecentFiles
 from satview.session.session import Stage
 from satview.session.settings import Settings
+from tests.gui.leaks import Living, outliving
 from tests.helpers.scene import scene
 
 
@@ -25,7 +26,15 @@ def qapp_args():
 
 
 @pytest.fixture(autouse=True)
-def hands_off(qapp):
+def nothing_outlives_its_test(qapp):
+    """Fail where widgets, running timers, work or threads are left; first of all fixtures, so last to end."""
+    before = Living.now()
+    yield
+    assert outliving(before) == []
+
+
+@pytest.fixture(autouse=True)
+def hands_off(nothing_outlives_its_test):
     """Leave no pressed button and no open menu behind: a file is not read again while the user holds either."""
     yield
     while (popup := QApplication.activePopupWidget()) is not None:

@@ -296,7 +296,7 @@ class TestContextMenu:
         opened.select_event(event)
         menu = QMenu()
         add_filter_menus(menu, opened)
-        to, exclude, highlight = (action.menu() for action in menu.actions())
+        to, exclude, highlight = (QMenu.menuInAction(action) for action in menu.actions())
         next(action for action in to.actions() if action.text().startswith("This thread")).trigger()
         assert set(opened.trace.events.thread[settled().rows].tolist()) == {client}
         opened.filters.show_all()

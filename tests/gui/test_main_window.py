@@ -5,6 +5,7 @@ import sys
 import threading
 import weakref
 
+import pytest
 from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
 from PySide6.QtGui import QDropEvent
 from PySide6.QtWidgets import QApplication, QDockWidget, QMenu
@@ -27,10 +28,10 @@ def test_every_command_is_bound_and_stands_in_its_menu(empty_window):
     assert empty_window.registry.unbound() == ()
     titles = {entry.value: entry for entry in Menu}
     for action in empty_window.menuBar().actions():
-        menu = action.menu()
+        menu = QMenu.menuInAction(action)
         expected = [command.title for command in COMMANDS if command.menu is titles[action.text()]]
         found = [
-            entry.text() for entry in menu.actions() if not entry.isSeparator() and not isinstance(entry.menu(), QMenu)
+            entry.text() for entry in menu.actions() if not entry.isSeparator() and QMenu.menuInAction(entry) is None
         ]
         assert found == expected
 
@@ -195,6 +196,7 @@ def test_closed_window_leaves_nothing_behind(application, load, qtbot, tmp_path)
     assert threading.active_count() <= threads
 
 
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="None lives for ever there, and its count means nothing")
 def test_repaints_lose_no_reference_to_none(window):
     """PySide6 6.12.0 lost one per painter call, which ends Python 3.11 after some thousand repaints."""
     view, area = window.workspace.area.view, window.workspace.area

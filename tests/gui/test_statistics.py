@@ -219,7 +219,7 @@ def test_the_menu_filters_to_the_row(window, panel, opened, qtbot):
     panel.table.customContextMenuRequested.emit(place)
     menu = QApplication.activePopupWidget()
     assert isinstance(menu, QMenu)
-    only = next(action for action in menu.actions() if action.text() == "Filter &to").menu()
+    only = QMenu.menuInAction(next(action for action in menu.actions() if action.text() == "Filter &to"))
     entry = next(action for action in only.actions() if action.text().startswith("This thread"))
     assert "server 1" in entry.text()
     entry.trigger()

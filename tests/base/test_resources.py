@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+from satview.base import resources
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_the_sample_of_a_checkout():
+    assert resources.sample_trace() == ROOT / "sample_traces" / "dense-4cpu.kev"
+    assert resources.sample_trace().is_file()
+
+
+def test_the_sample_of_an_installed_satview(tmp_path, monkeypatch):
+    """Where the wheel puts it is where satview looks for it."""
+    built = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
+    place = built["force-include"]["sample_traces/dense-4cpu.kev"]
+    target = tmp_path / place
+    target.parent.mkdir(parents=True)
+    target.write_bytes(b"sample")
+    monkeypatch.setattr(resources, "_PACKAGE", tmp_path / "satview")
+    resources._root.cache_clear()
+    try:
+        assert resources.sample_trace() == target
+    finally:
+        resources._root.cache_clear()
