@@ -8,7 +8,7 @@ SAMPLE := sample_traces/dense-4cpu.kev
 STAMP  := $(VENV)/.installed
 DOCS_STAMP := $(VENV)/.installed-docs
 
-.PHONY: run test setup lint types layers pytest test-lowest test-newest bench lock docs man clean wheel
+.PHONY: run test setup lint types layers pytest test-lowest test-newest bench lock docs pictures site man clean wheel
 
 run: setup
 	@if [ -n "$$DISPLAY$$WAYLAND_DISPLAY" ] || [ "$$(uname)" = Darwin ]; then \
@@ -76,8 +76,14 @@ man: setup $(DOCS_STAMP)
 	  --version "$$($(BIN)/satview --version | cut -d' ' -f2)" --author "The satview authors" --manual-title "satview" \
 	  --description "view, print, filter, check and simulate kernel event traces of QNX Neutrino" --output out/satview.1
 
-# The pictures and tables of the docs, taken by the program itself.
-docs: setup
+# The pictures and tables of the docs, taken by the program itself, and the site in out/site.
+docs: setup pictures site
+
+site: setup $(DOCS_STAMP)
+	$(BIN)/python tools/write_site.py
+	$(BIN)/mkdocs build --quiet
+
+pictures: setup
 	$(BIN)/python tools/write_docs.py
 	$(BIN)/satview $(SAMPLE) --screenshot docs/images/overview.png --size 1400x860 --theme light
 	$(BIN)/satview $(SAMPLE) --screenshot docs/images/zoom.png --size 1400x860 --range 1.0s..1.02s --select 28700 --theme light

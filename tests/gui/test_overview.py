@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from satview.base.time import TimeWindow
 from satview.gui.swimlane.overview import density
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a busy machine is no fault of it
 @given(st.lists(st.integers(0, 1000), max_size=60), st.data(), st.integers(1, 40))
 def test_density_counts_the_chosen_events_of_each_pixel(times, data, width_px):
     times = np.array(sorted(times), np.int64)
