@@ -294,7 +294,7 @@ def test_double_click_goes_to_the_busiest_window_of_a_partition(empty_window, lo
     window = load(empty_window, made.event(wire.code(6, 1), 9_999_999).write(tmp_path / "partitions.kev"))
     panel = shown_sheet(window, window.workspace.area.view, "partition", qtbot)
     row = texts(panel, "partition").index("Drivers")
-    assert texts(panel, "peak_ns")[row] == "900.0 µs"
+    assert texts(panel, "peak_ns")[row] == "\N{ALMOST EQUAL TO} 900.0 µs"  # without a dump idle threads are not known
     place = cell(panel, row, "peak_ns")
     qtbot.mouseClick(panel.table.viewport(), LEFT, pos=place)
     qtbot.mouseDClick(panel.table.viewport(), LEFT, pos=place)
