@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from satview.capture.sim.threads import Thread
+from satview.capture.sim.threads import Thread
 
 
 class Cpu:

@@ -6,12 +6,10 @@ import heapq
 import random
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from satview.capture.sim.cpu import Cpu
 from satview.capture.sim.target import Target
-
-if TYPE_CHECKING:
-    from satview.capture.sim.cpu import Cpu
 
 Action = Callable[[Any], None]
 _JITTER = 4096

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from satview.capture.sim.threads import Thread
+from satview.capture.sim.threads import Thread
 
 _FIRST_ADDRESS = 0x804A000
 
