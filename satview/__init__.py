@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from satview.analysis.why import WhyStep, why
     from satview.base.errors import SatviewError, TraceFormatError
     from satview.base.time import TimeWindow
-    from satview.filters.expression import select
-    from satview.filters.rules import RuleSet
+    from satview.filters.expressions.expression import select
+    from satview.filters.rules.rule_set import RuleSet
     from satview.formats.registry import open_trace
     from satview.links.accessor import Links
     from satview.links.transactions import transactions
@@ -72,7 +72,7 @@ _HOMES = {
     "Event": "satview.store.records",
     "EventTable": "satview.store.tables",
     "Links": "satview.links.accessor",
-    "RuleSet": "satview.filters.rules",
+    "RuleSet": "satview.filters.rules.rule_set",
     "SatviewError": "satview.base.errors",
     "Statistics": "satview.analysis.statistics",
     "TimeWindow": "satview.base.time",
@@ -85,7 +85,7 @@ _HOMES = {
     "critical_path": "satview.analysis.critical_path",
     "open_trace": "satview.formats.registry",
     "read_thresholds": "satview.analysis.verdicts.thresholds",
-    "select": "satview.filters.expression",
+    "select": "satview.filters.expressions.expression",
     "snapshot": "satview.analysis.snapshot",
     "transactions": "satview.links.transactions",
     "why": "satview.analysis.why",

@@ -13,7 +13,7 @@ from satview.analysis.event_counts import IS_CALL
 from satview.analysis.scope import Rows, Scope, codes_where
 from satview.events import wire
 from satview.events.wire import WireClass
-from satview.filters.columns import RowColumns
+from satview.filters.expressions.columns import RowColumns
 from satview.links.table import LinkKind
 from satview.store.stretches import Cycles
 

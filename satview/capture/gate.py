@@ -15,7 +15,8 @@ from satview.capture.buffers import Buffer, TraceBuffers
 from satview.capture.sim.target import Target
 from satview.events import wire
 from satview.filters.event_facts import EventFacts
-from satview.filters.rules import HANDLER_LIMIT, OLD_HANDLER_LIMIT, RuleSet
+from satview.filters.rules.handler_table import HANDLER_LIMIT, OLD_HANDLER_LIMIT
+from satview.filters.rules.rule_set import RuleSet
 
 if TYPE_CHECKING:
     from satview.capture.sim.machine import Machine

@@ -23,7 +23,7 @@ from satview.capture.sim.threads import Body
 from satview.capture.sim.truth import Truth
 from satview.capture.workloads.registry import Workload, find
 from satview.events.spec import Release
-from satview.filters.building import FunctionLoader
+from satview.filters.rules.building import FunctionLoader
 
 PACE_S = 0.02        # real time between two looks at the clock of a target that runs in real time
 SHORT_GRACE_NS = 20_000_000

@@ -22,15 +22,16 @@ from satview.events.spec import Release
 from satview.export.c_program import c_program
 from satview.export.subset import SubsetReport, write_subset
 from satview.export.tracelogger_command import from_tracelogger_args, tracelogger_command
-from satview.filters.building import BuiltRules, build
 from satview.filters.diagnostics import RuleError
-from satview.filters.explain import explain
-from satview.filters.expression import Expression
+from satview.filters.expressions.expression import Expression
+from satview.filters.expressions.tokens import UNITS_NS
 from satview.filters.facts import TraceFacts
-from satview.filters.handlers import Handlers
-from satview.filters.text import Rule, check_rules, process_names, read_rule_text, rules_text
-from satview.filters.tokens import UNITS_NS
-from satview.filters.would_capture import WouldCapture, would_capture
+from satview.filters.names import process_names
+from satview.filters.rules.building import BuiltRules, build
+from satview.filters.rules.explain import explain
+from satview.filters.rules.handlers import Handlers
+from satview.filters.rules.text import Rule, check_rules, read_rule_text, rules_text
+from satview.filters.views.would_capture import WouldCapture, would_capture
 from satview.formats.registry import open_trace, source_files
 from satview.store.trace import Trace
 

@@ -15,11 +15,10 @@ from satview.events.layout import Part, arguments_of, is_same_name, place_of, te
 from satview.export.c_places import Find, code_ranges, place_rows
 from satview.export.c_tables import Tables
 from satview.export.c_text import byte_count, literal
-from satview.filters.reach import has_argument
-from satview.filters.scalar import wrapped
-from satview.filters.semantics import CodeTest
-from satview.filters.switches import C
-from satview.filters.syntax import (
+from satview.filters.expressions.reach import has_argument
+from satview.filters.expressions.scalar import wrapped
+from satview.filters.expressions.semantics import CodeTest
+from satview.filters.expressions.syntax import (
     And,
     Argument,
     Arithmetic,
@@ -37,7 +36,8 @@ from satview.filters.syntax import (
     Word,
     children,
 )
-from satview.filters.vocabulary import FIELDS, Domain
+from satview.filters.expressions.vocabulary import FIELDS, Domain
+from satview.filters.rules.switches import C
 
 NAMES_THREAD: Final = frozenset({C.KERCALLENTER, C.KERCALLEXIT, C.THREAD})
 """Classes whose events the kernel gives to a handler with the thread that they belong to."""

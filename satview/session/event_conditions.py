@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from satview.events.spec import Argument
 from satview.events.states import NOT_A_STATE, STATE_BY_VALUE
 from satview.filters.diagnostics import ExpressionError
-from satview.filters.expression import Expression, validate
+from satview.filters.expressions.expression import Expression, validate
 from satview.filters.facts import Facts
 from satview.session.open_trace import OpenTrace
 from satview.store.trace import Trace

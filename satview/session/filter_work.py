@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from satview.base.errors import Cancelled
 from satview.base.memory import borrowed
-from satview.filters import evaluate
 from satview.filters.event_facts import EventFacts
-from satview.filters.expression import Expression
+from satview.filters.expressions.expression import Expression
 from satview.filters.facts import TraceFacts
-from satview.filters.handlers import FunctionRule, HandlerFile, Handlers
-from satview.filters.mask import EventMask
-from satview.filters.passes import Effect, Pass, PassEvaluator, PassStack
+from satview.filters.rows import EventMask
+from satview.filters.rules import evaluate
+from satview.filters.rules.handlers import FunctionRule, HandlerFile, Handlers
+from satview.filters.views.passes import Effect, Pass, PassEvaluator, PassStack
 from satview.session.filter_state import FilterState, Mask
 from satview.session.jobs import IsCancelled, Report
 from satview.store.trace import Trace

@@ -13,13 +13,13 @@ from pathlib import Path
 import numpy as np
 
 from satview.events.wire import WireClass, code
-from satview.filters import evaluate
-from satview.filters.expression import Expression
+from satview.filters.expressions.expression import Expression
 from satview.filters.facts import TraceFacts
-from satview.filters.mask import EventMask
-from satview.filters.passes import Pass, PassEvaluator, PassStack
-from satview.filters.rules import RuleSet
-from satview.filters.switches import C
+from satview.filters.rows import EventMask
+from satview.filters.rules import evaluate
+from satview.filters.rules.rule_set import RuleSet
+from satview.filters.rules.switches import C
+from satview.filters.views.passes import Pass, PassEvaluator, PassStack
 from satview.formats.kev.reader import open_kev
 from satview.links.calls import calls
 from satview.links.interrupts import interrupts

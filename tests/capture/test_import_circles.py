@@ -10,7 +10,7 @@ import pytest
 import satview
 
 ROOT = Path(satview.__file__).parent
-FOLDERS = ("capture",)
+FOLDERS = ("capture", "filters")
 
 
 def imported(path: Path, modules: set[str]) -> set[str]:

@@ -21,7 +21,7 @@ from satview.events.wire import KER_64BIT, WireClass
 from satview.export.c_program import CProgram
 from satview.filters.event_facts import EventFacts, feature_of
 from satview.filters.external import ExternalClass, external_of, has_event_masks
-from satview.filters.rules import RuleSet
+from satview.filters.rules.rule_set import RuleSet
 from satview.store.trace import Trace
 from tests.capture.made import as_trace, finish, kernel, mode, run
 from tests.filters.matrix import classes_with_handlers

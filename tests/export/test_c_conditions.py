@@ -10,10 +10,10 @@ from satview.events.layout import arguments_of
 from satview.events.spec import Release
 from satview.events.wire import KER_64BIT, WireClass, code
 from satview.export.c_program import c_program
-from satview.filters.building import build
 from satview.filters.event_facts import EventFacts
-from satview.filters.expression import Expression
-from satview.filters.text import parse_rules
+from satview.filters.expressions.expression import Expression
+from satview.filters.rules.building import build
+from satview.filters.rules.text import parse_rules
 from tests.export.c_target import Runner, compiled
 
 CALLS = [number for number in range(2, 98) if number not in (0x45, 0x46)]

@@ -9,10 +9,10 @@ import numpy as np
 
 from satview.events.catalogue import catalogue
 from satview.events.spec import Release, Show
+from satview.filters.expressions.reach import items_logged
 from satview.filters.external import ExternalClass, classes_of, external_of
 from satview.filters.facts import TraceFacts
-from satview.filters.reach import items_logged
-from satview.filters.rules import HANDLER_CLASSES
+from satview.filters.rules.handler_table import HANDLER_CLASSES
 from satview.store.trace import Trace
 
 FIELDS = ("class", "event", "state", "number", "code", "pid", "tid", "name", "thread_name", "time", "cpu", "words",

@@ -15,11 +15,11 @@ from satview.capture.workloads import registry
 from satview.events.modes import RULE_MODES, Mode
 from satview.events.spec import Release
 from satview.events.wire import WireClass
-from satview.filters.building import build
 from satview.filters.external import ExternalClass, classes_of
-from satview.filters.handlers import Handlers
-from satview.filters.rules import RuleSet
-from satview.filters.text import parse_rules
+from satview.filters.rules.building import build
+from satview.filters.rules.handlers import Handlers
+from satview.filters.rules.rule_set import RuleSet
+from satview.filters.rules.text import parse_rules
 from tests.capture.made import as_trace, finish, kernel, mode, run
 
 C = ExternalClass

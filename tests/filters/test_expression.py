@@ -12,7 +12,7 @@ from satview.events.layout import place_of
 from satview.events.spec import Release
 from satview.events.wire import WireClass, code
 from satview.filters.diagnostics import ExpressionError
-from satview.filters.expression import Expression, validate
+from satview.filters.expressions.expression import Expression, validate
 from satview.filters.facts import TraceFacts, event_facts
 from tests.filters.made import (
     MSG_RECEIVEV,

@@ -4,13 +4,13 @@ import numpy as np
 
 from satview.events.spec import Release
 from satview.events.wire import WireClass, code
-from satview.filters import presets
-from satview.filters.complete import completions
+from satview.filters.expressions.complete import completions
 from satview.filters.facts import TraceFacts
-from satview.filters.fastwide import logged_form
-from satview.filters.rules import RuleSet
-from satview.filters.switches import C
-from satview.filters.would_capture import would_capture
+from satview.filters.rules.fastwide import logged_form
+from satview.filters.rules.rule_set import RuleSet
+from satview.filters.rules.switches import C
+from satview.filters.views import presets
+from satview.filters.views.would_capture import would_capture
 from satview.links.columns import partner
 from tests.filters.made import (
     MSG_RECEIVEV,

@@ -8,14 +8,14 @@ import pytest
 from satview.base.errors import UsageError
 from satview.events.spec import Release
 from satview.events.wire import WireClass, code
-from satview.filters import handlers
-from satview.filters.building import build
 from satview.filters.event_facts import EventFacts
 from satview.filters.external import ExternalClass
 from satview.filters.facts import event_facts
-from satview.filters.handlers import HandlerEvent, Handlers, load_handlers
-from satview.filters.rules import RuleSet
-from satview.filters.text import parse_rules
+from satview.filters.rules import handlers
+from satview.filters.rules.building import build
+from satview.filters.rules.handlers import HandlerEvent, Handlers, load_handlers
+from satview.filters.rules.rule_set import RuleSet
+from satview.filters.rules.text import parse_rules
 from tests.filters.made import MSG_SENDV, READY, RUNNING, SMSG, made
 
 RING0 = code(WireClass.KER_CALL, 2)

@@ -9,7 +9,7 @@ import satview
 from satview.capture.logger_options import LoggerOptions
 from satview.capture.run import Capture, run
 from satview.events.spec import Release
-from satview.filters import presets
+from satview.filters.views import presets
 from satview.store.idle import idle_threads
 
 

@@ -13,9 +13,9 @@ from satview.events.wire import WireClass, code
 from satview.filters.event_facts import EventFacts
 from satview.filters.external import ExternalClass, external_of, internal_codes
 from satview.filters.facts import event_facts
-from satview.filters.rules import RuleSet
-from satview.filters.switches import EINVAL, ENOTSUP, OK
-from satview.filters.writing import rules_of
+from satview.filters.rules.rule_set import RuleSet
+from satview.filters.rules.switches import EINVAL, ENOTSUP, OK
+from satview.filters.rules.writing import rules_of
 from tests.filters.made import (
     MSG_SENDV,
     MSG_SENDV_EXIT,

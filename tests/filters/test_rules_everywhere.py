@@ -18,10 +18,11 @@ from satview.events.wire import (
     PROC_THREAD_NAME,
     WireClass,
 )
-from satview.filters.building import build
-from satview.filters.choice import rules_of_choice
-from satview.filters.text import parse_rules, process_names
-from satview.filters.would_capture import would_capture
+from satview.filters.names import process_names
+from satview.filters.rules.building import build
+from satview.filters.rules.text import parse_rules
+from satview.filters.views.selection import rules_of_selection
+from satview.filters.views.would_capture import would_capture
 from tests.capture.made import as_trace, finish, kernel, mode, run
 from tests.filters.matrix import rules
 from tests.filters.random_rules import RandomRules
@@ -93,7 +94,7 @@ def test_random_rules_choose_log_and_foretell_the_same_events(release, wide, tmp
 def test_several_processes_chosen_in_a_view_become_a_capture(tmp_path):
     everything = captured("client-server", Release.QNX_7, "ADDALLCLASSES\nSETALLCLASSESWIDE\n", tmp_path)
     chosen = np.isin(everything.threads.pid, [pid for pid in everything.processes.pid.tolist() if pid > 1][:2])
-    text = rules_of_choice(everything, np.ones(CODE_COUNT, np.bool_), chosen)
+    text = rules_of_selection(everything, np.ones(CODE_COUNT, np.bool_), chosen)
     assert "WHERE pid in (" in text
     (tmp_path / "rules").mkdir()
     logged = captured("client-server", Release.QNX_7, text, tmp_path / "rules")

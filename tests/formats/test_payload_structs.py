@@ -18,9 +18,9 @@ from satview.events.layout import Layout, argument_names, is_same_name, layout_o
 from satview.events.spec import Release, Show
 from satview.events.words import encode, text_words
 from satview.export import listing_columns
-from satview.filters.columns import RowColumns
+from satview.filters.expressions.columns import RowColumns
+from satview.filters.expressions.scalar import _Event
 from satview.filters.facts import TraceFacts, event_facts
-from satview.filters.scalar import _Event
 from satview.formats.kev.details import decode_payload
 from satview.formats.kev.structs import REST, build, member_names, prepared, struct_of
 from satview.formats.kev.writer import SlotWriter, slots_as_bytes

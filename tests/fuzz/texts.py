@@ -14,13 +14,13 @@ from satview.events.modes import RULE_MODES
 from satview.events.spec import Release
 from satview.export.c_program import c_program
 from satview.export.tracelogger_command import tracelogger_command
-from satview.filters.building import build
-from satview.filters.capturing import for_capture
-from satview.filters.expression import Expression
+from satview.filters.expressions.expression import Expression
+from satview.filters.expressions.vocabulary import FIELDS, FUNCTIONS
 from satview.filters.external import ExternalClass
 from satview.filters.facts import event_facts
-from satview.filters.text import check_rules, parse_rules, rules_text
-from satview.filters.vocabulary import FIELDS, FUNCTIONS
+from satview.filters.rules.building import build
+from satview.filters.rules.capturing import for_capture
+from satview.filters.rules.text import check_rules, parse_rules, rules_text
 from satview.store.trace import Trace
 from tests.fuzz.mutation import mutate, mutate_lines
 from tests.helpers.scene import scene

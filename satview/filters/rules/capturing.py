@@ -21,18 +21,18 @@ import numpy as np
 from satview.events.modes import Mode
 from satview.events.spec import Release
 from satview.events.wire import CODE_COUNT
-from satview.filters.building import SWITCHING, BuiltRules, build, carry_out, opening_rules
 from satview.filters.diagnostics import Diagnostic, RuleError
 from satview.filters.event_facts import EventFacts
-from satview.filters.expression import Expression
+from satview.filters.expressions.expression import Expression
+from satview.filters.expressions.reach import Limit, Logged, always_holds, can_hold, limits
+from satview.filters.expressions.syntax import Field, Node, children
+from satview.filters.expressions.vocabulary import FIELDS, Domain
 from satview.filters.external import ExternalClass, has_event_masks
-from satview.filters.passes import Pass
-from satview.filters.reach import Limit, Logged, always_holds, can_hold, limits
-from satview.filters.rules import HANDLER_CLASSES, DynamicRule, RuleSet
-from satview.filters.switches import COMM_REPLY, C
-from satview.filters.syntax import Field, Node, children
-from satview.filters.text import Rule, check_rules
-from satview.filters.vocabulary import FIELDS, Domain
+from satview.filters.rules.building import SWITCHING, BuiltRules, build, carry_out, opening_rules
+from satview.filters.rules.handler_table import HANDLER_CLASSES, DynamicRule
+from satview.filters.rules.rule_set import RuleSet
+from satview.filters.rules.switches import COMM_REPLY, C
+from satview.filters.rules.text import Rule
 
 THREAD_CLASSES: Final = frozenset({C.KERCALLENTER, C.KERCALLEXIT, C.THREAD, C.VTHREAD, C.COMM})
 """Classes whose handlers are told a pid and a tid (capture side, section 3.4)."""
@@ -143,16 +143,6 @@ def check_condition(condition: Expression) -> tuple[Diagnostic, ...]:
 
 
 @lru_cache(maxsize=256)
-def pass_limits(item: Pass, release: Release) -> tuple[str, ...]:
-    """Return what of a filter of a view no capture can ask, one sentence each without a full stop."""
-    found: list[Diagnostic] = []
-    if item.rules.strip():
-        found += check_capture(check_rules(item.rules, release)[0], release)[0]
-    if item.expression.strip():
-        found += check_condition(Expression(item.expression, release))
-    return tuple(fault.message for fault in found)
-
-
 def _any_answer(_facts: EventFacts, /) -> int:
     """Stand for a function that is not run."""
     return 1

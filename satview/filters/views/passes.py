@@ -13,12 +13,16 @@ from typing import Final
 import numpy as np
 
 from satview.base.errors import UsageError
-from satview.filters.building import FunctionLoader, build
-from satview.filters.combination import names_in, parse_combination
-from satview.filters.expression import Expression
+from satview.events.spec import Release
+from satview.filters.diagnostics import Diagnostic
+from satview.filters.expressions.expression import Expression
 from satview.filters.facts import Facts, TraceFacts
-from satview.filters.mask import Bools
-from satview.filters.text import parse_rules, process_names
+from satview.filters.names import process_names
+from satview.filters.rows import Bools
+from satview.filters.rules.building import FunctionLoader, build
+from satview.filters.rules.capturing import check_capture, check_condition
+from satview.filters.rules.text import check_rules, parse_rules
+from satview.filters.views.combination import names_in, parse_combination
 from satview.store.trace import Trace
 
 PASS_LIMIT: Final = 50
@@ -216,3 +220,13 @@ class PassEvaluator:
         for item in active:
             hits &= masks[item.name]
         return hits
+
+
+def pass_limits(item: Pass, release: Release) -> tuple[str, ...]:
+    """Return what of a filter of a view no capture can ask, one sentence each without a full stop."""
+    found: list[Diagnostic] = []
+    if item.rules.strip():
+        found += check_capture(check_rules(item.rules, release)[0], release)[0]
+    if item.expression.strip():
+        found += check_condition(Expression(item.expression, release))
+    return tuple(fault.message for fault in found)

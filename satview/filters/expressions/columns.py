@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from satview.events.layout import Part, text_at
 from satview.events.variants import ERRNO_WORD, FAILURES, USER_CLASSES, is_exit, user_text
 from satview.events.wire import CLASS_SHIFT, CODE_COUNT
+from satview.filters.expressions.scalar import number_of
 from satview.filters.facts import Facts
-from satview.filters.mask import Bools, Rows
-from satview.filters.scalar import number_of
+from satview.filters.rows import Bools, Rows
 from satview.store.arguments import argument, argument_places, variants_of
 from satview.store.trace import Trace
 

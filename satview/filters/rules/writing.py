@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from satview.events.modes import Mode
 from satview.events.spec import Release
-from satview.filters.expression import Expression
+from satview.filters.expressions.expression import Expression
 from satview.filters.external import COMM_NAMES, SYSTEM_COUNT, ExternalClass
-from satview.filters.rules import DynamicRule, RuleSet
-from satview.filters.switches import ALL_BITS, ON, WIDE, C
-from satview.filters.text import Rule
+from satview.filters.rules.handler_table import DynamicRule
+from satview.filters.rules.rule_set import RuleSet
+from satview.filters.rules.switches import ALL_BITS, ON, WIDE, C
+from satview.filters.rules.text import Rule
 
 
 def rules_of(state: RuleSet) -> tuple[Rule, ...]:

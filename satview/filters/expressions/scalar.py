@@ -11,8 +11,8 @@ from satview.events.variants import FAILURES, error_of, is_user, user_text, vari
 from satview.events.wire import WireClass, class_of, event_of
 from satview.events.words import join64
 from satview.filters.event_facts import EventFacts, signed_word
-from satview.filters.semantics import CodeTest
-from satview.filters.syntax import (
+from satview.filters.expressions.semantics import CodeTest
+from satview.filters.expressions.syntax import (
     And,
     Argument,
     Arithmetic,
@@ -29,7 +29,7 @@ from satview.filters.syntax import (
     Text,
     Word,
 )
-from satview.filters.vocabulary import FieldKind, class_codes, state_value
+from satview.filters.expressions.vocabulary import FieldKind, class_codes, state_value
 
 _HALF: Final = 1 << 63
 _FULL: Final = 1 << 64

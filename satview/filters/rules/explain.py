@@ -7,14 +7,14 @@ from typing import Final
 
 from satview.events.modes import RULE_MODES, Mode
 from satview.events.spec import Release
-from satview.filters.building import SWITCHING, carry_out, opening_rules
-from satview.filters.capturing import check_capture, never_asked
 from satview.filters.diagnostics import Diagnostic
 from satview.filters.event_facts import EventFacts
 from satview.filters.external import KER_CLASSES
-from satview.filters.rules import RuleSet
-from satview.filters.switches import PID_CLASSES, C
-from satview.filters.text import Rule
+from satview.filters.rules.building import SWITCHING, carry_out, opening_rules
+from satview.filters.rules.capturing import check_capture, never_asked
+from satview.filters.rules.rule_set import RuleSet
+from satview.filters.rules.switches import PID_CLASSES, C
+from satview.filters.rules.text import Rule
 
 _EXPLAIN_LIMIT: Final = 100  # rules that are compared with each other: every pair costs some 20 microseconds
 

@@ -11,15 +11,16 @@ from satview.base.errors import UsageError
 from satview.events.modes import Mode
 from satview.events.spec import Release
 from satview.events.wire import CODE_COUNT, PROC_CREATE_NAME
-from satview.filters import evaluate
-from satview.filters.building import build
-from satview.filters.choice import rules_of_choice
-from satview.filters.expression import Expression
+from satview.filters.expressions.expression import Expression
 from satview.filters.external import ExternalClass
-from satview.filters.mask import EventMask
-from satview.filters.passes import Effect, Pass, PassStack
-from satview.filters.rules import RuleSet
-from satview.filters.text import parse_rules, process_names
+from satview.filters.names import process_names
+from satview.filters.rows import EventMask
+from satview.filters.rules import evaluate
+from satview.filters.rules.building import build
+from satview.filters.rules.rule_set import RuleSet
+from satview.filters.rules.text import parse_rules
+from satview.filters.views.passes import Effect, Pass, PassStack
+from satview.filters.views.selection import rules_of_selection
 from tests.filters.made import (
     MSG_SENDV,
     MSG_SENDV_EXIT,
@@ -67,14 +68,14 @@ def lines(text):
 
 def test_all_checked_is_everything():
     trace = made(BUSY)
-    assert lines(rules_of_choice(trace, *everything(trace))) == ["DELALLCLASSES", "ADDALLCLASSES", "SETALLCLASSESFAST"]
+    assert lines(rules_of_selection(trace, *everything(trace))) == ["DELALLCLASSES", "ADDALLCLASSES", "SETALLCLASSESFAST"]
 
 
 def test_one_event_less_leaves_the_rest_on():
     trace = made(BUSY)
     codes, threads = everything(trace)
     codes[RUNNING] = False
-    found = lines(rules_of_choice(trace, codes, threads))
+    found = lines(rules_of_selection(trace, codes, threads))
     assert "DELEVENT THREAD THRUNNING" in found
     assert {"ADDCLASS THREAD", "ADDCLASS KERCALL", "ADDCLASS COMM", "ADDCLASS USER"} <= set(found)
 
@@ -83,7 +84,7 @@ def test_five_events_of_one_process_with_its_name():
     trace = made(BUSY)
     codes, threads = only(trace, MSG_SENDV, MSG_SENDV_EXIT, SMSG)
     threads[:] = trace.threads.pid == 7
-    assert lines(rules_of_choice(trace, codes, threads)) == [
+    assert lines(rules_of_selection(trace, codes, threads)) == [
         "DELALLCLASSES",
         "ADDEVENT KERCALL MSG_SENDV",
         "ADDEVENT COMM SND_MESSAGE",
@@ -96,7 +97,7 @@ def test_one_thread_and_the_names_of_8_0():
     trace = made(BUSY, Release.QNX_8)
     codes, threads = everything(trace)
     threads[:] = (trace.threads.pid == 12) & (trace.threads.tid == 1)
-    found = lines(rules_of_choice(trace, codes, threads))
+    found = lines(rules_of_selection(trace, codes, threads))
     assert [line for line in found if "TID" in line] == [
         f"SETCLASSTID {c} client 1" for c in ("KERCALL", "THREAD", "COMM")
     ]
@@ -105,8 +106,8 @@ def test_one_thread_and_the_names_of_8_0():
 def test_wide_traces_give_wide_rules_and_forms_of_the_view_count():
     trace = made([*BUSY, (80, 0, RUNNING, (7, 1, 10, 2))])
     codes, threads = everything(trace)
-    assert "SETALLCLASSESWIDE" in rules_of_choice(trace, codes, threads)
-    text = rules_of_choice(trace, codes, threads, is_wide={MSG_SENDV: False})
+    assert "SETALLCLASSESWIDE" in rules_of_selection(trace, codes, threads)
+    text = rules_of_selection(trace, codes, threads, is_wide={MSG_SENDV: False})
     assert "SETEVENTFAST KERCALLENTER MSG_SENDV" in text
     assert not build(parse_rules(text, trace.release), trace.release).state.is_wide(MSG_SENDV)
 
@@ -121,24 +122,24 @@ def test_conditions_become_where_lines():
             Pass("D", expression="pid == 9", is_on=False),
         )
     )
-    found = lines(rules_of_choice(trace, *everything(trace), stack))
+    found = lines(rules_of_selection(trace, *everything(trace), stack))
     assert found[-2:] == ["WHERE (arg.coid > 2)", "WHERE not (cpu == 1)"]
     combined = stack.combined('A or not ("C" and B)')
-    assert lines(rules_of_choice(trace, *everything(trace), combined))[-1] == (
+    assert lines(rules_of_selection(trace, *everything(trace), combined))[-1] == (
         "WHERE (arg.coid > 2) or not ((pid == 7) and not (cpu == 1))"
     )
     off = combined.changed("B", Pass("B", expression="cpu == 1", is_on=False))
-    assert lines(rules_of_choice(trace, *everything(trace), off))[-1] == "WHERE (arg.coid > 2) or not ((pid == 7))"
+    assert lines(rules_of_selection(trace, *everything(trace), off))[-1] == "WHERE (arg.coid > 2) or not ((pid == 7))"
 
 
 def test_texts_and_patterns_of_conditions_stay_as_they_are():
     trace = made(BUSY)
     stack = PassStack((Pass("A", expression='name ==  "a  b"\n  or text ~ /c  # d/'),))
-    text = rules_of_choice(trace, *everything(trace), stack)
+    text = rules_of_selection(trace, *everything(trace), stack)
     assert lines(text)[-1] == 'WHERE (name == "a  b" or text ~ /c  # d/)'
     assert parse_rules(text, trace.release)[-1].condition == '(name == "a  b" or text ~ /c  # d/)'
     with pytest.raises(UsageError, match="line break"):
-        rules_of_choice(trace, *everything(trace), PassStack((Pass("A", expression='name == "a\nb"'),)))
+        rules_of_selection(trace, *everything(trace), PassStack((Pass("A", expression='name == "a\nb"'),)))
 
 
 def test_a_name_that_does_not_fit_into_a_line_stays_a_number():
@@ -150,7 +151,7 @@ def test_a_name_that_does_not_fit_into_a_line_stays_a_number():
     assert "evil\nADDALLCLASSES" in trace.processes.names
     codes, threads = everything(trace)
     threads[trace.threads.pid != 20] = False
-    found = lines(rules_of_choice(trace, codes, threads))
+    found = lines(rules_of_selection(trace, codes, threads))
     assert "SETCLASSPID KERCALL 20" in found
     assert found.count("ADDALLCLASSES") == 1
 
@@ -159,10 +160,10 @@ def test_rules_stay_as_they_were_written_or_are_named():
     trace = made(BUSY)
     stack = PassStack((Pass("A", rules="ADDCLASS THREAD # all\n"), Pass("B", expression="cpu == 0")))
     codes, threads = everything(trace)
-    assert rules_of_choice(trace, codes, threads, stack) == "ADDCLASS THREAD # all\nWHERE (cpu == 0)\n"
+    assert rules_of_selection(trace, codes, threads, stack) == "ADDCLASS THREAD # all\nWHERE (cpu == 0)\n"
     codes[RUNNING] = False
-    assert rules_of_choice(trace, codes, threads, stack).startswith("# A filter made of rules cannot be joined")
-    assert rules_of_choice(trace, codes, threads, stack.combined("A or B")).startswith("# A filter made of rules")
+    assert rules_of_selection(trace, codes, threads, stack).startswith("# A filter made of rules cannot be joined")
+    assert rules_of_selection(trace, codes, threads, stack.combined("A or B")).startswith("# A filter made of rules")
 
 
 def test_too_many_threads_to_list():
@@ -173,7 +174,7 @@ def test_too_many_threads_to_list():
     codes, threads = everything(trace)
     threads[trace.threads.pid % 2 == 0] = False
     with pytest.raises(UsageError, match="too many threads"):
-        rules_of_choice(trace, codes, threads)
+        rules_of_selection(trace, codes, threads)
 
 
 @settings(max_examples=60, deadline=None)
@@ -199,7 +200,7 @@ def test_rules_let_pass_what_the_view_shows(seed, release, how):
     if rng.random() < 0.6:
         threads[:] = rng.choice((True, False))
         threads[rng.sample(range(len(threads)), rng.randrange(2, 5))] ^= True
-    text = rules_of_choice(trace, codes, threads)
+    text = rules_of_selection(trace, codes, threads)
     if "PID" in text or "TID" in text:  # a kernel tests pids in some classes only
         return
     shown = evaluate.event_mask(trace.events, EventMask(codes, threads))

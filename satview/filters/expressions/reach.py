@@ -21,11 +21,11 @@ from satview.events.spec import Field as Item
 from satview.events.spec import Release, Show
 from satview.events.variants import FAILED_ARGUMENTS
 from satview.events.wire import CODE_COUNT, WireClass, class_of
-from satview.filters.columns import EXITS
-from satview.filters.compiled import domains, table_of
-from satview.filters.semantics import CodeTest
-from satview.filters.syntax import And, Argument, Field, In, Node, Not, Or, Word, children
-from satview.filters.vocabulary import FIELDS, Domain, Known
+from satview.filters.expressions.columns import EXITS
+from satview.filters.expressions.compiled import domains, table_of
+from satview.filters.expressions.semantics import CodeTest
+from satview.filters.expressions.syntax import And, Argument, Field, In, Node, Not, Or, Word, children
+from satview.filters.expressions.vocabulary import FIELDS, Domain, Known
 
 Bools = NDArray[np.bool_]
 _TEXT: Final = "text"

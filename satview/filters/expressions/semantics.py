@@ -16,8 +16,8 @@ from satview.events.layout import argument_names, arguments_of, is_same_name
 from satview.events.spec import Release, Show
 from satview.events.wire import CODE_COUNT
 from satview.filters.diagnostics import ExpressionError, did_you_mean, nearest
-from satview.filters.pattern import Pattern
-from satview.filters.syntax import (
+from satview.filters.expressions.pattern import Pattern
+from satview.filters.expressions.syntax import (
     And,
     Argument,
     Arithmetic,
@@ -35,7 +35,7 @@ from satview.filters.syntax import (
     Text,
     Word,
 )
-from satview.filters.vocabulary import (
+from satview.filters.expressions.vocabulary import (
     FIELDS,
     FieldKind,
     class_codes,

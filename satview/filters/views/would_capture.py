@@ -20,15 +20,15 @@ from satview.events.wire import (
     THREAD_RUNNING,
     WireClass,
 )
-from satview.filters.as_logged import as_logged_trace
-from satview.filters.buffer_forecast import ControlEvents, control_events, outer_interrupts
-from satview.filters.building import BuiltRules
-from satview.filters.capturing import for_capture
 from satview.filters.diagnostics import RuleError
 from satview.filters.facts import Facts, TraceFacts
-from satview.filters.mask import Bools
-from satview.filters.rules import RuleSet
-from satview.filters.switches import C
+from satview.filters.rows import Bools
+from satview.filters.rules.building import BuiltRules
+from satview.filters.rules.capturing import for_capture
+from satview.filters.rules.rule_set import RuleSet
+from satview.filters.rules.switches import C
+from satview.filters.views.as_logged import as_logged_trace
+from satview.filters.views.buffer_forecast import ControlEvents, control_events, outer_interrupts
 from satview.store.losses import losses
 from satview.store.trace import Trace
 

@@ -33,7 +33,7 @@ from satview.filters.external import (
     external_of,
     has_event_masks,
 )
-from satview.filters.thread_test import ThreadTest
+from satview.filters.rules.thread_settings import ThreadTest
 
 OK: Final = 0
 EINVAL: Final = 22

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from satview.events.layout import logged_list
 from satview.events.spec import Payload
-from satview.filters.columns import EXITS, RowColumns
+from satview.filters.expressions.columns import EXITS, RowColumns
 from satview.filters.facts import TraceFacts
-from satview.filters.fastwide import as_logged, has_two_forms
+from satview.filters.rules.fastwide import as_logged, has_two_forms
 from satview.store.trace import PayloadSource, Trace
 
 _COUNT_BITS = 16

@@ -11,9 +11,8 @@ from satview.events import states
 from satview.events.catalogue import catalogue
 from satview.events.layout import argument_names
 from satview.events.spec import Release
-from satview.filters.reach import is_wide_only
-from satview.filters.text import process_names
-from satview.filters.vocabulary import (
+from satview.filters.expressions.reach import is_wide_only
+from satview.filters.expressions.vocabulary import (
     FIELDS,
     FUNCTIONS,
     FieldKind,
@@ -22,6 +21,7 @@ from satview.filters.vocabulary import (
     error_names,
     event_names,
 )
+from satview.filters.names import process_names
 from satview.store.trace import Trace
 
 LIMIT: Final = 200

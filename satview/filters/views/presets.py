@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from satview.events.wire import THREAD_RUNNING, WireClass, code
 from satview.filters.facts import state_rows
-from satview.filters.mask import Bools
+from satview.filters.rows import Bools
 from satview.links.rows import rows_of_codes, thread_rows
 from satview.links.table import LinkKind
 from satview.links.trace_links import links

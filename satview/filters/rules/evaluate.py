@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 from satview.base.errors import Cancelled
 from satview.filters.event_facts import EventFacts
 from satview.filters.facts import Facts, TraceFacts, event_facts
-from satview.filters.mask import CHUNK_ROWS, Bools, EventMask, Rows, StaticMask
-from satview.filters.switches import C
+from satview.filters.rows import CHUNK_ROWS, Bools, EventMask, Rows
+from satview.filters.rules.handler_table import DynamicRule, HandlerTable
+from satview.filters.rules.static_mask import StaticMask
+from satview.filters.rules.switches import C
 from satview.store.tables import EventTable
 from satview.store.trace import Trace
-
-if TYPE_CHECKING:
-    from satview.filters.rules import DynamicRule, RuleSet
 
 
 @runtime_checkable
@@ -91,7 +90,7 @@ def _numbered(positions: NDArray[np.intp], start: int) -> NDArray[np.uint32]:
 
 
 def ruleset_mask(
-    rules: RuleSet, trace: Trace, rows: NDArray[np.integer] | None = None, facts: Facts | None = None
+    rules: HandlerTable, trace: Trace, rows: NDArray[np.integer] | None = None, facts: Facts | None = None
 ) -> Bools:
     """Return which events of a trace a rule set lets pass; see `RuleSet.mask`."""
     static = StaticMask(rules, trace)
@@ -105,7 +104,7 @@ def ruleset_mask(
 
 
 def _ask_handlers(
-    rules: RuleSet, trace: Trace, rows: NDArray[np.integer] | None, passes: Bools, facts: Facts | None
+    rules: HandlerTable, trace: Trace, rows: NDArray[np.integer] | None, passes: Bools, facts: Facts | None
 ) -> None:
     """Clear `passes` where a class's or an event's dynamic rule says no."""
     has_handler = rules.codes_asked(np.flatnonzero(trace.code_counts))
@@ -122,7 +121,7 @@ def _ask_handlers(
 class _Asked:
     """The dynamic rules of some events: which rule each event has, and what the stateless ones say."""
 
-    def __init__(self, rules: RuleSet, trace: Trace, rows: NDArray[np.integer], facts: Facts) -> None:
+    def __init__(self, rules: HandlerTable, trace: Trace, rows: NDArray[np.integer], facts: Facts) -> None:
         self._rules, self._trace, self._rows, self._facts = rules, trace, rows, facts
         self._list: list[DynamicRule | None] = [None]
         self._of_class = np.zeros(len(rows), np.int16)

@@ -15,15 +15,16 @@ from numpy.typing import NDArray
 from satview.base.errors import UsageError
 from satview.events.layout import logged_list, word_count
 from satview.events.modes import Mode
-from satview.filters.combination import names_in, parse_combination
+from satview.filters.expressions.tokens import TEXT_LIMIT, tokens
 from satview.filters.external import INT_CLASSES, ExternalClass, ExternalEvent, has_event_masks
-from satview.filters.fastwide import has_two_forms
-from satview.filters.passes import Effect, Pass, PassStack
-from satview.filters.rules import RuleSet
-from satview.filters.switches import COMM_ERROR, COMM_REPLY, C
-from satview.filters.text import Rule, process_names, rules_text
-from satview.filters.tokens import TEXT_LIMIT, tokens
-from satview.filters.writing import rules_of
+from satview.filters.names import process_names
+from satview.filters.rules.fastwide import has_two_forms
+from satview.filters.rules.rule_set import RuleSet
+from satview.filters.rules.switches import COMM_ERROR, COMM_REPLY, C
+from satview.filters.rules.text import Rule, rules_text
+from satview.filters.rules.writing import rules_of
+from satview.filters.views.combination import names_in, parse_combination
+from satview.filters.views.passes import Effect, Pass, PassStack
 from satview.store.trace import Trace
 
 _WITH_PIDS: Final = (C.KERCALL, C.THREAD, C.VTHREAD, C.COMM)
@@ -32,7 +33,7 @@ _LEFT_OUT: Final = "# A filter made of rules cannot be joined with the rest: cop
 _NOT_TESTED: Final = "# Other classes are logged for all processes: a kernel compares pids in these only.\n"
 
 
-def rules_of_choice(
+def rules_of_selection(
     trace: Trace,
     codes: NDArray[np.bool_],
     threads: NDArray[np.bool_],

@@ -15,12 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.events.wire import CODE_COUNT
-from satview.filters.columns import Known, RowColumns, Values, codes_column, thread_texts, threads_column
-from satview.filters.facts import Facts
-from satview.filters.mask import Bools, Rows, TableTest
-from satview.filters.scalar import calculated, called, wrapped
-from satview.filters.semantics import CodeTest
-from satview.filters.syntax import (
+from satview.filters.expressions.columns import Known, RowColumns, Values, codes_column, thread_texts, threads_column
+from satview.filters.expressions.scalar import calculated, called, wrapped
+from satview.filters.expressions.semantics import CodeTest
+from satview.filters.expressions.syntax import (
     And,
     Argument,
     Arithmetic,
@@ -39,7 +37,9 @@ from satview.filters.syntax import (
     children,
     patterns_in,
 )
-from satview.filters.vocabulary import FIELDS, Domain, FieldKind
+from satview.filters.expressions.vocabulary import FIELDS, Domain, FieldKind
+from satview.filters.facts import Facts
+from satview.filters.rows import Bools, Rows, TableTest
 from satview.store.arguments import codes_with
 from satview.store.trace import Trace
 

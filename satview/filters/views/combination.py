@@ -9,8 +9,8 @@ from typing import Final
 import numpy as np
 
 from satview.filters.diagnostics import ExpressionError, did_you_mean, nearest
-from satview.filters.mask import Bools
-from satview.filters.tokens import Kind, Token, tokens
+from satview.filters.expressions.tokens import Kind, Token, tokens
+from satview.filters.rows import Bools
 
 _NESTING_LIMIT: Final = 40
 

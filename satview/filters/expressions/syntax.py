@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from satview.filters.diagnostics import ExpressionError, did_you_mean, nearest
-from satview.filters.pattern import Pattern, glob, regex
-from satview.filters.tokens import Kind, Token, tokens
-from satview.filters.vocabulary import FIELDS, FUNCTIONS, WORD_LIMIT
+from satview.filters.expressions.pattern import Pattern, glob, regex
+from satview.filters.expressions.tokens import Kind, Token, tokens
+from satview.filters.expressions.vocabulary import FIELDS, FUNCTIONS, WORD_LIMIT
 
 NESTING_LIMIT: Final = 40
 PATTERN_COUNT_LIMIT: Final = 40

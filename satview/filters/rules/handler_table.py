@@ -13,10 +13,8 @@ from numpy.typing import NDArray
 
 from satview.events import naming
 from satview.events.catalogue import catalogue
-from satview.events.modes import Mode, mode_of
 from satview.events.spec import Release
 from satview.events.wire import CODE_COUNT
-from satview.filters.evaluate import ruleset_mask
 from satview.filters.event_facts import NOT_TESTED, EventFacts, tested_thread
 from satview.filters.external import (
     CALL_COUNT,
@@ -30,9 +28,7 @@ from satview.filters.external import (
     ExternalEvent,
     has_event_masks,
 )
-from satview.filters.facts import Facts
-from satview.filters.switches import ALL_BITS, ENOTSUP, OK, C, Switches
-from satview.store.trace import Trace
+from satview.filters.rules.switches import ALL_BITS, ENOTSUP, OK, C, Switches
 
 HANDLER_LIMIT: Final = 128  # entries of the kernel's handler table, 6.4 on
 OLD_HANDLER_LIMIT: Final = 64  # of 6.1 and 6.2
@@ -54,13 +50,8 @@ class DynamicRule(Protocol):
 _Plan = tuple[ExternalEvent, int, int, DynamicRule | None, DynamicRule | None]
 
 
-class RuleSet(Switches):
-    """Exactly the state that TraceEvent() controls: the switches, and a limited number of dynamic rules.
-
-    A view asks it about the events of a trace; the simulated kernel holds one and asks it about every event.
-
-    `apply()` takes modes by number or name, as a simulated kernel or a rule file has them; every mode is also a
-    method of its own. Both return 0 or the QNX error number the kernel would give.
+class HandlerTable(Switches):
+    """The switches, and a limited number of dynamic rules: those of classes and of events.
 
     Args:
         release: Which numbers apply.
@@ -79,45 +70,6 @@ class RuleSet(Switches):
         self._exit_passes: set[tuple[int, int]] = set()
         self._plans: dict[int, _Plan] = {}
         self._planned_version = -1
-
-    def copy(self) -> RuleSet:
-        """Return an independent rule set in the same state; handlers are shared."""
-        twin = RuleSet(self.release, self.handler_limit)
-        twin.set_like(self)
-        twin.class_handlers, twin.event_handlers = dict(self.class_handlers), dict(self.event_handlers)
-        return twin
-
-    def state(self) -> tuple[object, ...]:
-        """Return everything that decides what passes, comparable and hashable."""
-        return (
-            *super().state(),
-            *sorted((c, -1, id(rule)) for c, rule in self.class_handlers.items()),
-            *sorted((c, e, id(rule)) for (c, e), rule in self.event_handlers.items()),
-        )
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, RuleSet) and self.state() == other.state()
-
-    __hash__ = None  # type: ignore[assignment]  # mutable
-
-    # ---- entry by mode -------------------------------------------------------------------------------------------
-
-    def apply(self, mode: int | str, *arguments: object) -> int:
-        """Carry out one mode of TraceEvent().
-
-        Args:
-            mode: Number (the argument count in its top bits is ignored) or name, `_NTO_TRACE_` in front or not.
-            *arguments: What follows the mode: class, event, pid, tid as integers, a handler as a callable. More
-                than the mode takes are ignored, as the `data` argument of handlers is.
-
-        Returns:
-            0, or a QNX error number; ENOTSUP for a mode that sets no filter or for missing arguments.
-        """
-        number = mode_of(mode)
-        if number is None or number.kind != "filter" or len(arguments) < len(number.rule_arguments):
-            return ENOTSUP
-        method: Callable[..., int] = getattr(self, _METHODS[number])
-        return method(*arguments[: len(number.rule_arguments)])
 
     # ---- handlers ------------------------------------------------------------------------------------------------
 
@@ -331,46 +283,3 @@ class RuleSet(Switches):
     def forget_calls(self) -> None:
         """Forget which kernel calls wait for their exit; for a second pass over the same events."""
         self._exit_passes.clear()
-
-    def mask(
-        self, trace: Trace, rows: NDArray[np.integer] | None = None, facts: Facts | None = None
-    ) -> NDArray[np.bool_]:
-        """Return which events of a trace pass, the same as `admits()` one by one in time order.
-
-        Args:
-            trace: The events.
-            rows: Event rows, ascending; None = all.
-            facts: Where durations and priorities come from; None = worked out from the trace.
-
-        Returns:
-            bool, shape (len(rows),) or (events,).
-        """
-        return ruleset_mask(self, trace, rows, facts)
-
-
-_METHODS: Final = {
-    Mode.ADDALLCLASSES: "add_all_classes",
-    Mode.DELALLCLASSES: "del_all_classes",
-    Mode.ADDCLASS: "add_class",
-    Mode.DELCLASS: "del_class",
-    Mode.ADDEVENT: "add_event",
-    Mode.DELEVENT: "del_event",
-    Mode.SETALLCLASSESFAST: "set_all_classes_fast",
-    Mode.SETALLCLASSESWIDE: "set_all_classes_wide",
-    Mode.SETCLASSFAST: "set_class_fast",
-    Mode.SETCLASSWIDE: "set_class_wide",
-    Mode.SETEVENTFAST: "set_event_fast",
-    Mode.SETEVENTWIDE: "set_event_wide",
-    Mode.SETCLASSPID: "set_class_pid",
-    Mode.SETCLASSTID: "set_class_tid",
-    Mode.SETEVENTPID: "set_event_pid",
-    Mode.SETEVENTTID: "set_event_tid",
-    Mode.CLRCLASSPID: "clr_class_pid",
-    Mode.CLRCLASSTID: "clr_class_tid",
-    Mode.CLREVENTPID: "clr_event_pid",
-    Mode.CLREVENTTID: "clr_event_tid",
-    Mode.ADDEVENTHANDLER: "add_event_handler",
-    Mode.DELEVENTHANDLER: "del_event_handler",
-    Mode.ADDCLASSEVHANDLER: "add_class_ev_handler",
-    Mode.DELCLASSEVHANDLER: "del_class_ev_handler",
-}
