@@ -68,7 +68,8 @@ def lines(text):
 
 def test_all_checked_is_everything():
     trace = made(BUSY)
-    assert lines(rules_of_selection(trace, *everything(trace))) == ["DELALLCLASSES", "ADDALLCLASSES", "SETALLCLASSESFAST"]
+    expected = ["DELALLCLASSES", "ADDALLCLASSES", "SETALLCLASSESFAST"]
+    assert lines(rules_of_selection(trace, *everything(trace))) == expected
 
 
 def test_one_event_less_leaves_the_rest_on():

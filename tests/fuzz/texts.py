@@ -15,7 +15,8 @@ from satview.events.spec import Release
 from satview.export.c_program import c_program
 from satview.export.tracelogger_command import tracelogger_command
 from satview.filters.expressions.expression import Expression
-from satview.filters.expressions.vocabulary import FIELDS, FUNCTIONS
+from satview.filters.expressions.operators import FUNCTIONS
+from satview.filters.expressions.vocabulary import FIELDS
 from satview.filters.external import ExternalClass
 from satview.filters.facts import event_facts
 from satview.filters.rules.building import build

@@ -12,14 +12,13 @@ from numpy.typing import NDArray
 from satview.events.layout import Part, text_at
 from satview.events.variants import ERRNO_WORD, FAILURES, USER_CLASSES, is_exit, user_text
 from satview.events.wire import CLASS_SHIFT, CODE_COUNT
+from satview.filters.expressions.operators import Known, Values
 from satview.filters.expressions.scalar import number_of
 from satview.filters.facts import Facts
 from satview.filters.rows import Bools, Rows
 from satview.store.arguments import argument, argument_places, variants_of
 from satview.store.trace import Trace
 
-Known = NDArray[np.bool_] | bool
-Values = tuple[NDArray[np.integer] | int, Known]  # numbers, and which of them are known
 _TEXT_WORDS: Final = 1024  # of a text, at most
 _TEXT_BLOCK: Final = 1 << 20  # words gathered at a time
 

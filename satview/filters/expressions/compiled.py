@@ -12,19 +12,18 @@ from functools import cached_property
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from satview.events.wire import CODE_COUNT
-from satview.filters.expressions.columns import Known, RowColumns, Values, codes_column, thread_texts, threads_column
-from satview.filters.expressions.scalar import calculated, called, wrapped
+from satview.filters.expressions.columns import RowColumns, codes_column, thread_texts, threads_column
+from satview.filters.expressions.operators import ARITHMETIC, COMPARISONS, FUNCTIONS, Values, of_columns, wrapped
 from satview.filters.expressions.semantics import CodeTest
 from satview.filters.expressions.syntax import (
     And,
     Argument,
     Arithmetic,
-    Call,
     Compare,
     Field,
+    FunctionCall,
     In,
     Match,
     Negative,
@@ -46,14 +45,6 @@ from satview.store.trace import Trace
 _CHEAP: Final = 2  # cost up to which testing a whole chunk beats picking the rows that are left
 _SPARSE: Final = 0.5  # share of rows left below which they are picked
 _WORD_COST, _ARGUMENT_COST = 4, 5
-_COMPARE: Final[dict[str, Callable[..., Bools]]] = {
-    "==": np.equal,
-    "!=": np.not_equal,
-    "<": np.less,
-    "<=": np.less_equal,
-    ">": np.greater,
-    ">=": np.greater_equal,
-}
 
 
 class Condition(ABC):
@@ -368,7 +359,7 @@ class _Test:
 
     @staticmethod
     def compared(sign: str, left: Values, right: Values) -> Bools | bool:
-        answer = _COMPARE[sign](left[0], right[0])
+        answer = COMPARISONS[sign].columns(left[0], right[0])
         for known in (left[1], right[1]):
             if known is not True:
                 answer = np.logical_and(answer, known)
@@ -391,68 +382,13 @@ class _Test:
                 return self.columns.number(node.name)
             return codes_column(node.name) if self.trace is None else threads_column(node.name, self.trace)
         if isinstance(node, Arithmetic):
-            return calculate(node.sign, self.number(node.left), self.number(node.right))
+            return of_columns(ARITHMETIC[node.sign], self.number(node.left), self.number(node.right))
         if isinstance(node, Negative):
-            return calculate("-", (0, True), self.number(node.part))
-        if isinstance(node, Call):
-            return call(node.name, [self.number(part) for part in node.arguments])
+            return of_columns(ARITHMETIC["-"], (0, True), self.number(node.part))
+        if isinstance(node, FunctionCall):
+            return of_columns(FUNCTIONS[node.name], *(self.number(part) for part in node.arguments))
         assert self.columns is not None
         if isinstance(node, Word):
             return self.columns.word(node.index)
         assert isinstance(node, Argument)
         return self.columns.argument(node.name)
-
-
-_PLAIN: Final[dict[str, Callable[..., NDArray[np.int64]]]] = {
-    "+": np.add,
-    "-": np.subtract,
-    "*": np.multiply,
-    "&": np.bitwise_and,
-    "|": np.bitwise_or,
-    "^": np.bitwise_xor,
-    "min": np.minimum,
-    "max": np.maximum,
-}
-
-
-def _wide(value: NDArray[np.integer] | int) -> NDArray[np.int64]:
-    return np.asarray(value).astype(np.int64, copy=False)
-
-
-def _constant(value: int | None) -> Values:
-    return (0, False) if value is None else (value, True)
-
-
-def calculate(sign: str, left: Values, right: Values) -> Values:
-    """Return `left sign right` in wrapping 64-bit arithmetic; unknown where it has no result."""
-    (a, a_known), (b, b_known) = left, right
-    if isinstance(a, int) and isinstance(b, int):
-        return _constant(calculated(sign, a, b) if a_known is True and b_known is True else None)
-    known: Known = np.logical_and(a_known, b_known) if a_known is not True or b_known is not True else True
-    x, y = _wide(a), _wide(b)
-    with np.errstate(all="ignore"):
-        if sign in ("/", "%"):
-            divisor = np.where(y == 0, 1, y)
-            known = np.logical_and(known, y != 0)
-            return (np.floor_divide if sign == "/" else np.remainder)(x, divisor), known
-        if sign in ("<<", ">>"):
-            fits = (y >= 0) & (y < 64)
-            shift = np.where(fits, y, 0)
-            return (np.left_shift if sign == "<<" else np.right_shift)(x, shift), np.logical_and(known, fits)
-        return _PLAIN[sign](x, y), known
-
-
-def call(name: str, values: list[Values]) -> Values:
-    """Return the result of a function of the vocabulary."""
-    first, known = values[0]
-    if all(isinstance(value, int) for value, _ in values):
-        numbers = [value for value, _ in values if isinstance(value, int)]
-        return _constant(called(name, numbers) if all(k is True for _, k in values) else None)
-    if name in ("min", "max"):
-        return calculate(name, *values)
-    if name == "bit":
-        shifted, known = calculate(">>", *values)
-        return _wide(shifted) & 1, known
-    x = _wide(first)
-    with np.errstate(all="ignore"):
-        return (np.abs(x) if name == "abs" else x.astype(np.int32).astype(np.int64)), known

@@ -11,10 +11,10 @@ from satview.events import states
 from satview.events.catalogue import catalogue
 from satview.events.layout import argument_names
 from satview.events.spec import Release
+from satview.filters.expressions.operators import FUNCTIONS
 from satview.filters.expressions.reach import is_wide_only
 from satview.filters.expressions.vocabulary import (
     FIELDS,
-    FUNCTIONS,
     FieldKind,
     Known,
     class_names,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from satview.events.catalogue import catalogue
 from satview.events.layout import Part, place_of, text_at, text_place
 from satview.events.spec import Release
@@ -11,14 +9,15 @@ from satview.events.variants import FAILURES, error_of, is_user, user_text, vari
 from satview.events.wire import WireClass, class_of, event_of
 from satview.events.words import join64
 from satview.filters.event_facts import EventFacts, signed_word
+from satview.filters.expressions.operators import ARITHMETIC, COMPARISONS, FUNCTIONS, of_numbers, wrapped
 from satview.filters.expressions.semantics import CodeTest
 from satview.filters.expressions.syntax import (
     And,
     Argument,
     Arithmetic,
-    Call,
     Compare,
     Field,
+    FunctionCall,
     In,
     Match,
     Negative,
@@ -30,14 +29,6 @@ from satview.filters.expressions.syntax import (
     Word,
 )
 from satview.filters.expressions.vocabulary import FieldKind, class_codes, state_value
-
-_HALF: Final = 1 << 63
-_FULL: Final = 1 << 64
-
-
-def wrapped(value: int) -> int:
-    """Return a number cut to 64 bits, signed, as machine arithmetic leaves it."""
-    return (value + _HALF) % _FULL - _HALF
 
 
 def evaluate(node: Node, facts: EventFacts, release: Release) -> bool:
@@ -90,16 +81,7 @@ class _Event:
         if isinstance(node.right, Text):
             return node.right.value in self.texts(node.left)
         left, right = self.number(node.left), self.number(node.right)
-        if left is None or right is None:
-            return False
-        return {
-            "==": left == right,
-            "!=": left != right,
-            "<": left < right,
-            "<=": left <= right,
-            ">": left > right,
-            ">=": left >= right,
-        }[node.sign]
+        return left is not None and right is not None and COMPARISONS[node.sign].scalar(left, right)
 
     def membership(self, node: In) -> bool:
         if isinstance(node.choices[0], Text):
@@ -142,12 +124,11 @@ class _Event:
         if isinstance(node, Argument):
             return self.argument(node.name)
         if isinstance(node, Negative):
-            part = self.number(node.part)
-            return None if part is None else wrapped(-part)
+            return of_numbers(ARITHMETIC["-"], 0, self.number(node.part))
         if isinstance(node, Arithmetic):
-            return self.arithmetic(node)
-        assert isinstance(node, Call)
-        return self.call(node)
+            return of_numbers(ARITHMETIC[node.sign], self.number(node.left), self.number(node.right))
+        assert isinstance(node, FunctionCall)
+        return of_numbers(FUNCTIONS[node.name], *(self.number(part) for part in node.arguments))
 
     def field(self, name: str) -> int | None:
         facts = self.facts
@@ -177,50 +158,8 @@ class _Event:
             return wrapped(join64(word, facts.word(place.word + 1), order))
         return signed_word(word) if place.is_signed else word
 
-    def arithmetic(self, node: Arithmetic) -> int | None:
-        left, right = self.number(node.left), self.number(node.right)
-        return None if left is None or right is None else calculated(node.sign, left, right)
-
-    def call(self, node: Call) -> int | None:
-        values = [self.number(part) for part in node.arguments]
-        known = [value for value in values if value is not None]
-        return called(node.name, known) if len(known) == len(values) else None
-
 
 def number_of(code: int) -> int:
     """Return the event number that people know: of a kernel call its own number, whatever the half and the width."""
     event = event_of(code)
     return event & 0x7F if class_of(code) == WireClass.KER_CALL else event
-
-
-def calculated(sign: str, left: int, right: int) -> int | None:
-    """Return the result of one operation on 64-bit numbers; None where it has none."""
-    if sign in ("/", "%"):
-        if not right:
-            return None
-        return wrapped(left // right if sign == "/" else left % right)
-    if sign in ("<<", ">>"):
-        if not 0 <= right < 64:
-            return None
-        return wrapped(left << right) if sign == "<<" else left >> right
-    return wrapped(
-        {
-            "+": left + right,
-            "-": left - right,
-            "*": left * right,
-            "&": left & right,
-            "|": left | right,
-            "^": left ^ right,
-        }[sign]
-    )
-
-
-def called(name: str, values: list[int]) -> int | None:
-    """Return the result of a function of the vocabulary; None where it has none."""
-    if name == "abs":
-        return wrapped(abs(values[0]))
-    if name == "signed":
-        return signed_word(values[0] & 0xFFFFFFFF)
-    if name == "bit":
-        return values[0] >> values[1] & 1 if 0 <= values[1] < 64 else None
-    return min(values) if name == "min" else max(values)

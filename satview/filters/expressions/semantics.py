@@ -16,14 +16,15 @@ from satview.events.layout import argument_names, arguments_of, is_same_name
 from satview.events.spec import Release, Show
 from satview.events.wire import CODE_COUNT
 from satview.filters.diagnostics import ExpressionError, did_you_mean, nearest
+from satview.filters.expressions.operators import COMPARISONS
 from satview.filters.expressions.pattern import Pattern
 from satview.filters.expressions.syntax import (
     And,
     Argument,
     Arithmetic,
-    Call,
     Compare,
     Field,
+    FunctionCall,
     In,
     Match,
     Name,
@@ -47,7 +48,6 @@ from satview.filters.expressions.vocabulary import (
 )
 
 _NAMED: Final = (FieldKind.CLASS, FieldKind.EVENT, FieldKind.STATE)
-_SWAPPED: Final = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 class Type(StrEnum):
@@ -136,7 +136,7 @@ class _Checker:
             return replace(node, left=self.operand(node.left), right=self.operand(node.right))
         if isinstance(node, Negative):
             return replace(node, part=self.operand(node.part))
-        assert isinstance(node, Call)
+        assert isinstance(node, FunctionCall)
         return replace(node, arguments=tuple(self.operand(part) for part in node.arguments))
 
     def operand(self, node: Node) -> Node:
@@ -177,7 +177,7 @@ class _Checker:
     def compare(self, node: Compare) -> Node:
         left, right, sign = node.left, node.right, node.sign
         if not isinstance(left, Field | Argument) and isinstance(right, Field | Argument):
-            left, right, sign = right, left, _SWAPPED[sign]
+            left, right, sign = right, left, COMPARISONS[sign].swapped
         if isinstance(left, Field) and FIELDS[left.name].kind in _NAMED:
             if sign not in ("==", "!="):
                 raise ExpressionError(f"{left.name} is a name: it is equal to another or not", node.start, node.end)

@@ -14,15 +14,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from satview.filters.diagnostics import ExpressionError, did_you_mean, nearest
+from satview.filters.expressions.operators import COMPARISONS, FUNCTIONS, LEVELS
 from satview.filters.expressions.pattern import Pattern, glob, regex
 from satview.filters.expressions.tokens import Kind, Token, tokens
-from satview.filters.expressions.vocabulary import FIELDS, FUNCTIONS, WORD_LIMIT
+from satview.filters.expressions.vocabulary import FIELDS, WORD_LIMIT
 
 NESTING_LIMIT: Final = 40
 PATTERN_COUNT_LIMIT: Final = 40
 DEPTH_LIMIT: Final = 60  # of the tree; chains of + count, chains of and/or do not
-COMPARISONS: Final = ("==", "!=", "<", "<=", ">", ">=")
-_LEVELS: Final = (("|",), ("^",), ("&",), ("<<", ">>"), ("+", "-"), ("*", "/", "%"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +75,7 @@ class Argument(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Call(Node):
+class FunctionCall(Node):
     """A function of the vocabulary."""
 
     name: str
@@ -276,11 +275,11 @@ class _Parser:
 
     def value(self, level: int) -> Node:
         """Values by precedence: each level takes the next one for its operands."""
-        left = self.value(level + 1) if level + 1 < len(_LEVELS) else self.unary()
+        left = self.value(level + 1) if level + 1 < len(LEVELS) else self.unary()
         count = 0
-        while self.token.kind is Kind.SIGN and self.token.text in _LEVELS[level]:
+        while self.token.kind is Kind.SIGN and self.token.text in LEVELS[level]:
             sign = self.take().text
-            right = self.value(level + 1) if level + 1 < len(_LEVELS) else self.unary()
+            right = self.value(level + 1) if level + 1 < len(LEVELS) else self.unary()
             left = Arithmetic(left.start, right.end, sign, left, right)
             count += 1
             if count > DEPTH_LIMIT:
@@ -384,7 +383,7 @@ class _Parser:
         self.depth -= 1
         if len(arguments) != FUNCTIONS[token.text].count:
             raise ExpressionError(f"{token.text} takes {FUNCTIONS[token.text].count}", token.start, end)
-        return Call(token.start, end, token.text, tuple(arguments))
+        return FunctionCall(token.start, end, token.text, tuple(arguments))
 
 
 def children(node: Node) -> tuple[Node, ...]:
@@ -399,7 +398,7 @@ def children(node: Node) -> tuple[Node, ...]:
         return (node.value, *node.choices)
     if isinstance(node, Match):
         return (node.value,)
-    return node.arguments if isinstance(node, Call) else ()
+    return node.arguments if isinstance(node, FunctionCall) else ()
 
 
 def patterns_in(node: Node) -> Iterator[Pattern]:

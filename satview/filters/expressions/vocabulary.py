@@ -1,4 +1,4 @@
-"""What expressions can talk about: fields, functions, and the names of events, classes, states and errors."""
+"""What expressions can talk about: fields, and the names of events, classes, states and errors."""
 
 from __future__ import annotations
 
@@ -87,23 +87,6 @@ FIELDS: Final = {
     "duration": FieldSpec(_K.TIME, _D.ROW, 6, "length of the kernel call or interrupt entered or left", Known.LATER),
     "length": FieldSpec(_K.TIME, _D.ROW, 6, "how long the thread stays in the state it enters", Known.LATER),
     "text": FieldSpec(_K.TEXT, _D.ROW, 7, "text in the payload: names, paths, user texts"),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class FunctionSpec:
-    """One function of numbers."""
-
-    count: int
-    help: str
-
-
-FUNCTIONS: Final = {
-    "abs": FunctionSpec(1, "abs(x): x without its sign"),
-    "min": FunctionSpec(2, "min(x, y): the smaller one"),
-    "max": FunctionSpec(2, "max(x, y): the larger one"),
-    "signed": FunctionSpec(1, "signed(x): the low 32 bits of x as a signed number"),
-    "bit": FunctionSpec(2, "bit(x, n): bit n of x, 0 or 1"),
 }
 
 
