@@ -15,7 +15,7 @@ from satview.events import naming, wire
 from satview.events.spec import Release
 from satview.events.wire import WireClass
 from satview.events.words import encode, name_bytes, text_words
-from satview.filters.event_facts import NOT_TESTED
+from satview.filters.event_context import NOT_TESTED
 
 if TYPE_CHECKING:
     from satview.capture.sim.threads import PendingCall, Process, Thread
@@ -79,7 +79,7 @@ class Emitter(SystemEvents):
             self.put(cpu, code, time, words)
 
     def kernel_interrupted(self, cpu: int, time: int, thread: Thread, call: PendingCall) -> None:
-        """Emit what stands in place of an exit when the call's arguments are gone; the exit's mask decides."""
+        """Emit what takes the place of an exit when the call's arguments are gone; the exit's mask decides."""
         number = self._number(call)
         if number is None:
             return

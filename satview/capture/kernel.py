@@ -1,4 +1,4 @@
-"""The simulated instrumented kernel: machine, emitter and trace control put together, and programs started on it."""
+"""The simulated instrumented kernel: machine, emitter and trace control, and programs started on it."""
 
 from __future__ import annotations
 

@@ -26,12 +26,12 @@ from satview.filters.expressions.syntax import (
     Field,
     FunctionCall,
     In,
-    Match,
     Negative,
     Node,
     Not,
     Number,
     Or,
+    PatternMatch,
     Text,
     Word,
     children,
@@ -95,7 +95,7 @@ class Condition:
             return self._compare(node)
         if isinstance(node, In):
             return self._membership(node)
-        if isinstance(node, Match):
+        if isinstance(node, PatternMatch):
             name = self._tables.pattern(node.pattern)
             return self._texts(node.value, lambda text: self._tables.use("fits", text, f"&{name}"), node.pattern.text)
         return self._tables.use("has_failed", "event")  # the only flag is `failed`
@@ -117,13 +117,13 @@ class Condition:
         return self._tables.use(comparison.c_name, *sides)
 
     def _membership(self, node: In) -> str:
-        if isinstance(node.choices[0], Text):
-            return self._is_one_of(node.value, [item.value for item in node.choices if isinstance(item, Text)])
+        if isinstance(node.items[0], Text):
+            return self._is_one_of(node.value, [item.value for item in node.items if isinstance(item, Text)])
         value = self._number(node.value)
-        constants = sorted({wrapped(item.value) for item in node.choices if isinstance(item, Number)})
+        constants = sorted({wrapped(item.value) for item in node.items if isinstance(item, Number)})
         tests = [
             self._tables.use("is_equal", value, self._number(item))
-            for item in node.choices
+            for item in node.items
             if not isinstance(item, Number)
         ]
         if constants:

@@ -25,7 +25,7 @@ _MOST_RUNS: Final = 3  # up to here comparisons beat a look-up in a table: 0.2 a
 class TableTest:
     """A table of answers by code or by thread, in the cheapest form for the values that occur.
 
-    Chosen values that stand side by side (a class, one event, the threads of a process) become one or two comparisons;
+    Selected values side by side (a class, one event, the threads of a process) become one or two comparisons;
     values that never occur count as whatever makes the runs longest.
 
     Args:
@@ -64,13 +64,13 @@ class TableTest:
     def _in_run(column: NDArray[np.unsignedinteger], low: int, high: int) -> Bools:
         if low == high:
             return np.asarray(column == low)
-        # Below the run the difference turns over to a large number, so one comparison does.
+        # Below the run the difference wraps around to a large number, so one comparison does.
         return (column - column.dtype.type(low)) <= column.dtype.type(high - low)
 
 
 @dataclass(frozen=True, slots=True)
 class EventMask:
-    """A choice of events and of threads; an event passes if both its code and its thread are chosen.
+    """A selection of events and of threads; an event passes if both its code and its thread are selected.
 
     Attributes:
         codes: bool (32768,), by internal class and event.
@@ -110,7 +110,7 @@ def chunks(count: int, size: int = CHUNK_ROWS) -> Iterator[slice]:
 
 
 def event_mask(events: EventTable, mask: EventMask, cancelled: Callable[[], bool] | None = None) -> Bools:
-    """Return which events pass a class/event and thread choice, bool (events,).
+    """Return which events pass a class/event and thread selection, bool (events,).
 
     Raises:
         Cancelled: `cancelled()` said so.
@@ -125,7 +125,7 @@ def event_mask(events: EventTable, mask: EventMask, cancelled: Callable[[], bool
 
 
 def rows(events: EventTable, mask: EventMask, cancelled: Callable[[], bool] | None = None) -> NDArray[np.uint32]:
-    """Return the event rows that pass a class/event and thread choice, ascending.
+    """Return the event rows that pass a class/event and thread selection, ascending.
 
     Raises:
         Cancelled: `cancelled()` said so.

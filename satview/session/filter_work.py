@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from satview.base.errors import Cancelled
 from satview.base.memory import borrowed
-from satview.filters.event_facts import EventFacts
+from satview.filters.durations import TraceDurations
+from satview.filters.event_context import EventContext
 from satview.filters.expressions.expression import Expression
-from satview.filters.facts import TraceFacts
 from satview.filters.rows import EventMask
 from satview.filters.rules import evaluate
 from satview.filters.rules.handlers import FunctionRule, HandlerFile, Handlers
@@ -57,7 +57,7 @@ class FilterView:
 
 
 class FilterEvaluator(PassEvaluator):
-    """Evaluates filters of one trace; one at a time, whichever thread asks. Facts are made once.
+    """Evaluates filters of one trace; one at a time, whichever thread asks. Durations are made once.
 
     Attributes:
         allowed: Python files that the user allowed to run.
@@ -65,7 +65,7 @@ class FilterEvaluator(PassEvaluator):
     """
 
     def __init__(self, trace: Trace) -> None:
-        self.facts = TraceFacts(trace)
+        self.facts = TraceDurations(trace)
         super().__init__(trace, self.facts, borrowed(self._load_function))
         self.allowed: set[Path] = set()
         self.folder = Path()
@@ -175,7 +175,7 @@ class _StoppableRule:
         self.file: HandlerFile = rule.file
         self.place = rule.place
 
-    def __call__(self, facts: EventFacts, /) -> int:
+    def __call__(self, facts: EventContext, /) -> int:
         """Return the handler's answer."""
         if self._is_cancelled():
             raise Cancelled("the filter was stopped")

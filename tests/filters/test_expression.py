@@ -12,8 +12,8 @@ from satview.events.layout import place_of
 from satview.events.spec import Release
 from satview.events.wire import WireClass, code
 from satview.filters.diagnostics import ExpressionError
+from satview.filters.durations import TraceDurations, event_contexts
 from satview.filters.expressions.expression import Expression, validate
-from satview.filters.facts import TraceFacts, event_facts
 from tests.filters.made import (
     MSG_RECEIVEV,
     MSG_RECEIVEV_EXIT,
@@ -141,7 +141,7 @@ def test_arguments_are_those_of_the_decoded_payload():
                 is_named = not argument.name.startswith("word ") and argument.name != "empty"
                 if isinstance(argument.value, int) and place is not None and is_named:
                     assert (place.word, place.words) == (argument.first_word, argument.words), argument
-                    value = next(iter(event_facts(trace, np.array([row]))))
+                    value = next(iter(event_contexts(trace, np.array([row]))))
                     text = f'arg."{argument.name}" == {argument.value & (2**64 - 1)}'
                     names = [item.name for item in payload.arguments]
                     if names.index(argument.name) == names.index(argument.name, 0) and names.count(argument.name) == 1:
@@ -329,8 +329,8 @@ def _prepared(seed, is_big):
     key = seed, is_big
     if key not in _KEPT:
         trace = random_trace(seed, 150, Release.QNX_6, "big" if is_big else "little")
-        facts = TraceFacts(trace)
-        _KEPT[key] = trace, facts, list(event_facts(trace, np.arange(len(trace.events)), facts))
+        facts = TraceDurations(trace)
+        _KEPT[key] = trace, facts, list(event_contexts(trace, np.arange(len(trace.events)), facts))
     return _KEPT[key]
 
 

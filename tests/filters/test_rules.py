@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from satview.events.modes import RULE_MODES, Mode
 from satview.events.spec import Release
 from satview.events.wire import WireClass, code
-from satview.filters.event_facts import EventFacts
+from satview.filters.durations import event_contexts
+from satview.filters.event_context import EventContext
 from satview.filters.external import ExternalClass, external_of, internal_codes
-from satview.filters.facts import event_facts
 from satview.filters.rules.rule_set import RuleSet
 from satview.filters.rules.switches import EINVAL, ENOTSUP, OK
 from satview.filters.rules.writing import rules_of
@@ -35,7 +35,7 @@ MMAP = code(WireClass.SYSTEM, 6)
 
 
 def admits(rules, event_code, *words, pid=7, tid=1):
-    return rules.admits(EventFacts(event_code, pid, tid, words or (0, 0)))
+    return rules.admits(EventContext(event_code, pid, tid, words or (0, 0)))
 
 
 def with_everything(release=Release.QNX_6):
@@ -191,8 +191,8 @@ def test_whose_thread_is_tested():
     assert admits(rules, REPLY_MESSAGE, 3, 12, pid=20, tid=1), "the client that is answered"
     assert not admits(rules, REPLY_MESSAGE, 1, 12, pid=12, tid=3)
     assert admits(rules, code(WireClass.COMM, 5), 1, 12, pid=1), "the kernel's own pulse: only the pid"
-    assert rules.admits(EventFacts(RMSG, 20, 1, (0x10001, 12), tested=(12, 3)))
-    assert not rules.admits(EventFacts(RMSG, 20, 1, (0x10001, 12), tested=(12, 4)))
+    assert rules.admits(EventContext(RMSG, 20, 1, (0x10001, 12), tested=(12, 3)))
+    assert not rules.admits(EventContext(RMSG, 20, 1, (0x10001, 12), tested=(12, 4)))
 
 
 def test_system_pids_are_stored_but_not_tested():
@@ -317,14 +317,14 @@ def random_rules(seed, release, handlers=False):
     modes = [m for m in RULE_MODES if handlers or "HANDLER" not in m.name]
     for _ in range(rng.randrange(40)):
         mode = rng.choice(modes)
-        choices = {
+        selections = {
             "class": lambda: rng.randrange(22),
             "tid": lambda: rng.choice((0, 1, 2)),
             "event": lambda: rng.choice((rng.randrange(33), 1 << rng.randrange(32), rng.randrange(1100))),
             "pid": lambda: rng.choice((0, 1, 7, 12, 20)),
             "handler": lambda: rng.choice(HANDLERS),
         }
-        rules.apply(mode, *(choices[part]() for part in mode.rule_arguments))
+        rules.apply(mode, *(selections[part]() for part in mode.rule_arguments))
     return rules
 
 
@@ -338,7 +338,7 @@ def test_vectorised_is_one_by_one(seed, release):
     trace = random_trace(seed % 17, 250, release, "big" if seed % 2 else "little")
     rules = random_rules(seed, release, handlers=seed % 3 == 0)
     together = rules.mask(trace)
-    single = [rules.admits(facts) for facts in event_facts(trace, np.arange(len(trace.events)))]
+    single = [rules.admits(facts) for facts in event_contexts(trace, np.arange(len(trace.events)))]
     rules.forget_calls()
     assert together.tolist() == single
     rows = np.flatnonzero(np.arange(len(together)) % 3 == 1)

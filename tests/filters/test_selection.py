@@ -1,4 +1,4 @@
-"""Rules made from what is chosen in a view: they let pass what the view shows."""
+"""Rules made from what is selected in a view: they let pass what the view shows."""
 
 import random
 
@@ -52,9 +52,9 @@ def everything(trace):
 
 
 def only(trace, *codes):
-    chosen = np.zeros(CODE_COUNT, np.bool_)
-    chosen[list(codes)] = True
-    return chosen, np.ones(len(trace.threads), np.bool_)
+    selected = np.zeros(CODE_COUNT, np.bool_)
+    selected[list(codes)] = True
+    return selected, np.ones(len(trace.threads), np.bool_)
 
 
 def passing(text, trace):
@@ -186,7 +186,7 @@ def test_rules_let_pass_what_the_view_shows(seed, release, how):
     trace = random_trace(seed % 40, 200, release)
     codes, threads = everything(trace)
     switchable = np.zeros(CODE_COUNT, np.bool_)
-    chosen: dict[tuple[C, int], bool] = {}
+    selected: dict[tuple[C, int], bool] = {}
     state = RuleSet(release)
     for code in np.flatnonzero(trace.code_counts).tolist():
         address = state.address(code)
@@ -197,7 +197,7 @@ def test_rules_let_pass_what_the_view_shows(seed, release, how):
             external = C.INT
         number = 10 if external is C.COMM and address.number == 11 else address.number
         switchable[code] = address.vector_word >= 0 or state.apply(Mode.ADDEVENT, external, number) == 0
-        codes[code] = chosen.setdefault((external, number), rng.random() < (0.2, 0.5, 0.8, 1.0)[how])
+        codes[code] = selected.setdefault((external, number), rng.random() < (0.2, 0.5, 0.8, 1.0)[how])
     if rng.random() < 0.6:
         threads[:] = rng.choice((True, False))
         threads[rng.sample(range(len(threads)), rng.randrange(2, 5))] ^= True

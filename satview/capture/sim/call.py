@@ -60,7 +60,7 @@ class Call:
         Raises:
             QnxError: The call fails; the program gets the error at its `yield`.
         """
-        kernel.fault(thread, f"yielded {type(self).__name__}, which this kernel does not know", thread.place())
+        kernel.fault(thread, f"yielded {type(self).__name__}, which this kernel does not know", thread.location())
         raise QnxError(Errno.ENOSYS)
 
     @property
@@ -73,7 +73,7 @@ class Call:
         return None
 
     def is_silent(self, _target: Target) -> bool:
-        """Tell whether a kernel that has the call logs nothing of it."""
+        """Return whether a kernel that has the call logs nothing of it."""
         return False
 
 

@@ -60,7 +60,7 @@ class Envelope:
 
     @property
     def label(self) -> str:
-        """Whom it waits for."""
+        """What the client waits for."""
         return f"reply of {self.connection.channel.process.short_name}"
 
     def holder(self) -> tuple[Thread, ...]:
@@ -202,7 +202,7 @@ def hand_over(kernel: KernelServices, server: Thread, envelope: Envelope) -> Non
 
 
 def end_service(kernel: KernelServices, cpu: Cpu, envelope: Envelope) -> None:
-    """End the work for a client, of whoever received its message; another thread may have answered."""
+    """End the work for a client, of the thread that received its message; another thread may have answered."""
     if envelope.server is not None:
         kernel.scheduler.end_service(cpu, envelope.server, envelope)
 

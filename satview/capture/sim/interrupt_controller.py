@@ -7,7 +7,7 @@ from collections.abc import Callable
 from satview.base.errors import told
 from satview.capture.sim.call import code_address
 from satview.capture.sim.cpu import Cpu
-from satview.capture.sim.errors import place_of
+from satview.capture.sim.errors import location_of
 from satview.capture.sim.interrupt_sources import CLOCK_VECTOR, Attachment, InterruptSource, TraceHooks
 from satview.capture.sim.pulses import deliver
 from satview.capture.sim.services import KernelServices
@@ -52,20 +52,20 @@ class Interrupts:
 
     def _gap_of(self, source: InterruptSource) -> int | None:
         """Return the time to the next interrupt of a source; one that tells no time is silent from now on."""
-        what, place = "", ""
+        what, location = "", ""
         try:
             gap_ns = source.gap_ns()
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001  -- the workload's fault, not the simulation's
-            what, place = f"raised {told(error)}", place_of(error)
+            what, location = f"raised {told(error)}", location_of(error)
         else:
             if gap_ns is None:
                 return None
             if isinstance(gap_ns, (int, float)) and 0 <= gap_ns < _LONGEST_NS:
                 return int(gap_ns)
             what = f"gave {gap_ns!r:.40}, which is no time in nanoseconds"
-        self.kernel.fault(f"of device {source.vector}", what, place)
+        self.kernel.fault(f"of device {source.vector}", what, location)
         return None
 
     def _due(self, argument: tuple[InterruptSource, int, int]) -> None:

@@ -132,8 +132,8 @@ def _end_process(kernel: KernelServices, cpu: Cpu, process: Process) -> None:
     for timer in process.timers.values():
         timer.generation += 1
     kernel.interrupts.detach_all(process)
-    for tell in kernel.on_death:
-        tell(process)
+    for notify in kernel.on_death:
+        notify(process)
     manager = kernel.processes[1]
     link = Connection(process, 0, manager.channels[1], 0)
     send_pulse(kernel, cpu, link, "SPULSE_DEA", MANAGER_PRIORITY, _DEATH, process.pid)

@@ -111,7 +111,7 @@ class EventLoop:
     def poll_nested(self) -> None:
         """Take hardware interrupts that are due now: between two slots of a long event, or before the next event.
 
-        Neither costs time by itself, so what is recorded decides where their slots stand, but not when they come.
+        Neither costs time by itself, so what is recorded decides where their slots are, but not when they come.
         """
         if self.nesting:
             return

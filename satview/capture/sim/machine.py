@@ -17,7 +17,7 @@ from satview.base.watchdog import Stuck
 from satview.capture.sim import signals
 from satview.capture.sim.call import Call, Compute
 from satview.capture.sim.cpu import Cpu
-from satview.capture.sim.errors import Errno, QnxError, ThreadCancelled, WorkloadError, place_of
+from satview.capture.sim.errors import Errno, QnxError, ThreadCancelled, WorkloadError, location_of
 from satview.capture.sim.forgotten import ADVICE, WATCH
 from satview.capture.sim.history import History
 from satview.capture.sim.interrupt_controller import Interrupts
@@ -103,7 +103,7 @@ class Machine(EventLoop):
     # Into the kernel and out
 
     def kernel_entry(self, cpu: Cpu, work: Callable[[Cpu], None]) -> None:
-        """Interrupt the user code of a CPU, do kernel work there, and go on with whoever is due."""
+        """Interrupt the user code of a CPU, do kernel work there, and go on with the thread that is due."""
         self.hold(cpu)
         work(cpu)
         self.leave(cpu)
@@ -173,16 +173,16 @@ class Machine(EventLoop):
             item = self._resume(thread)
         finally:
             WATCH.is_on = False
-        if WATCH.places:
+        if WATCH.locations:
             self.report_forgotten(thread, len(self.faults) == faults)
         return item
 
     def report_forgotten(self, culprit: Thread | str, is_told: bool = True) -> None:
-        """Note the calls that a program or a handler made and did not yield, each place once."""
-        for place in WATCH.take():
-            if is_told and place not in self._forgotten:
-                self._forgotten.add(place)
-                self.fault(culprit, ADVICE, place)
+        """Note the calls that a program or a handler made and did not yield, each location once."""
+        for location in WATCH.take():
+            if is_told and location not in self._forgotten:
+                self._forgotten.add(location)
+                self.fault(culprit, ADVICE, location)
 
     def _resume(self, thread: Thread) -> Any:
         """Return the next thing the program yields; None when it has ended, by itself or by its own fault."""
@@ -199,16 +199,16 @@ class Machine(EventLoop):
             thread.exit_value = -1
             return None
         except Stuck as stuck:
-            self.fault(thread, "ran for long without a kernel call or Compute; was ended", place_of(stuck))
+            self.fault(thread, "ran for long without a kernel call or Compute; was ended", location_of(stuck))
             return None
         except KeyboardInterrupt:
             raise
         except BaseException as fault:  # noqa: BLE001  -- ends that thread, not the simulation
-            self.fault(thread, f"raised {told(fault)}", place_of(fault))
+            self.fault(thread, f"raised {told(fault)}", location_of(fault))
             return None
         if isinstance(item, (Call, Compute)):
             return item
-        self.fault(thread, f"yielded {item!r:.80}, which is no kernel call", thread.place())
+        self.fault(thread, f"yielded {item!r:.80}, which is no kernel call", thread.location())
         thread.generator.close()
         return None
 
@@ -218,7 +218,7 @@ class Machine(EventLoop):
                 raise ValueError
             return max(self._least, min(self.target.cycles(int(item.ns)), _LONGEST))
         except (TypeError, ValueError, OverflowError):
-            self.fault(thread, f"yielded Compute({item.ns!r:.40}), which is no time", thread.place())
+            self.fault(thread, f"yielded Compute({item.ns!r:.40}), which is no time", thread.location())
             return self._least
 
     def guard(self, thread: Thread, what: str, function: Callable[[], Any]) -> Any:
@@ -228,14 +228,14 @@ class Machine(EventLoop):
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001
-            self.fault(thread, f"{what} raised {told(error)}", place_of(error))
+            self.fault(thread, f"{what} raised {told(error)}", location_of(error))
             return None
 
-    def fault(self, culprit: Thread | str, what: str, place: str) -> None:
+    def fault(self, culprit: Thread | str, what: str, location: str) -> None:
         """Note what a program did wrong; one that does so for ever is not noted for ever."""
         if len(self.faults) < MAX_FAULTS:
             label = culprit if isinstance(culprit, str) else culprit.label
-            self.faults.append(WorkloadError(label, place, what))
+            self.faults.append(WorkloadError(label, location, what))
 
     def call(self, cpu: Cpu, thread: Thread, call: Call) -> None:
         """Carry out a kernel call of the thread that runs on a CPU."""
@@ -249,14 +249,14 @@ class Machine(EventLoop):
         except QnxError as error:
             self.fail(thread, Errno(error.errno or 0), error.detail)
         except Exception as error:  # noqa: BLE001  -- arguments of the wrong type show wherever they are first used
-            self.fault(thread, f"called {type(call).__name__} with bad arguments: {error}", thread.place())
+            self.fault(thread, f"called {type(call).__name__} with bad arguments: {error}", thread.location())
             self.fail(thread, Errno.EFAULT)
 
     def enter(self, cpu: Cpu, thread: Thread, call: PendingCall) -> None:
         """Emit the entry of a call; each call does it itself, as some never reach the kernel.
 
         Raises:
-            QnxError: ENOSYS; the release has no such call, and its library no older one in its place.
+            QnxError: ENOSYS; the release has no such call, and its library no older one to call instead.
         """
         if not self.target.has_call(call.name):
             older = call.older()

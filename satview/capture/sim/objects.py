@@ -48,7 +48,7 @@ class Mutex(SyncObject):
         self.owner: Thread | None = None
 
     def owner_word(self) -> int:
-        """Return owner and waiters flag as they stand in memory."""
+        """Return owner and waiters flag as they are in memory."""
         if self.owner is None:
             return 0
         word = (self.owner.tid << 16 | self.owner.pid & 0xFFFF) & 0x7FFFFFFF

@@ -36,7 +36,7 @@ class PartitionScheduler:
         return self.window * len(self.kernel.cpus) * partition.budget_percent // 100
 
     def may_run(self, thread: Thread) -> bool:
-        """Tell whether a thread's partition has budget left, or the thread may draw on the critical budget."""
+        """Return whether a thread's partition has budget left, or the thread may draw on the critical budget."""
         partition = thread.partition
         if partition is None or thread.is_idle:
             return True

@@ -16,7 +16,7 @@ MISSING = "it needs I/O privilege: ThreadCtl(_NTO_TCTL_IO) first"
 
 
 def has_io(kernel: KernelServices, thread: Thread) -> bool:
-    """Tell whether a thread has I/O privilege, or the target asks nobody for it."""
+    """Return whether a thread has I/O privilege, or the target asks nobody for it."""
     return thread.has_io or not kernel.target.needs_privilege
 
 

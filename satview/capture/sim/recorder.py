@@ -1,4 +1,4 @@
-"""What a machine needs of whoever records its events."""
+"""What a machine needs of the recorder of its events."""
 
 from __future__ import annotations
 

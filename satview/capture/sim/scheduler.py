@@ -59,10 +59,10 @@ class Scheduler:
     def _choose(self, cpu: Cpu) -> Thread | None:
         if self.partitions is None:
             return self.ready.best(cpu.index)
-        chosen = self.ready.best(cpu.index, self.partitions)
-        if chosen is None or chosen.is_idle:
+        selected = self.ready.best(cpu.index, self.partitions)
+        if selected is None or selected.is_idle:
             return self.ready.best(cpu.index)   # free time: budgets do not matter while nobody with budget wants it
-        return chosen
+        return selected
 
     def _beats(self, new: Thread, old: Thread, is_yielding: bool) -> bool:
         if self.partitions is not None and not old.is_idle:
@@ -96,7 +96,7 @@ class Scheduler:
             self.ready.remove(best)
         self._start(cpu, best)
         if old is not None and not old.is_idle:
-            self._place(cpu, old)
+            self._find_cpu(cpu, old)
 
     def _start(self, cpu: Cpu, thread: Thread) -> None:
         kernel = self.kernel
@@ -120,7 +120,7 @@ class Scheduler:
         """Put a thread into its queue and find it a CPU; return the time of the event."""
         time = self.kernel.set_state(cpu, thread, "READY")
         self.ready.push(thread)
-        self._place(cpu, thread)
+        self._find_cpu(cpu, thread)
         return time
 
     def forget(self, thread: Thread) -> None:
@@ -131,7 +131,7 @@ class Scheduler:
                 return
         self.ready.remove(thread)
 
-    def _place(self, here: Cpu, thread: Thread) -> None:
+    def _find_cpu(self, here: Cpu, thread: Thread) -> None:
         """Interrupt another CPU that does something less urgent, unless this one will take the thread itself."""
         if here.thread is None and thread.runmask >> here.index & 1 and here.handoff is None:
             return
@@ -176,7 +176,7 @@ class Scheduler:
             self._show(cpu, server)
 
     def _show(self, cpu: Cpu, thread: Thread) -> None:
-        """Tell of the new partition of a running thread, as of a new priority; a blocked one has it when it runs."""
+        """Report the new partition of a running thread, as of a new priority; a blocked one has it when it runs."""
         if thread.state == "RUNNING" and thread.cpu >= 0:
             self.kernel.set_state(cpu, thread, "RUNNING", on_cpu=thread.cpu)
             if thread.cpu != cpu.index:

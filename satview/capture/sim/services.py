@@ -210,5 +210,5 @@ class KernelServices(Protocol):
     def guard(self, thread: Thread, what: str, function: Callable[[], Any]) -> Any:
         """Call a function that a program handed to the kernel; what it raises is that program's fault."""
 
-    def fault(self, culprit: Thread | str, what: str, place: str) -> None:
+    def fault(self, culprit: Thread | str, what: str, location: str) -> None:
         """Note what a program did wrong."""

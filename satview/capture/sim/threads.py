@@ -41,7 +41,7 @@ class PendingCall(Protocol):
         """Return what the library calls instead where the kernel has no such call; None if it does not."""
 
     def is_silent(self, target: Target, /) -> bool:
-        """Tell whether a kernel that has the call logs nothing of it."""
+        """Return whether a kernel that has the call logs nothing of it."""
 
 
 class Partition:
@@ -202,7 +202,7 @@ class Thread:
         """`process tid`, for reports."""
         return f"{self.process.short_name} {self.tid}" + (f" ({self.name})" if self.name else "")
 
-    def place(self) -> str:
+    def location(self) -> str:
         """Return file and line of the innermost frame its program stands at; empty once it has ended."""
         generator: Any = self.generator
         while getattr(generator, "gi_yieldfrom", None) is not None and hasattr(generator.gi_yieldfrom, "gi_frame"):

@@ -27,24 +27,24 @@ class TraceEvent(Call):
     """The call of the trace interface; see `capture.trace_event`.
 
     Attributes:
-        place: Where a program made it, until the kernel gets it: one that is thrown away before was not yielded.
+        location: Where a program made it, until the kernel gets it: one that is thrown away before was not yielded.
     """
 
     name = "TRACE_EVENT"
     mode: int
     args: tuple[Any, ...] = ()
-    place: str = field(default="", compare=False, repr=False)
+    location: str = field(default="", compare=False, repr=False)
 
     def __init__(self, mode: int, *args: Any) -> None:
         if not isinstance(mode, int):
             raise TypeError(f"TraceEvent: mode {mode!r:.40} is no number")
         self.mode = mode
         self.args = args
-        self.place = WATCH.place()
+        self.location = WATCH.location()
 
     def __del__(self) -> None:
-        if getattr(self, "place", ""):     # none if the mode was no number
-            WATCH.thrown_away(self.place)
+        if getattr(self, "location", ""):     # none if the mode was no number
+            WATCH.thrown_away(self.location)
 
     def is_silent(self, target: Target) -> bool:
         """From 6.4 on nothing is logged of calls that insert an event but that event."""
@@ -52,7 +52,7 @@ class TraceEvent(Call):
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         """Hand the call to the trace control."""
-        self.place = ""      # it was yielded
+        self.location = ""      # it was yielded
         kernel.enter(cpu, thread, self)
         kernel.history.caller = (thread.pid, thread.tid)
         try:

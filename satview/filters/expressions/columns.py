@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from satview.events.layout import Part, text_at
 from satview.events.variants import ERRNO_WORD, FAILURES, USER_CLASSES, is_exit, user_text
 from satview.events.wire import CLASS_SHIFT, CODE_COUNT
-from satview.filters.expressions.operators import Known, Values
+from satview.filters.durations import Durations
+from satview.filters.expressions.operators import KnownMask, Values
 from satview.filters.expressions.scalar import number_of
-from satview.filters.facts import Facts
 from satview.filters.rows import Bools, Rows
 from satview.store.arguments import argument, argument_places, variants_of
 from satview.store.trace import Trace
@@ -52,12 +52,12 @@ class RowColumns:
 
     Args:
         trace: The events.
-        facts: Where durations, lengths and priorities come from.
+        durations: Where durations, lengths and priorities come from.
         rows: A slice of the event table, or ascending rows.
     """
 
-    def __init__(self, trace: Trace, facts: Facts, rows: Rows) -> None:
-        self.trace, self.facts, self.rows = trace, facts, rows
+    def __init__(self, trace: Trace, durations: Durations, rows: Rows) -> None:
+        self.trace, self.durations, self.rows = trace, durations, rows
         self.code = trace.events.code[rows]
         self._index: NDArray[np.integer] | None = None if isinstance(rows, slice) else rows
 
@@ -87,16 +87,16 @@ class RowColumns:
         if name == "errno":
             return self.errors()
         derived = {
-            "priority": self.facts.priority,
-            "duration": self.facts.duration_ns,
-            "length": self.facts.state_length_ns,
+            "priority": self.durations.priority,
+            "duration": self.durations.duration_ns,
+            "length": self.durations.state_length_ns,
         }
         values = derived[name](self.index)
         return values, values >= 0
 
     def word(self, number: int) -> Values:
         """Return payload word `number`."""
-        known: Known = True if number < 2 else self.trace.payloads.word_counts(self.index) > number
+        known: KnownMask = True if number < 2 else self.trace.payloads.word_counts(self.index) > number
         return self.trace.payloads.column(self.index, number), known
 
     def errors(self) -> Values:
@@ -105,8 +105,9 @@ class RowColumns:
         at = np.flatnonzero(EXITS.take(self.code))
         found = variants_of(self.trace, self.index[at])
         for variant, word in ERRNO_WORD.items():
-            chosen = at[found == variant]
-            values[chosen], known[chosen] = self.trace.payloads.column(self.index[chosen], word).view(np.int32), True
+            selected = at[found == variant]
+            values[selected] = self.trace.payloads.column(self.index[selected], word).view(np.int32)
+            known[selected] = True
         return values, known
 
     def failed(self) -> Bools:
@@ -132,8 +133,8 @@ class RowColumns:
             is_user = np.isin(self.code[at] >> CLASS_SHIFT, USER_CLASSES)
             counts = self.trace.payloads.word_counts(self.index[at])
             for kind in np.unique(counts * 2 + is_user).tolist():
-                chosen = at[counts * 2 + is_user == kind]
-                passes[chosen] = self._text_test(self.index[chosen], place, kind // 2, bool(kind & 1), test)
+                selected = at[counts * 2 + is_user == kind]
+                passes[selected] = self._text_test(self.index[selected], place, kind // 2, bool(kind & 1), test)
         return passes
 
     def _text_test(

@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 
 from satview.events.wire import CODE_COUNT
+from satview.filters.durations import Durations
 from satview.filters.expressions.columns import RowColumns, codes_column, thread_texts, threads_column
 from satview.filters.expressions.operators import ARITHMETIC, COMPARISONS, FUNCTIONS, Values, of_columns, wrapped
 from satview.filters.expressions.semantics import CodeTest
@@ -25,19 +26,18 @@ from satview.filters.expressions.syntax import (
     Field,
     FunctionCall,
     In,
-    Match,
     Negative,
     Node,
     Not,
     Number,
     Or,
+    PatternMatch,
     Text,
     Word,
     children,
     patterns_in,
 )
 from satview.filters.expressions.vocabulary import FIELDS, Domain, FieldKind
-from satview.filters.facts import Facts
 from satview.filters.rows import Bools, Rows, TableTest
 from satview.store.arguments import codes_with
 from satview.store.trace import Trace
@@ -109,7 +109,7 @@ class ThreadTable(Condition):
 
 
 class TimeRange(Condition):
-    """A comparison of the time with a constant: events are in time order, so it is a stretch of rows."""
+    """A comparison of the time with a constant: events are in time order, so it is a range of rows."""
 
     def __init__(self, first: int, last: int, is_inside: bool) -> None:
         self._first, self._last, self._is_inside = first, last, is_inside
@@ -135,12 +135,12 @@ class TimeRange(Condition):
 class RowTest(Condition):
     """A comparison that has to look at each event."""
 
-    def __init__(self, trace: Trace, facts: Facts, node: Node, cost: int) -> None:
-        self._trace, self._facts, self._node, self.cost = trace, facts, node, cost
+    def __init__(self, trace: Trace, durations: Durations, node: Node, cost: int) -> None:
+        self._trace, self._durations, self._node, self.cost = trace, durations, node, cost
 
     def of(self, rows: Rows) -> Bools:
         """See `Condition.of`."""
-        columns = RowColumns(self._trace, self._facts, rows)
+        columns = RowColumns(self._trace, self._durations, rows)
         return np.asarray(_Test(columns).of(self._node, len(columns.code)))
 
 
@@ -202,16 +202,16 @@ def count_of(rows: Rows) -> int:
     return rows.stop - rows.start if isinstance(rows, slice) else len(rows)
 
 
-def compile_expression(node: Node, trace: Trace, facts: Facts) -> Condition:
+def compile_expression(node: Node, trace: Trace, durations: Durations) -> Condition:
     """Return a resolved expression made ready for one trace."""
     for pattern in patterns_in(node):
         pattern.refill()
-    return _Compiler(trace, facts).condition(node)
+    return _Compiler(trace, durations).condition(node)
 
 
 class _Compiler:
-    def __init__(self, trace: Trace, facts: Facts) -> None:
-        self.trace, self.facts = trace, facts
+    def __init__(self, trace: Trace, durations: Durations) -> None:
+        self.trace, self.durations = trace, durations
 
     def condition(self, node: Node) -> Condition:
         needed = domains(node)
@@ -230,7 +230,7 @@ class _Compiler:
             and isinstance(node.right, Number)
         ):
             return self.time_range(node.sign, wrapped(node.right.value))
-        test = RowTest(self.trace, self.facts, node, cost_of(node))
+        test = RowTest(self.trace, self.durations, node, cost_of(node))
         needed_by = arguments_of(node)
         if not needed_by:
             return test
@@ -332,11 +332,11 @@ class _Test:
             return ~self.of(node.part, count)
         if isinstance(node, CodeTest):
             return node.table
-        if isinstance(node, Match):
+        if isinstance(node, PatternMatch):
             return self.texts(node.value, node.pattern.matches)
-        if isinstance(node, In) and isinstance(node.choices[0], Text):
-            wanted = {choice.value for choice in node.choices if isinstance(choice, Text)}
-            return self.texts(node.value, wanted.__contains__)
+        if isinstance(node, In) and isinstance(node.items[0], Text):
+            requested = {item.value for item in node.items if isinstance(item, Text)}
+            return self.texts(node.value, requested.__contains__)
         if isinstance(node, Compare) and isinstance(node.right, Text):
             return self.texts(node.left, node.right.value.__eq__)
         if isinstance(node, Field):
@@ -353,8 +353,8 @@ class _Test:
         assert isinstance(node, In)
         value = self.number(node.value)
         answer: Bools | bool = False
-        for choice in node.choices:
-            answer = np.logical_or(answer, self.compared("==", value, self.number(choice)))
+        for item in node.items:
+            answer = np.logical_or(answer, self.compared("==", value, self.number(item)))
         return answer
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""What could stand at the cursor of an expression: for the editor's list of proposals."""
+"""What fits at the cursor of an expression: for the editor's list of proposals."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Completion:
 
 
 def completions(text: str, position: int, release: Release, trace: Trace | None = None) -> list[Completion]:
-    """Return what could stand at the cursor, the likeliest first, at most 200.
+    """Return what fits at the cursor, the likeliest first, at most 200.
 
     Args:
         text: The expression, finished or not.
@@ -61,19 +61,19 @@ def completions(text: str, position: int, release: Release, trace: Trace | None 
     """
     before = text[max(0, position - _LOOK_BACK) : position]
     if argument := _ARGUMENT.search(before):
-        begun, choices = argument.group(1), _arguments(before, release)
+        begun, items = argument.group(1), _arguments(before, release)
     elif (quoted := _QUOTED.search(before)) and before.count('"') % 2:
         begun = quoted.group()
-        choices = list(_values(before[: quoted.start()], release, trace, in_quotes=True))
+        items = list(_values(before[: quoted.start()], release, trace, in_quotes=True))
     else:
         word = _WORD.search(before)
         begun = word.group() if word else ""
-        choices = list(_choices(before[: len(before) - len(begun)], release, trace))
-    wanted = begun.strip('"').upper()
+        items = list(_choices(before[: len(before) - len(begun)], release, trace))
+    requested = begun.strip('"').upper()
     start = position - len(begun)
-    bare = [(name.strip('"').upper(), name, note) for name, note in dict(choices).items()]
-    first = [(name, note) for key, name, note in bare if key.startswith(wanted)]
-    later = [(name, note) for key, name, note in bare if wanted in key and not key.startswith(wanted)]
+    bare = [(name.strip('"').upper(), name, note) for name, note in dict(items).items()]
+    first = [(name, note) for key, name, note in bare if key.startswith(requested)]
+    later = [(name, note) for key, name, note in bare if requested in key and not key.startswith(requested)]
     return [Completion(name, start, position, note) for name, note in (*first, *later) if name != begun][:LIMIT]
 
 

@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from satview.base.errors import Cancelled
 from satview.events.spec import Release
 from satview.filters.diagnostics import Diagnostic, ExpressionError
-from satview.filters.event_facts import EventFacts
+from satview.filters.durations import Durations, TraceDurations
+from satview.filters.event_context import EventContext
 from satview.filters.expressions.compiled import Condition, compile_expression
 from satview.filters.expressions.pattern import share_budget
 from satview.filters.expressions.scalar import evaluate
 from satview.filters.expressions.semantics import resolve
 from satview.filters.expressions.syntax import Node, parse, patterns_in
-from satview.filters.facts import Facts, TraceFacts
 from satview.filters.rows import Bools, chunks, rows_of
 from satview.store.trace import Trace
 
@@ -50,11 +50,11 @@ class Expression:
     def __repr__(self) -> str:
         return f"Expression({self.text!r})"
 
-    def __call__(self, facts: EventFacts, /) -> int:
+    def __call__(self, context: EventContext, /) -> int:
         """Return 1 if it holds for one event, else 0: the form of a dynamic rule."""
-        return int(evaluate(self.tree, facts, self.release))
+        return int(evaluate(self.tree, context, self.release))
 
-    def plan(self, trace: Trace, facts: Facts | None = None) -> Condition:
+    def plan(self, trace: Trace, durations: Durations | None = None) -> Condition:
         """Return the expression made ready for a trace, for callers that go through it chunk by chunk.
 
         Raises:
@@ -64,13 +64,13 @@ class Expression:
             raise ExpressionError(
                 f"the expression was written for {self.release}, the trace is of {trace.release}", 0, len(self.text)
             )
-        return compile_expression(self.tree, trace, facts or TraceFacts(trace))
+        return compile_expression(self.tree, trace, durations or TraceDurations(trace))
 
     def mask(
         self,
         trace: Trace,
         rows: NDArray[np.integer] | None = None,
-        facts: Facts | None = None,
+        durations: Durations | None = None,
         cancelled: Callable[[], bool] | None = None,
     ) -> Bools:
         """Return for which events of a trace it holds.
@@ -78,7 +78,7 @@ class Expression:
         Args:
             trace: The events.
             rows: Event rows, ascending; None = all.
-            facts: Where durations and priorities come from; None = worked out from the trace.
+            durations: Where durations and priorities come from; None = worked out from the trace.
             cancelled: Asked between chunks; True stops the work.
 
         Returns:
@@ -88,7 +88,7 @@ class Expression:
             ExpressionError: A pattern takes too long, or the release does not fit.
             Cancelled: `cancelled()` returned True.
         """
-        condition = self.plan(trace, facts)
+        condition = self.plan(trace, durations)
         count = len(trace.events) if rows is None else len(rows)
         answer = np.empty(count, np.bool_)
         for part in chunks(count):
@@ -98,13 +98,13 @@ class Expression:
         return answer
 
 
-def select(trace: Trace, text: str, facts: Facts | None = None) -> NDArray[np.uint32]:
+def select(trace: Trace, text: str, durations: Durations | None = None) -> NDArray[np.uint32]:
     """Return the rows of the events for which an expression holds, ascending.
 
     Raises:
         ExpressionError: The text is no valid expression; says where and what is near.
     """
-    return rows_of(Expression(text, trace.release).mask(trace, facts=facts))
+    return rows_of(Expression(text, trace.release).mask(trace, durations=durations))
 
 
 def validate(text: str, release: Release) -> Diagnostic | None:

@@ -15,11 +15,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.filters.event_facts import signed_word
+from satview.filters.event_context import signed_word
 from satview.filters.rows import Bools
 
-Known = Bools | bool
-Values = tuple[NDArray[np.integer] | int, Known]
+KnownMask = Bools | bool
+Values = tuple[NDArray[np.integer] | int, KnownMask]
 """Numbers, and which of them are known."""
 _HALF: Final = 1 << 63
 _FULL: Final = 1 << 64
@@ -46,7 +46,7 @@ class NumberOperator:
 
     count: int
     scalar: Callable[..., int | None]
-    columns: Callable[..., tuple[NDArray[np.int64], Known]]
+    columns: Callable[..., tuple[NDArray[np.int64], KnownMask]]
     c_name: str
     help: str = ""
 
@@ -70,20 +70,20 @@ class Comparison:
     is_swapped_in_c: bool = False
 
 
-def _total(columns: Callable[..., Any]) -> Callable[..., tuple[NDArray[np.int64], Known]]:
+def _total(columns: Callable[..., Any]) -> Callable[..., tuple[NDArray[np.int64], KnownMask]]:
     """Return the columns of an operator that always has a result."""
     return lambda *arrays: (columns(*arrays), True)
 
 
-def _divided(columns: Callable[..., Any]) -> Callable[..., tuple[NDArray[np.int64], Known]]:
-    def work_out(x: NDArray[np.int64], y: NDArray[np.int64]) -> tuple[NDArray[np.int64], Known]:
+def _divided(columns: Callable[..., Any]) -> Callable[..., tuple[NDArray[np.int64], KnownMask]]:
+    def work_out(x: NDArray[np.int64], y: NDArray[np.int64]) -> tuple[NDArray[np.int64], KnownMask]:
         return columns(x, np.where(y == 0, 1, y)), y != 0
 
     return work_out
 
 
-def _shifted(columns: Callable[..., Any]) -> Callable[..., tuple[NDArray[np.int64], Known]]:
-    def work_out(x: NDArray[np.int64], y: NDArray[np.int64]) -> tuple[NDArray[np.int64], Known]:
+def _shifted(columns: Callable[..., Any]) -> Callable[..., tuple[NDArray[np.int64], KnownMask]]:
+    def work_out(x: NDArray[np.int64], y: NDArray[np.int64]) -> tuple[NDArray[np.int64], KnownMask]:
         fits = (y >= 0) & (y < _BITS)
         return columns(x, np.where(fits, y, 0)), fits
 

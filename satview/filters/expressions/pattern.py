@@ -46,7 +46,7 @@ class Pattern:
         self._budget = self.allowance
 
     def matches(self, text: str) -> bool:
-        """Tell whether the pattern occurs in a text (globs: fits the whole of it); 4096 characters are looked at.
+        """Return whether the pattern occurs in a text (globs: fits the whole of it); 4096 characters are looked at.
 
         Raises:
             ExpressionError: The budget of this evaluation is used up.

@@ -53,7 +53,7 @@ class Logged:
     Attributes:
         release: Whose catalogue describes them.
         codes: bool (32768,), the events.
-        is_wide: Tells the form of a code.
+        is_wide: Returns the form of a code.
     """
 
     release: Release
@@ -93,7 +93,7 @@ def items_logged(release: Release, code: int, wide: bool) -> tuple[Item, ...]:
 
 @cache
 def has_argument(release: Release, code: int, name: str, wide: bool) -> bool:
-    """Tell whether an event has an argument in its wide or in its fast form; exits may be those of failed calls."""
+    """Return whether an event has an argument in its wide or in its fast form; exits may be those of failed calls."""
     if EXITS[code] and name in FAILED_ARGUMENTS:
         return True
     return any(is_same_name(item.name, name) for item in items_logged(release, code, wide))
@@ -101,12 +101,12 @@ def has_argument(release: Release, code: int, name: str, wide: bool) -> bool:
 
 @cache
 def is_wide_only(name: str, release: Release) -> bool:
-    """Tell whether no event has an argument of a name in its fast form."""
+    """Return whether no event has an argument of a name in its fast form."""
     return not any(has_argument(release, code, name, False) for code in argument_names(release).get(name, ()))
 
 
 def _has_room(items: tuple[Item, ...], word: int) -> bool:
-    """Tell whether a payload of these arguments may have a word of this number; padding counts."""
+    """Return whether a payload of these arguments may have a word of this number; padding counts."""
     if not items or any(item.show in (Show.STRING, Show.STRUCT) for item in items):
         return True
     count = sum(item.words for item in items)
@@ -153,8 +153,8 @@ def _knowable(node: Node, logged: Logged) -> Bools:
     if isinstance(node, Word):
         return logged.longer_than(node.index)
     if isinstance(node, In):
-        choices = np.logical_or.reduce([_knowable(choice, logged) for choice in node.choices])
-        return np.asarray(_knowable(node.value, logged) & choices)
+        items = np.logical_or.reduce([_knowable(item, logged) for item in node.items])
+        return np.asarray(_knowable(node.value, logged) & items)
     answer = np.ones(CODE_COUNT, np.bool_)
     for part in children(node):
         answer = answer & _knowable(part, logged)

@@ -8,7 +8,7 @@ from satview.events.spec import Release
 from satview.events.variants import FAILURES, error_of, is_user, user_text, variant_of
 from satview.events.wire import WireClass, class_of, event_of
 from satview.events.words import join64
-from satview.filters.event_facts import EventFacts, signed_word
+from satview.filters.event_context import EventContext, signed_word
 from satview.filters.expressions.operators import ARITHMETIC, COMPARISONS, FUNCTIONS, of_numbers, wrapped
 from satview.filters.expressions.semantics import CodeTest
 from satview.filters.expressions.syntax import (
@@ -19,26 +19,26 @@ from satview.filters.expressions.syntax import (
     Field,
     FunctionCall,
     In,
-    Match,
     Negative,
     Node,
     Not,
     Number,
     Or,
+    PatternMatch,
     Text,
     Word,
 )
 from satview.filters.expressions.vocabulary import FieldKind, class_codes, state_value
 
 
-def evaluate(node: Node, facts: EventFacts, release: Release) -> bool:
+def evaluate(node: Node, context: EventContext, release: Release) -> bool:
     """Return what a resolved expression says of one event; a comparison with something unknown is false."""
-    return _Event(facts, release).is_true(node)
+    return _Event(context, release).is_true(node)
 
 
 class _Event:
-    def __init__(self, facts: EventFacts, release: Release) -> None:
-        self.facts, self.release = facts, release
+    def __init__(self, context: EventContext, release: Release) -> None:
+        self.context, self.release = context, release
 
     def is_true(self, node: Node) -> bool:
         if isinstance(node, And):
@@ -53,15 +53,15 @@ class _Event:
             return self.compare(node)
         if isinstance(node, In):
             return self.membership(node)
-        if isinstance(node, Match):
+        if isinstance(node, PatternMatch):
             node.pattern.refill()
             return any(node.pattern.matches(text) for text in self.texts(node.value))
         assert isinstance(node, Field)
         # The only flag is `failed`.
-        return variant_of(self.release, self.facts.code, self.facts.words) in FAILURES
+        return variant_of(self.release, self.context.code, self.context.words) in FAILURES
 
     def code_test(self, node: CodeTest) -> bool:
-        code, book = self.facts.code, catalogue(self.release)
+        code, book = self.context.code, catalogue(self.release)
         if node.pattern is not None:
             node.pattern.refill()
             names = {FieldKind.CLASS: book.class_name(code), FieldKind.EVENT: book.name(code)}
@@ -84,41 +84,41 @@ class _Event:
         return left is not None and right is not None and COMPARISONS[node.sign].scalar(left, right)
 
     def membership(self, node: In) -> bool:
-        if isinstance(node.choices[0], Text):
+        if isinstance(node.items[0], Text):
             own = self.texts(node.value)
-            return any(isinstance(choice, Text) and choice.value in own for choice in node.choices)
+            return any(isinstance(item, Text) and item.value in own for item in node.items)
         value = self.number(node.value)
-        return value is not None and value in [self.number(choice) for choice in node.choices]
+        return value is not None and value in [self.number(item) for item in node.items]
 
     def texts(self, node: Node) -> tuple[str, ...]:
         """The text of a field; a process is known by its path and by its name alone. Empty = not known."""
-        facts = self.facts
+        context = self.context
         if isinstance(node, Argument):
             place = self.place(node.name)
-            found = text_at(facts.payload, place) if place is not None and not place.words else None
+            found = text_at(context.payload, place) if place is not None and not place.words else None
             return () if found is None else (found,)
         assert isinstance(node, Field)
         if node.name == "name":
-            full = facts.process_name
+            full = context.process_name
             return (full, full.rsplit("/", 1)[-1]) if full else ()
         if node.name == "thread_name":
-            return (facts.thread_name,) if facts.thread_name else ()
-        place = text_place(self.release, facts.code, len(facts.words))
+            return (context.thread_name,) if context.thread_name else ()
+        place = text_place(self.release, context.code, len(context.words))
         if place is None:
             return ()
-        found = user_text(facts.payload) if is_user(facts.code) else text_at(facts.payload, place)
+        found = user_text(context.payload) if is_user(context.code) else text_at(context.payload, place)
         return () if found is None else (found,)
 
     def place(self, name: str) -> Part | None:
-        facts = self.facts
-        variant = variant_of(self.release, facts.code, facts.words)
-        return place_of(self.release, facts.code, len(facts.words), name, variant)
+        context = self.context
+        variant = variant_of(self.release, context.code, context.words)
+        return place_of(self.release, context.code, len(context.words), name, variant)
 
     def number(self, node: Node) -> int | None:
         if isinstance(node, Number):
             return wrapped(node.value)
         if isinstance(node, Word):
-            return self.facts.word(node.index) if node.index < len(self.facts.words) else None
+            return self.context.word(node.index) if node.index < len(self.context.words) else None
         if isinstance(node, Field):
             return self.field(node.name)
         if isinstance(node, Argument):
@@ -131,31 +131,31 @@ class _Event:
         return of_numbers(FUNCTIONS[node.name], *(self.number(part) for part in node.arguments))
 
     def field(self, name: str) -> int | None:
-        facts = self.facts
+        context = self.context
         plain = {
-            "code": facts.code,
-            "number": number_of(facts.code),
-            "time": facts.time_ns,
-            "cpu": facts.cpu,
-            "words": len(facts.words),
+            "code": context.code,
+            "number": number_of(context.code),
+            "time": context.time_ns,
+            "cpu": context.cpu,
+            "words": len(context.words),
         }
         if name in plain:
             return plain[name]
         if name == "errno":
-            return error_of(self.release, facts.code, facts.words)
+            return error_of(self.release, context.code, context.words)
         if name in ("pid", "tid"):
-            value = facts.pid if name == "pid" else facts.tid
+            value = context.pid if name == "pid" else context.tid
             return value if value >= 0 else None
-        return {"priority": facts.priority, "duration": facts.duration_ns, "length": facts.length_ns}[name]
+        return {"priority": context.priority, "duration": context.duration_ns, "length": context.length_ns}[name]
 
     def argument(self, name: str) -> int | None:
-        facts, place = self.facts, self.place(name)
+        context, place = self.context, self.place(name)
         if place is None or not place.words:
             return None
-        word = facts.word(place.word)
+        word = context.word(place.word)
         if place.words == 2:
-            order = "little" if facts.is_little_endian else "big"
-            return wrapped(join64(word, facts.word(place.word + 1), order))
+            order = "little" if context.is_little_endian else "big"
+            return wrapped(join64(word, context.word(place.word + 1), order))
         return signed_word(word) if place.is_signed else word
 
 

@@ -26,13 +26,13 @@ from satview.filters.expressions.syntax import (
     Field,
     FunctionCall,
     In,
-    Match,
     Name,
     Negative,
     Node,
     Not,
     Number,
     Or,
+    PatternMatch,
     Text,
     Word,
 )
@@ -77,7 +77,7 @@ def resolve(node: Node, release: Release) -> Node:
     """
     checker = _Checker(release)
     result, kind = checker.visit(node)
-    checker.want(result, kind, Type.BOOL, "an expression is a condition, such as pid == 7")
+    checker.require(result, kind, Type.BOOL, "an expression is a condition, such as pid == 7")
     return result
 
 
@@ -86,8 +86,8 @@ class _Checker:
         self.release = release
 
     @staticmethod
-    def want(node: Node, kind: Type, wanted: Type, message: str) -> None:
-        if kind is not wanted:
+    def require(node: Node, kind: Type, requested: Type, message: str) -> None:
+        if kind is not requested:
             raise ExpressionError(f"this is {kind.value}; {message}", node.start, node.end)
 
     def visit(self, node: Node) -> tuple[Node, Type]:
@@ -109,7 +109,7 @@ class _Checker:
             return self.compare(node), Type.BOOL
         if isinstance(node, In):
             return self.membership(node), Type.BOOL
-        if isinstance(node, Match):
+        if isinstance(node, PatternMatch):
             return self.match(node), Type.BOOL
         return self.number(node), Type.NUMBER
 
@@ -127,7 +127,7 @@ class _Checker:
         checked = []
         for part in parts:
             result, kind = self.visit(part)
-            self.want(result, kind, Type.BOOL, "and, or and not join conditions")
+            self.require(result, kind, Type.BOOL, "and, or and not join conditions")
             checked.append(result)
         return replace(node, part=checked[0]) if isinstance(node, Not) else replace(node, parts=tuple(checked))
 
@@ -141,7 +141,7 @@ class _Checker:
 
     def operand(self, node: Node) -> Node:
         result, kind = self.visit(node)
-        self.want(result, kind, Type.NUMBER, "a number is needed here")
+        self.require(result, kind, Type.NUMBER, "a number is needed here")
         return result
 
     def argument(self, node: Argument, is_text: bool = False) -> Argument:
@@ -233,18 +233,18 @@ class _Checker:
     def membership(self, node: In) -> Node:
         value = node.value
         if isinstance(value, Field) and FIELDS[value.name].kind in _NAMED:
-            return self.named(node, value, node.choices)
-        if self.is_text(value) or any(isinstance(choice, Text) for choice in node.choices):
+            return self.named(node, value, node.items)
+        if self.is_text(value) or any(isinstance(item, Text) for item in node.items):
             self.text_source(value)
-            for choice in node.choices:
-                if not isinstance(choice, Text):
-                    raise ExpressionError("a text in quotes is needed here", choice.start, choice.end)
+            for item in node.items:
+                if not isinstance(item, Text):
+                    raise ExpressionError("a text in quotes is needed here", item.start, item.end)
             return node
         return replace(
-            node, value=self.operand(value), choices=tuple(self.other(value, choice) for choice in node.choices)
+            node, value=self.operand(value), items=tuple(self.other(value, item) for item in node.items)
         )
 
-    def match(self, node: Match) -> Node:
+    def match(self, node: PatternMatch) -> Node:
         value = node.value
         if isinstance(value, Field) and FIELDS[value.name].kind in _NAMED:
             kind = FIELDS[value.name].kind
@@ -254,15 +254,15 @@ class _Checker:
         self.text_source(value)
         return node
 
-    def named(self, node: Node, field: Field, choices: Iterable[Node]) -> CodeTest:
+    def named(self, node: Node, field: Field, items: Iterable[Node]) -> CodeTest:
         kind = FIELDS[field.name].kind
         table, names = np.zeros(CODE_COUNT, np.bool_), []
-        for choice in choices:
-            if not isinstance(choice, Name | Text):
+        for item in items:
+            if not isinstance(item, Name | Text):
                 hint = "; number compares event numbers" if kind is FieldKind.EVENT else ""
-                raise ExpressionError(f"the name of {_an(kind)} is needed here{hint}", choice.start, choice.end)
-            table |= self.lookup(kind, choice)
-            names.append(choice.value)
+                raise ExpressionError(f"the name of {_an(kind)} is needed here{hint}", item.start, item.end)
+            table |= self.lookup(kind, item)
+            names.append(item.value)
         return CodeTest(node.start, node.end, kind, tuple(names), None, table)
 
     def lookup(self, kind: FieldKind, node: Name | Text) -> NDArray[np.bool_]:

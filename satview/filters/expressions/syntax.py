@@ -112,11 +112,11 @@ class In(Node):
     """Whether a value is one of a list; false if it is not known."""
 
     value: Node
-    choices: tuple[Node, ...]
+    items: tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Match(Node):
+class PatternMatch(Node):
     """Whether a text fits a pattern; false if it is not known."""
 
     value: Node
@@ -247,13 +247,13 @@ class _Parser:
         if not self.is_next("("):
             raise self.unexpected("a list in brackets follows in, as in (1, 2)")
         self.take()
-        choices = [self.value(0)]
+        items = [self.value(0)]
         while self.is_next(","):
             self.take()
             if self.is_next(")"):
                 break
-            choices.append(self.value(0))
-        return In(left.start, self.expect(")", opener).end, left, tuple(choices))
+            items.append(self.value(0))
+        return In(left.start, self.expect(")", opener).end, left, tuple(items))
 
     def match(self, left: Node) -> Node:
         token = self.token
@@ -271,7 +271,7 @@ class _Parser:
                 token.start,
                 token.end,
             )
-        return Match(left.start, token.end, left, pattern)
+        return PatternMatch(left.start, token.end, left, pattern)
 
     def value(self, level: int) -> Node:
         """Values by precedence: each level takes the next one for its operands."""
@@ -395,15 +395,15 @@ def children(node: Node) -> tuple[Node, ...]:
     if isinstance(node, Compare | Arithmetic):
         return node.left, node.right
     if isinstance(node, In):
-        return (node.value, *node.choices)
-    if isinstance(node, Match):
+        return (node.value, *node.items)
+    if isinstance(node, PatternMatch):
         return (node.value,)
     return node.arguments if isinstance(node, FunctionCall) else ()
 
 
 def patterns_in(node: Node) -> Iterator[Pattern]:
     """Yield the patterns of an expression."""
-    if isinstance(node, Match):
+    if isinstance(node, PatternMatch):
         yield node.pattern
     for part in children(node):
         yield from patterns_in(part)

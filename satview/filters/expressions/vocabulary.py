@@ -93,11 +93,11 @@ FIELDS: Final = {
 def class_codes(name: str, release: Release) -> NDArray[np.bool_] | None:
     """Return the codes of a class given by its printed or TraceEvent() name, bool (32768,); None = no such class."""
     book = catalogue(release)
-    wanted = name.strip().upper()
-    printed = [i for i, spec in enumerate(book.classes) if spec.name.upper() == wanted]
+    requested = name.strip().upper()
+    printed = [i for i, spec in enumerate(book.classes) if spec.name.upper() == requested]
     if printed:
         return np.isin(book.class_index_of_code, printed)
-    external = wanted.removeprefix("_NTO_TRACE_")
+    external = requested.removeprefix("_NTO_TRACE_")
     return _external_codes(release).get(external)
 
 

@@ -12,10 +12,10 @@ from satview.base.errors import UsageError
 from satview.events.modes import Mode
 from satview.events.spec import Release
 from satview.filters.diagnostics import Diagnostic, RuleError
+from satview.filters.durations import Durations
 from satview.filters.expressions.expression import Expression
 from satview.filters.expressions.pattern import share_budget
 from satview.filters.external import LATER_CLASSES, classes_of
-from satview.filters.facts import Facts
 from satview.filters.rows import Bools
 from satview.filters.rules.handler_table import DynamicRule
 from satview.filters.rules.rule_set import RuleSet
@@ -45,12 +45,12 @@ class BuiltRules:
     state: RuleSet
     conditions: tuple[Expression, ...]
 
-    def mask(self, trace: Trace, facts: Facts | None = None) -> Bools:
+    def mask(self, trace: Trace, durations: Durations | None = None) -> Bools:
         """Return which events of a trace pass, bool (events,)."""
-        passes = self.state.mask(trace, None, facts)
+        passes = self.state.mask(trace, None, durations)
         for condition in self.conditions:
             rows = np.flatnonzero(passes)
-            passes[rows] = condition.mask(trace, rows, facts)
+            passes[rows] = condition.mask(trace, rows, durations)
         return passes
 
 

@@ -22,7 +22,7 @@ from satview.events.modes import Mode
 from satview.events.spec import Release
 from satview.events.wire import CODE_COUNT
 from satview.filters.diagnostics import Diagnostic, RuleError
-from satview.filters.event_facts import EventFacts
+from satview.filters.event_context import EventContext
 from satview.filters.expressions.expression import Expression
 from satview.filters.expressions.reach import Limit, Logged, always_holds, can_hold, limits
 from satview.filters.expressions.syntax import Field, Node, children
@@ -48,11 +48,11 @@ class AllOf:
     def __init__(self, *parts: DynamicRule) -> None:
         self.parts = parts
 
-    def __call__(self, facts: EventFacts, /) -> int:
+    def __call__(self, context: EventContext, /) -> int:
         """Return the answer of the last rule, or 0."""
         answer = 1
         for part in self.parts:
-            answer = part(facts)
+            answer = part(context)
             if not answer:
                 return 0
         return answer
@@ -143,7 +143,7 @@ def check_condition(condition: Expression) -> tuple[Diagnostic, ...]:
 
 
 @lru_cache(maxsize=256)
-def _any_answer(_facts: EventFacts, /) -> int:
+def _any_answer(_facts: EventContext, /) -> int:
     """Stand for a function that is not run."""
     return 1
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.errors import Cancelled
-from satview.filters.event_facts import EventFacts
-from satview.filters.facts import Facts, TraceFacts, event_facts
+from satview.filters.durations import Durations, TraceDurations, event_contexts
+from satview.filters.event_context import EventContext
 from satview.filters.rows import CHUNK_ROWS, Bools, EventMask, Rows
 from satview.filters.rules.handler_table import DynamicRule, HandlerTable
 from satview.filters.rules.static_mask import StaticMask
@@ -23,7 +23,7 @@ from satview.store.trace import Trace
 class VectorRule(Protocol):
     """A dynamic rule that has no state of its own and can look at many events at once."""
 
-    def mask(self, trace: Trace, rows: NDArray[np.integer] | None = None, facts: Facts | None = None) -> Bools:
+    def mask(self, trace: Trace, rows: NDArray[np.integer] | None = None, durations: Durations | None = None) -> Bools:
         """Return which events pass, bool (len(rows),) or (events,)."""
 
 
@@ -31,7 +31,7 @@ class Restartable(Protocol):
     """Something whose state can be set back to its beginning."""
 
     def restart(self) -> None:
-        """Begin anew."""
+        """Begin again."""
 
 
 @runtime_checkable
@@ -48,7 +48,7 @@ def chunks(count: int, size: int = CHUNK_ROWS) -> Iterator[slice]:
 
 
 def event_mask(events: EventTable, mask: EventMask, cancelled: Callable[[], bool] | None = None) -> Bools:
-    """Return which events pass a class/event and thread choice, bool (events,).
+    """Return which events pass a class/event and thread selection, bool (events,).
 
     Raises:
         Cancelled: `cancelled()` said so.
@@ -63,7 +63,7 @@ def event_mask(events: EventTable, mask: EventMask, cancelled: Callable[[], bool
 
 
 def rows(events: EventTable, mask: EventMask, cancelled: Callable[[], bool] | None = None) -> NDArray[np.uint32]:
-    """Return the event rows that pass a class/event and thread choice, ascending.
+    """Return the event rows that pass a class/event and thread selection, ascending.
 
     Raises:
         Cancelled: `cancelled()` said so.
@@ -90,7 +90,7 @@ def _numbered(positions: NDArray[np.intp], start: int) -> NDArray[np.uint32]:
 
 
 def ruleset_mask(
-    rules: HandlerTable, trace: Trace, rows: NDArray[np.integer] | None = None, facts: Facts | None = None
+    rules: HandlerTable, trace: Trace, rows: NDArray[np.integer] | None = None, durations: Durations | None = None
 ) -> Bools:
     """Return which events of a trace a rule set lets pass; see `RuleSet.mask`."""
     static = StaticMask(rules, trace)
@@ -99,12 +99,12 @@ def ruleset_mask(
     for part in chunks(count):
         passes[part] = static.of(part if rows is None else rows[part])
     if rules.class_handlers or rules.event_handlers:
-        _ask_handlers(rules, trace, rows, passes, facts)
+        _ask_handlers(rules, trace, rows, passes, durations)
     return passes
 
 
 def _ask_handlers(
-    rules: HandlerTable, trace: Trace, rows: NDArray[np.integer] | None, passes: Bools, facts: Facts | None
+    rules: HandlerTable, trace: Trace, rows: NDArray[np.integer] | None, passes: Bools, durations: Durations | None
 ) -> None:
     """Clear `passes` where a class's or an event's dynamic rule says no."""
     has_handler = rules.codes_asked(np.flatnonzero(trace.code_counts))
@@ -114,15 +114,15 @@ def _ask_handlers(
         at.append(np.flatnonzero(passes[part] & has_handler[code]) + part.start)
     positions = np.concatenate(at) if at else np.empty(0, np.intp)
     if len(positions):
-        chosen = positions if rows is None else rows[positions]
-        passes[positions] = _Asked(rules, trace, chosen, facts or TraceFacts(trace)).answers()
+        selected = positions if rows is None else rows[positions]
+        passes[positions] = _Asked(rules, trace, selected, durations or TraceDurations(trace)).answers()
 
 
 class _Asked:
     """The dynamic rules of some events: which rule each event has, and what the stateless ones say."""
 
-    def __init__(self, rules: HandlerTable, trace: Trace, rows: NDArray[np.integer], facts: Facts) -> None:
-        self._rules, self._trace, self._rows, self._facts = rules, trace, rows, facts
+    def __init__(self, rules: HandlerTable, trace: Trace, rows: NDArray[np.integer], durations: Durations) -> None:
+        self._rules, self._trace, self._rows, self._durations = rules, trace, rows, durations
         self._list: list[DynamicRule | None] = [None]
         self._of_class = np.zeros(len(rows), np.int16)
         self._of_event = np.zeros(len(rows), np.int16)
@@ -161,7 +161,7 @@ class _Asked:
                 continue
             said[number] = np.ones(len(self._rows), np.bool_)
             asked = np.flatnonzero((self._of_class == number) | (self._of_event == number))
-            said[number][asked] = vector.mask(self._trace, self._rows[asked], self._facts)
+            said[number][asked] = vector.mask(self._trace, self._rows[asked], self._durations)
             verdict &= said[number]
         in_order = needs_order[self._of_class] | needs_order[self._of_event]
         if in_order.any():
@@ -178,12 +178,12 @@ class _Asked:
             code = self._trace.events.code[self._rows]
             in_order |= (code >> 10 == 2) & (code >> 7 & 3 != 0)
         at = np.flatnonzero(in_order)
-        for i, facts in zip(at.tolist(), event_facts(self._trace, self._rows[at], self._facts), strict=True):
+        for i, context in zip(at.tolist(), event_contexts(self._trace, self._rows[at], self._durations), strict=True):
             of_class, of_event = (
                 _constant(bool(said[number][i])) if number in said else self._list[number]
                 for number in (int(self._of_class[i]), int(self._of_event[i]))
             )
-            verdict[i] = rules.ask(rules.address(facts.code), facts, of_class, of_event)
+            verdict[i] = rules.ask(rules.address(context.code), context, of_class, of_event)
         rules.forget_calls()
 
 
@@ -195,11 +195,11 @@ def _as_vector(rule: object) -> VectorRule | None:
     return rule if isinstance(rule, VectorRule) else None
 
 
-def _yes(_: EventFacts, /) -> int:
+def _yes(_: EventContext, /) -> int:
     return 1
 
 
-def _no(_: EventFacts, /) -> int:
+def _no(_: EventContext, /) -> int:
     return 0
 
 

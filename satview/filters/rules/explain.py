@@ -8,7 +8,7 @@ from typing import Final
 from satview.events.modes import RULE_MODES, Mode
 from satview.events.spec import Release
 from satview.filters.diagnostics import Diagnostic
-from satview.filters.event_facts import EventFacts
+from satview.filters.event_context import EventContext
 from satview.filters.external import KER_CLASSES
 from satview.filters.rules.building import SWITCHING, carry_out, opening_rules
 from satview.filters.rules.capturing import check_capture, never_asked
@@ -50,7 +50,7 @@ def explain(rules: Sequence[Rule], release: Release) -> tuple[Diagnostic, ...]:
     return tuple(sorted(dict.fromkeys(notes), key=lambda note: note.line))
 
 
-def _pass(_facts: EventFacts, /) -> int:
+def _pass(_facts: EventContext, /) -> int:
     """Stand for every dynamic rule: what they ask is not needed to see what rules do."""
     return 1
 

@@ -35,7 +35,7 @@ class LoggedForm:
 
 
 def has_two_forms(code: int, release: Release) -> bool:
-    """Tell whether a kernel logs an event differently in fast and in wide mode.
+    """Return whether a kernel logs an event differently in fast and in wide mode.
 
     Only kernel calls, THREAD, COMM and SYSTEM events have two forms (section 8.1); where the list of a kernel call or
     a SYSTEM event is not known, it may have two.
@@ -53,22 +53,22 @@ def as_logged(spec: EventSpec, words: Sequence[int], release: Release, *, wide: 
         spec: Row of the catalogue.
         words: Payload words as they are in the trace, padding included.
         release: Of the trace.
-        wide: The wanted form.
+        wide: The requested form.
     """
     as_is = tuple(words)
     variant = variant_of(release, spec.code, words)
     if variant in FAILURES:
         return LoggedForm("failed", (), as_is)
-    wanted = logged_list(release, spec.code, is_wide=wide)[1]
+    requested = logged_list(release, spec.code, is_wide=wide)[1]
     actual = layout_of(release, spec.code, len(words), variant)
-    if wanted is None or actual.form == "raw":
+    if requested is None or actual.form == "raw":
         return LoggedForm("raw", (), as_is)
     if not has_two_forms(spec.code, release):
-        return LoggedForm("same", wanted, as_is)
+        return LoggedForm("same", requested, as_is)
     form = "wide" if wide else "fast"
     if actual.form == form:
-        return LoggedForm(form, wanted, as_is)
-    return _converted(form, wanted, _by_name(actual, as_is))
+        return LoggedForm(form, requested, as_is)
+    return _converted(form, requested, _by_name(actual, as_is))
 
 
 def _by_name(layout: Layout, words: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
@@ -79,10 +79,10 @@ def _by_name(layout: Layout, words: tuple[int, ...]) -> dict[str, tuple[int, ...
     return found
 
 
-def _converted(form: str, wanted: tuple[Field, ...], known: dict[str, tuple[int, ...]]) -> LoggedForm:
+def _converted(form: str, requested: tuple[Field, ...], known: dict[str, tuple[int, ...]]) -> LoggedForm:
     words: list[int | None] = []
     missing = []
-    for item in wanted:
+    for item in requested:
         value = known.get(canonical(item.name))
         if item.name == "empty":
             words.append(0)
@@ -91,7 +91,7 @@ def _converted(form: str, wanted: tuple[Field, ...], known: dict[str, tuple[int,
         else:
             words += [None] * max(item.words, 1)
             missing.append(item.name)
-    return LoggedForm(form, wanted, tuple(words), tuple(missing))
+    return LoggedForm(form, requested, tuple(words), tuple(missing))
 
 
 def logged_form(trace: Trace, event: int, *, wide: bool) -> LoggedForm:

@@ -15,7 +15,7 @@ from satview.events import naming
 from satview.events.catalogue import catalogue
 from satview.events.spec import Release
 from satview.events.wire import CODE_COUNT
-from satview.filters.event_facts import NOT_TESTED, EventFacts, tested_thread
+from satview.filters.event_context import NOT_TESTED, EventContext, tested_thread
 from satview.filters.external import (
     CALL_COUNT,
     COMM_NAMES,
@@ -43,7 +43,7 @@ HANDLER_CLASSES: Final = frozenset(
 class DynamicRule(Protocol):
     """What can be attached to a class or an event: an expression or a Python function."""
 
-    def __call__(self, facts: EventFacts, /) -> int:
+    def __call__(self, context: EventContext, /) -> int:
         """Return 0 to suppress the event; anything else lets it pass."""
 
 
@@ -177,24 +177,24 @@ class HandlerTable(Switches):
 
     # ---- one event -----------------------------------------------------------------------------------------------
 
-    def admits(self, facts: EventFacts) -> bool:
-        """Tell whether one event passes: its switch, then pid and tid, then the class's and the event's handler.
+    def admits(self, context: EventContext) -> bool:
+        """Return whether one event passes: its switch, then pid and tid, then the class's and the event's handler.
 
         Handlers keep state of their own, so call this once per event, in the order of the events.
         """
-        return self.is_on(self.address(facts.code), facts.code, facts.words) and self.passes_tests(facts)
+        return self.is_on(self.address(context.code), context.code, context.words) and self.passes_tests(context)
 
-    def passes_tests(self, facts: EventFacts) -> bool:
-        """Tell whether an event that is switched on passes: pid and tid, then the class's and the event's handler."""
-        known = self.passes_thread(facts.code, tested_thread(facts, self.release))
-        return self.ask_handlers(facts) if known is None else known
+    def passes_tests(self, context: EventContext) -> bool:
+        """Return whether an event that is switched on passes: pid and tid, then the class's and the event's handler."""
+        known = self.passes_thread(context.code, tested_thread(context, self.release))
+        return self.ask_handlers(context) if known is None else known
 
-    def ask_handlers(self, facts: EventFacts) -> bool:
+    def ask_handlers(self, context: EventContext) -> bool:
         """Ask the class's and the event's handler about an event whose pid and tid have passed."""
-        address, _, _, of_class, of_event = self._plan_of(facts.code)
+        address, _, _, of_class, of_event = self._plan_of(context.code)
         if address.vector_word >= 0:
-            return self.ask(address, facts, *self.handlers_of(address, facts.words))
-        return self.ask(address, facts, of_class, of_event)
+            return self.ask(address, context, *self.handlers_of(address, context.words))
+        return self.ask(address, context, of_class, of_event)
 
     def passes_thread(self, event_code: int, actual: tuple[int, int]) -> bool | None:
         """Compare a pid and tid with those stored for a code; None if they pass and handlers are to be asked."""
@@ -206,7 +206,7 @@ class HandlerTable(Switches):
         return None if self._follows_calls(address.external) else True
 
     def _follows_calls(self, external: ExternalClass | None) -> bool:
-        """Tell whether `ask` has to see all events of a class: an entry's handler may let the exit of its call pass."""
+        """Return whether `ask` has to see all events of a class: an entry's handler may let its call's exit pass."""
         return external in _CALL_PARTS and C.KERCALLENTER in self.class_handlers
 
     def codes_asked(self, codes: NDArray[np.integer]) -> NDArray[np.bool_]:
@@ -238,7 +238,7 @@ class HandlerTable(Switches):
         return plan
 
     def is_tested(self, event_code: int) -> bool:
-        """Tell whether a pid, a tid or a handler is asked about an event before it is logged."""
+        """Return whether a pid, a tid or a handler is asked about an event before it is logged."""
         address = self.address(event_code)
         external = address.external
         if external is None:
@@ -261,24 +261,25 @@ class HandlerTable(Switches):
         return self.class_handlers.get(external), self.event_handlers.get((external, number))
 
     def ask(
-        self, address: ExternalEvent, facts: EventFacts, of_class: DynamicRule | None, of_event: DynamicRule | None
+        self, address: ExternalEvent, context: EventContext, of_class: DynamicRule | None, of_event: DynamicRule | None
     ) -> bool:
         """Ask two given rules as the kernel does: the event's only if the class's lets the event pass.
 
         A class rule of KERCALLENTER that answers 2, while the call has no rule of its own, lets the exit of that
         call pass unasked.
         """
-        if self._exit_passes and address.external in _CALL_PARTS and (facts.pid, facts.tid) in self._exit_passes:
-            self._exit_passes.discard((facts.pid, facts.tid))  # by an entry too: the exit of the call before was off
+        if self._exit_passes and address.external in _CALL_PARTS and (context.pid, context.tid) in self._exit_passes:
+            # By an entry too: the exit of the call before was off.
+            self._exit_passes.discard((context.pid, context.tid))
             if address.external is C.KERCALLEXIT:
                 return True
         if of_class is not None:
-            answer = of_class(facts)
+            answer = of_class(context)
             if not answer:
                 return False
             if address.external is C.KERCALLENTER and of_event is None and answer == PASS_EXIT_TOO:
-                self._exit_passes.add((facts.pid, facts.tid))
-        return of_event is None or bool(of_event(facts))
+                self._exit_passes.add((context.pid, context.tid))
+        return of_event is None or bool(of_event(context))
 
     def forget_calls(self) -> None:
         """Forget which kernel calls wait for their exit; for a second pass over the same events."""

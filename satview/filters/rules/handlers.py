@@ -17,8 +17,8 @@
             return True
         return False
 
-A handler is code: it runs with all rights of whoever runs satview. So a file is loaded only after the user has named it
-and said yes; rule files can name handlers, but never bring them along.
+A handler is code: it runs with all rights of the user who runs satview. So a file is loaded only after the user has
+named it and said yes; rule files can name handlers, but never bring them along.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from satview.base.small_file import read_small
 from satview.base.watchdog import Stuck, Watchdog
 from satview.events.catalogue import catalogue
 from satview.events.spec import Release
-from satview.filters.event_facts import EventFacts, feature_of
+from satview.filters.event_context import EventContext, feature_of
 
 FILE_LIMIT: Final = 1 << 20
 PATIENCE_S: Final = 5.0  # with the code of a file, and with one call of a handler
@@ -57,11 +57,11 @@ class HandlerEvent:
 
     __slots__ = ("_book", "code", "cpu", "data", "feature_mask", "header", "pid", "tid", "time_ns")
 
-    def __init__(self, facts: EventFacts, release: Release) -> None:
+    def __init__(self, context: EventContext, release: Release) -> None:
         self._book = catalogue(release)
-        self.code, self.cpu, self.time_ns, self.header = facts.code, facts.cpu, facts.time_ns, facts.header
-        self.data = facts.words[: facts.el_num]
-        self.feature_mask, (self.pid, self.tid) = feature_of(facts, release)
+        self.code, self.cpu, self.time_ns, self.header = context.code, context.cpu, context.time_ns, context.header
+        self.data = context.words[: context.el_num]
+        self.feature_mask, (self.pid, self.tid) = feature_of(context, release)
 
     @property
     def el_num(self) -> int:
@@ -80,7 +80,7 @@ class HandlerEvent:
 
 
 class HandlerFile:
-    """A Python file with handlers, compiled once and run anew before each pass over the events.
+    """A Python file with handlers, compiled once and run again before each pass over the events.
 
     Attributes:
         path: The file.
@@ -128,14 +128,14 @@ class FunctionRule:
         self.problem = ""
         self.calls = 0
 
-    def __call__(self, facts: EventFacts, /) -> int:
+    def __call__(self, context: EventContext, /) -> int:
         """Return the handler's answer: 0 to suppress the event. What is no whole number counts as true or false."""
         if self.problem:
             return 1
         self.calls += 1
         try:
             with self.file.watchdog:
-                answer = self.file.namespace[self._name](HandlerEvent(facts, self._release))
+                answer = self.file.namespace[self._name](HandlerEvent(context, self._release))
                 return answer if isinstance(answer, int) else bool(answer)
         except KeyboardInterrupt:
             raise

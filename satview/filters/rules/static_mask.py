@@ -43,8 +43,8 @@ class StaticMask:
         pid, tid = trace.threads.pid, trace.threads.tid
         self._thread_passes = np.array(
             [
-                (pid == wanted) & ((tid == wanted_tid) | (wanted_tid == 0)) if wanted else np.ones(len(pid), np.bool_)
-                for wanted, wanted_tid in self._settings
+                (pid == set_pid) & ((tid == set_tid) | (set_tid == 0)) if set_pid else np.ones(len(pid), np.bool_)
+                for set_pid, set_tid in self._settings
             ]
         )
         by_owner = [np.where(self._kind == _BY_OWNER, self._setting == n, False) for n in range(len(self._settings))]
@@ -100,21 +100,21 @@ class StaticMask:
     def _special(self, rows: NDArray[np.integer], code: NDArray[np.uint16]) -> Bools:
         kind = self._kind[code]
         passes = np.ones(len(rows), np.bool_)
-        for chosen, test in ((kind == _BY_VECTOR, self._vector_test), (kind == _BY_PAYLOAD, self._payload_test)):
-            if chosen.any():
-                passes[chosen] = test(rows[chosen], code[chosen])
+        for selected, test in ((kind == _BY_VECTOR, self._vector_test), (kind == _BY_PAYLOAD, self._payload_test)):
+            if selected.any():
+                passes[selected] = test(rows[selected], code[selected])
         return passes
 
     def _vector_test(self, rows: NDArray[np.integer], code: NDArray[np.uint16]) -> Bools:
         passes = np.zeros(len(rows), np.bool_)
         for value in np.unique(code).tolist():
-            chosen = code == value
-            vector = self._trace.payloads.column(rows[chosen], int(self._vector_word[value]))
-            passes[chosen] = self._vectors[value][np.minimum(vector, OTHER_VECTOR)]
+            selected = code == value
+            vector = self._trace.payloads.column(rows[selected], int(self._vector_word[value]))
+            passes[selected] = self._vectors[value][np.minimum(vector, OTHER_VECTOR)]
         return passes
 
     def _payload_test(self, rows: NDArray[np.integer], code: NDArray[np.uint16]) -> Bools:
-        """The vectorised form of `event_facts.tested_thread` for events whose payload names the thread."""
+        """The vectorised form of `event_context.tested_thread` for events whose payload names the thread."""
         events, payloads, threads = self._trace.events, self._trace.payloads, self._trace.threads
         first, second = (payloads.column(rows, word).view(np.int32) for word in (0, 1))
         owner_pid, owner_tid = threads.pid[events.thread[rows]], threads.tid[events.thread[rows]]
@@ -127,12 +127,12 @@ class StaticMask:
         pid[target], tid[target] = second[target], -1
         own = is_comm & (event <= 3) & ((second == -1) | (second == owner_pid))
         pid[own], tid[own] = owner_pid[own], owner_tid[own]
-        wanted = np.array(self._settings, np.int32)[self._setting[code]]
-        return np.asarray((pid == wanted[:, 0]) & ((wanted[:, 1] == 0) | (tid == -1) | (tid == wanted[:, 1])))
+        setting = np.array(self._settings, np.int32)[self._setting[code]]
+        return np.asarray((pid == setting[:, 0]) & ((setting[:, 1] == 0) | (tid == -1) | (tid == setting[:, 1])))
 
 
 def _names_its_thread(code: int, is_vthread: bool) -> bool:
-    """Tell whether the thread that is tested stands in the payload, not beside the event."""
+    """Return whether the thread that is tested is in the payload, not beside the event."""
     if class_of(code) == WireClass.COMM:
         return event_of(code) in (2, 3, 4, 5, 6, 7, 8, 10, 11)
     return is_vthread and event_of(code) >= VTHREAD_OFFSET

@@ -33,7 +33,7 @@ from satview.filters.external import (
     external_of,
     has_event_masks,
 )
-from satview.filters.rules.thread_settings import ThreadTest
+from satview.filters.rules.pid_tid_table import PidTidTable
 
 OK: Final = 0
 EINVAL: Final = 22
@@ -106,7 +106,7 @@ class Switches:
         self.known = frozenset(classes_of(release))
         self.later = {c: np.zeros(USER_COUNT, np.bool_) for c in LATER_CLASSES if c in self.known}
         self.threads_of = {
-            c: ThreadTest.of_size(size)
+            c: PidTidTable.of_size(size)
             for c, size in (
                 (C.KERCALL, CALL_COUNT),
                 (C.THREAD, STATE_COUNT),
@@ -365,9 +365,9 @@ class Switches:
         if external in PID_CLASSES:
             test = self.threads_of[PID_CLASSES[ExternalClass(external)]]
             is_inverted = external in (C.SYSTEM, C.COMM) and self.release is Release.QNX_6
-            chosen = test.tid == 0 if is_inverted else test.tid != 0
-            test.pid[chosen] = 0
-            test.tid[chosen] = 0
+            selected = test.tid == 0 if is_inverted else test.tid != 0
+            test.pid[selected] = 0
+            test.tid[selected] = 0
         return self._changed()
 
     def clr_event_pid(self, external: int, event: int) -> int:
@@ -427,7 +427,7 @@ class Switches:
         return found
 
     def is_on(self, address: ExternalEvent, event_code: int, words: tuple[int, ...] = ()) -> bool:
-        """Tell whether the switch of one event is on.
+        """Return whether the switch of one event is on.
 
         Events that no switch governs can only have been inserted by a program, and insertion asks the USER mask.
         """
@@ -450,7 +450,7 @@ class Switches:
         return bool(self.user[number] if external is C.USER else self.later[external][number])
 
     def is_wide(self, event_code: int) -> bool:
-        """Tell whether an event is logged in full, for classes that have two forms; False for all others."""
+        """Return whether an event is logged in full, for classes that have two forms; False for all others."""
         address = self.address(event_code)
         external, number = address.external, address.number
         if external in (C.KERCALLENTER, C.KERCALLEXIT, C.KERCALLINT):

@@ -127,12 +127,12 @@ def names_of_class(external: ExternalClass, release: Release) -> dict[str, int]:
         return {}
     if external is ExternalClass.PROCESS:
         return {name: 1 << i for i, name in enumerate(PROCESS_NAMES)}
-    wanted = ExternalClass.KERCALLENTER if external is ExternalClass.KERCALL else external
+    requested = ExternalClass.KERCALLENTER if external is ExternalClass.KERCALL else external
     book = catalogue(release)
     found: dict[str, int] = {}
     for code in book.codes():
         address = external_of(code, release)
-        if address.external is wanted:
+        if address.external is requested:
             name = book.name(code).removesuffix("_64")
             found.setdefault(name, 1 << address.number if _is_bit(external, release) else address.number)
     return found
@@ -151,8 +151,8 @@ def event_argument(name: str, external: ExternalClass, release: Release) -> int 
         known = [part for part in parts if part is not None]
         return None if len(known) < len(parts) else _joined(known)
     names = names_of_class(external, release)
-    wanted = name.upper()
-    for spelling in (wanted, wanted.removeprefix(_PREFIX), f"TH{wanted}", f"VTH{wanted}"):
+    requested = name.upper()
+    for spelling in (requested, requested.removeprefix(_PREFIX), f"TH{requested}", f"VTH{requested}"):
         if spelling in names:
             return names[spelling]
     for code in catalogue(release).find(name[:100]):
@@ -431,7 +431,7 @@ def rules_text(rules: Sequence[Rule], release: Release) -> str:
 
 
 def load_rules(path: Path | str, release: Release, processes: Processes | None = None) -> tuple[Rule, ...]:
-    """Read a `.satrules` file. Nothing in it is run, whoever wrote it.
+    """Read a `.satrules` file. Nothing in it is run.
 
     Raises:
         RuleError: Faults in the text.

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from satview.events.layout import logged_list
 from satview.events.spec import Payload
+from satview.filters.durations import TraceDurations
 from satview.filters.expressions.columns import EXITS, RowColumns
-from satview.filters.facts import TraceFacts
 from satview.filters.rules.fastwide import as_logged, has_two_forms
 from satview.store.trace import PayloadSource, Trace
 
@@ -92,7 +92,7 @@ def as_logged_trace(trace: Trace, is_wide: Callable[[int], bool]) -> tuple[Trace
 
     Args:
         trace: The trace as it was captured.
-        is_wide: Tells the form of a code.
+        is_wide: Returns the form of a code.
     """
     events = trace.events
     keys = events.code.astype(np.int64) << _COUNT_BITS | np.minimum(events.slot_count, (1 << _COUNT_BITS) - 1)
@@ -129,7 +129,7 @@ def _has_failed(trace: Trace, rows: NDArray[np.intp], code: int) -> NDArray[np.b
     """Return which exits tell an error: those look the same in both forms, bool (len(rows),)."""
     if not EXITS[code]:
         return np.zeros(len(rows), np.bool_)
-    return RowColumns(trace, TraceFacts(trace), rows).failed()
+    return RowColumns(trace, TraceDurations(trace), rows).failed()
 
 
 def _padded(count: int) -> int:

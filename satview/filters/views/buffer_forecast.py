@@ -1,4 +1,4 @@
-"""How chosen events would fill kernel buffers: which BUFFER, BUFFER_END and TIME events the kernel adds.
+"""How selected events would fill kernel buffers: which BUFFER, BUFFER_END and TIME events the kernel adds.
 
 The rules are those of the capture side, section 4, and of the trace format, section 6: a buffer begins with BUFFER, a
 CPU's first event in it follows a TIME, so does one whose stamp is lower than the CPU's last; at the high-water mark the
@@ -43,7 +43,7 @@ def outer_interrupts(codes: NDArray[np.uint16]) -> NDArray[np.int32]:
     Entry and exit of an interrupt belong to it.
 
     Args:
-        codes: (n,), all events of a trace in time order, those that are not chosen included.
+        codes: (n,), all events of a trace in time order, those that are not selected included.
     """
     leaves = codes == _LEAVES
     depth = np.cumsum(np.isin(codes, _ENTERS).astype(np.int32) - leaves.astype(np.int32), dtype=np.int32)
@@ -67,7 +67,7 @@ def control_events(
         cpus: (n,), CPU of each event.
         times: (n,), its stamp in cycles.
         slots: (n,), how many slots it takes.
-        interrupts: (n,), as `outer_interrupts` returns them: a buffer that is full within one is closed at its end.
+        interrupts: (n,), as `outer_interrupts` rerollovers them: a buffer that is full within one is closed at its end.
         logs_time: Whether TIME passes the filters.
     """
     sizes, found = BUFFER_SIZES[release], ControlEvents()
@@ -87,19 +87,19 @@ def _fill(
     found: ControlEvents,
 ) -> None:
     """Fill the buffers of one ring; a step per buffer."""
-    turns = _rollovers(cpus, stamps)
+    rollovers = _rollovers(cpus, stamps)
     at, left = 0, 0  # next event, and slots of the one before that did not fit its buffer
     while at < len(cpus) or left:
         found.buffers += 1
         found.buffer_ends += sizes.has_end
         room = sizes.mark_linear - 1 - left
         part = slice(at, at + sizes.slots)
-        told = turns[part].copy()
-        told[np.unique(cpus[part], return_index=True)[1]] = True
-        used = np.cumsum(slots[part] + told * logs_time)
+        has_time = rollovers[part].copy()
+        has_time[np.unique(cpus[part], return_index=True)[1]] = True
+        used = np.cumsum(slots[part] + has_time * logs_time)
         end = int(np.searchsorted(used, room))
         if end == len(used):  # the last buffer
-            found.times += int(told.sum()) * logs_time
+            found.times += int(has_time.sum()) * logs_time
             return
         number = interrupts[at + end]
         if number:
@@ -108,7 +108,7 @@ def _fill(
             left = 0
         else:
             left = int(used[end]) - room
-        found.times += int(told[: end + 1].sum()) * logs_time
+        found.times += int(has_time[: end + 1].sum()) * logs_time
         if not number and left >= slots[at + end]:  # its TIME was the last that fitted
             left, end = 0, end - 1
         at += end + 1

@@ -15,8 +15,8 @@ import numpy as np
 from satview.base.errors import UsageError
 from satview.events.spec import Release
 from satview.filters.diagnostics import Diagnostic
+from satview.filters.durations import Durations, TraceDurations
 from satview.filters.expressions.expression import Expression
-from satview.filters.facts import Facts, TraceFacts
 from satview.filters.names import process_names
 from satview.filters.rows import Bools
 from satview.filters.rules.building import FunctionLoader, build
@@ -157,12 +157,14 @@ class PassEvaluator:
 
     Args:
         trace: The events.
-        facts: Where durations and priorities come from; None = worked out from the trace.
+        durations: Where durations and priorities come from; None = worked out from the trace.
         load_function: For rules that call handlers; None = such rules are refused.
     """
 
-    def __init__(self, trace: Trace, facts: Facts | None = None, load_function: FunctionLoader | None = None) -> None:
-        self._trace, self._facts, self._load = trace, facts or TraceFacts(trace), load_function
+    def __init__(
+        self, trace: Trace, durations: Durations | None = None, load_function: FunctionLoader | None = None
+    ) -> None:
+        self._trace, self._durations, self._load = trace, durations or TraceDurations(trace), load_function
         self._kept: dict[tuple[str, str], Bools] = {}
 
     def mask(self, item: Pass) -> Bools:
@@ -185,9 +187,9 @@ class PassEvaluator:
         passes = np.ones(len(trace.events), np.bool_)
         if item.rules.strip():
             rules = parse_rules(item.rules, trace.release, process_names(trace))
-            passes = build(rules, trace.release, self._load).mask(trace, self._facts)
+            passes = build(rules, trace.release, self._load).mask(trace, self._durations)
         if item.expression.strip():
-            passes &= Expression(item.expression, trace.release).mask(trace, None, self._facts)
+            passes &= Expression(item.expression, trace.release).mask(trace, None, self._durations)
         return passes
 
     def result(self, stack: PassStack) -> PassResult:

@@ -1,4 +1,4 @@
-"""Ready-made choices of threads: who used the CPU, changed state, exchanged messages, and whom threads send to."""
+"""Ready-made selections of threads: who used the CPU, changed state, exchanged messages, and where threads send to."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.events.wire import THREAD_RUNNING, WireClass, code
-from satview.filters.facts import state_rows
+from satview.filters.durations import state_rows
 from satview.filters.rows import Bools
 from satview.links.rows import rows_of_codes, thread_rows
 from satview.links.table import LinkKind
@@ -21,9 +21,9 @@ _PAIR_LIMIT = 1 << 20
 def used_cpu(trace: Trace) -> Bools:
     """Return the threads that ran, idle threads left out; bool (threads,)."""
     rows = rows_of_codes(trace, THREAD_RUNNING)
-    chosen = np.zeros(len(trace.threads), np.bool_)
-    chosen[trace.events.thread[rows]] = True
-    return _real(chosen & ~idle_threads(trace))
+    selected = np.zeros(len(trace.threads), np.bool_)
+    selected[trace.events.thread[rows]] = True
+    return _real(selected & ~idle_threads(trace))
 
 
 def changed_state(trace: Trace) -> Bools:
@@ -35,11 +35,11 @@ def changed_state(trace: Trace) -> Bools:
 def did_ipc(trace: Trace) -> Bools:
     """Return the threads that sent, received or replied, or were answered; bool (threads,)."""
     rows = rows_of_codes(trace, *(code(WireClass.COMM, event) for event in (0, 1, 2, 3, 10, 11)))
-    chosen = np.zeros(len(trace.threads), np.bool_)
-    chosen[trace.events.thread[rows]] = True
+    selected = np.zeros(len(trace.threads), np.bool_)
+    selected[trace.events.thread[rows]] = True
     answers = rows_of_codes(trace, _REPLY, _ERROR)
-    chosen[thread_rows(trace, trace.payloads.column(answers, 1), trace.payloads.column(answers, 0))] = True
-    return _real(chosen)
+    selected[thread_rows(trace, trace.payloads.column(answers, 1), trace.payloads.column(answers, 0))] = True
+    return _real(selected)
 
 
 def top_by_cpu(trace: Trace, count: int, cpu_cycles: NDArray[np.int64]) -> Bools:
@@ -51,10 +51,10 @@ def top_by_cpu(trace: Trace, count: int, cpu_cycles: NDArray[np.int64]) -> Bools
         cpu_cycles: (threads,), how long each ran; `satview.Statistics(trace).threads.cpu_cycles`.
     """
     cycles = np.where(idle_threads(trace), 0, cpu_cycles)
-    chosen = np.zeros(len(cycles), np.bool_)
+    selected = np.zeros(len(cycles), np.bool_)
     order = np.argsort(-cycles, kind="stable")[: max(count, 0)]
-    chosen[order[cycles[order] > 0]] = True
-    return chosen
+    selected[order[cycles[order] > 0]] = True
+    return selected
 
 
 def message_graph(trace: Trace) -> NDArray[np.int64]:
@@ -87,17 +87,17 @@ def message_graph(trace: Trace) -> NDArray[np.int64]:
 def message_family(trace: Trace, threads: Bools, graph: NDArray[np.int64] | None = None) -> Bools:
     """Return some threads and everyone they send to, nested sends included; bool (threads,)."""
     pairs = message_graph(trace) if graph is None else graph
-    chosen = threads.copy()
+    selected = threads.copy()
     while True:
-        fresh = pairs[chosen[pairs[:, 0]] & ~chosen[pairs[:, 1]], 1]
+        fresh = pairs[selected[pairs[:, 0]] & ~selected[pairs[:, 1]], 1]
         if not len(fresh):
-            return chosen
-        chosen[fresh] = True
+            return selected
+        selected[fresh] = True
 
 
-def _real(chosen: Bools) -> Bools:
-    chosen[0] = False  # the row that stands for "not known"
-    return chosen
+def _real(selected: Bools) -> Bools:
+    selected[0] = False  # the row that stands for "not known"
+    return selected
 
 
 def _unique_pairs(first: NDArray[np.integer], second: NDArray[np.integer]) -> NDArray[np.int64]:

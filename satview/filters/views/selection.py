@@ -1,4 +1,4 @@
-"""From what is chosen in a view (check boxes, forms, conditions) to the rules that capture it next time.
+"""From what is selected in a view (check boxes, forms, conditions) to the rules that capture it next time.
 
 Static rules do as much as they can: classes and events, fast or wide, one process or one thread. What TraceEvent()
 has no switch for becomes a condition, which a C program carries out in an event handler.
@@ -42,13 +42,13 @@ def rules_of_selection(
 ) -> str:
     """Return the text of rules that let pass what a view shows.
 
-    What does not occur in the trace is on where most of the rest is chosen: in its class, else in the whole trace.
+    What does not occur in the trace is on where most of the rest is selected: in its class, else in the whole trace.
     Events are wide if the trace was logged so, or if `is_wide` says so.
 
     Args:
         trace: What is viewed.
-        codes: bool (32768,), chosen events.
-        threads: bool (threads,), chosen rows of the thread table; row 0 stands for events whose thread is not known.
+        codes: bool (32768,), selected events.
+        threads: bool (threads,), selected rows of the thread table; row 0 stands for events whose thread is not known.
         stack: Conditions and rules; those that hide count.
         is_wide: Code to the form it is shown in; codes not named are as they were logged.
     """
@@ -69,7 +69,7 @@ def rules_of_selection(
 
 
 def _switches(trace: Trace, codes: NDArray[np.bool_], is_wide: Mapping[int, bool]) -> RuleSet:
-    """Return the rule set of the chosen events, without pids."""
+    """Return the rule set of the selected events, without pids."""
     state = RuleSet(trace.release)
     occurs = trace.code_counts > 0
     known = np.union1d(np.flatnonzero(occurs), trace.catalogue.codes())
@@ -107,8 +107,8 @@ def _switched_by(state: RuleSet, code: int) -> ExternalClass | None:
     return C.INT if external in INT_CLASSES and external not in state.known else external
 
 
-def _are_most(chosen: NDArray[np.bool_]) -> bool:
-    return 2 * int(np.count_nonzero(chosen)) > len(chosen)
+def _are_most(selected: NDArray[np.bool_]) -> bool:
+    return 2 * int(np.count_nonzero(selected)) > len(selected)
 
 
 def _switch(state: RuleSet, external: ExternalClass, events: list[ExternalEvent], mode: Mode) -> None:
@@ -125,7 +125,7 @@ def _switch(state: RuleSet, external: ExternalClass, events: list[ExternalEvent]
 
 
 def _is_logged_wide(trace: Trace) -> bool:
-    """Tell whether some event is longer than its fast form can be."""
+    """Return whether some event is longer than its fast form can be."""
     long = np.bincount(trace.events.code[trace.events.slot_count > 1], minlength=len(trace.code_counts))
     fasts = (
         logged_list(trace.release, code, is_wide=False)[1]
@@ -139,7 +139,7 @@ def _is_logged_wide(trace: Trace) -> bool:
 
 
 def _of_threads(trace: Trace, threads: NDArray[np.bool_]) -> str:
-    """Return lines for the chosen threads.
+    """Return lines for the selected threads.
 
     Raises:
         UsageError: They are too many to be listed.
@@ -147,24 +147,24 @@ def _of_threads(trace: Trace, threads: NDArray[np.bool_]) -> str:
     if threads.all():
         return ""
     known = np.flatnonzero(trace.threads.pid > 0)
-    chosen, left = known[threads[known]], known[~threads[known]]
+    selected, left = known[threads[known]], known[~threads[known]]
     pid = trace.threads.pid
-    if len(np.unique(pid[chosen])) == 1 and (len(chosen) == 1 or pid[chosen[0]] not in pid[left]):
-        return "".join(_static(trace, chosen)) + _NOT_TESTED
-    if not len(chosen):
+    if len(np.unique(pid[selected])) == 1 and (len(selected) == 1 or pid[selected[0]] not in pid[left]):
+        return "".join(_static(trace, selected)) + _NOT_TESTED
+    if not len(selected):
         return "WHERE 1 == 0\n"
     # Events whose thread is not known pass an exclusion and fail a list.
-    keeps_unknown = bool(threads[0] or (trace.threads.tid[chosen] <= 0).any())
-    text = f"not ({_listed(trace, left, chosen)})" if keeps_unknown else _listed(trace, chosen, left)
+    keeps_unknown = bool(threads[0] or (trace.threads.tid[selected] <= 0).any())
+    text = f"not ({_listed(trace, left, selected)})" if keeps_unknown else _listed(trace, selected, left)
     if len(text) > TEXT_LIMIT:
-        raise UsageError("too many threads are chosen one by one: a rule cannot list them; choose whole processes")
+        raise UsageError("too many threads are selected one by one: a rule cannot list them; choose whole processes")
     return f"WHERE {text}\n" if len(left) or not keeps_unknown else ""
 
 
-def _static(trace: Trace, chosen: NDArray[np.intp]) -> Iterator[str]:
+def _static(trace: Trace, selected: NDArray[np.intp]) -> Iterator[str]:
     """Yield rules for one process, or for one of its threads."""
-    pid, tid = int(trace.threads.pid[chosen[0]]), int(trace.threads.tid[chosen[0]])
-    is_whole = np.count_nonzero(trace.threads.pid == pid) == len(chosen)
+    pid, tid = int(trace.threads.pid[selected[0]]), int(trace.threads.tid[selected[0]])
+    is_whole = np.count_nonzero(trace.threads.pid == pid) == len(selected)
     # A rule is one line, so a name with a line break or the like in it stays a number.
     names = [name for name, pids in process_names(trace).items() if pids == (pid,) and name.isprintable()]
     known = RuleSet(trace.release).known
@@ -175,13 +175,13 @@ def _static(trace: Trace, chosen: NDArray[np.intp]) -> Iterator[str]:
             yield rule.text(trace.release) + "\n"
 
 
-def _listed(trace: Trace, chosen: NDArray[np.intp], others: NDArray[np.intp]) -> str:
-    """Return the condition that holds for the chosen threads and for none of the others."""
+def _listed(trace: Trace, selected: NDArray[np.intp], others: NDArray[np.intp]) -> str:
+    """Return the condition that holds for the selected threads and for none of the others."""
     pid, tid = trace.threads.pid, trace.threads.tid
-    mixed = np.intersect1d(pid[chosen], pid[others])
-    whole = np.setdiff1d(pid[chosen], mixed)
+    mixed = np.intersect1d(pid[selected], pid[others])
+    whole = np.setdiff1d(pid[selected], mixed)
     parts = [f"pid in ({_numbers(whole)})"] if len(whole) else []
-    parts += [f"(pid == {p} and tid in ({_numbers(tid[chosen][pid[chosen] == p])}))" for p in mixed.tolist()]
+    parts += [f"(pid == {p} and tid in ({_numbers(tid[selected][pid[selected] == p])}))" for p in mixed.tolist()]
     return " or ".join(parts)
 
 

@@ -9,7 +9,7 @@ from typing import Final, Literal
 from satview.events.spec import Release
 from satview.events.wire import CPU_SHIFT, PROC_CREATE, VTHREAD_OFFSET, WireClass, class_of, event_of
 
-NOT_TESTED: Final = -1  # in place of a tid: the kernel does not look at it, or the trace does not tell it
+NOT_TESTED: Final = -1  # in place of a tid: the kernel does not look at it, or the trace does not have it
 WORD_MASK: Final = 0xFFFFFFFF
 
 _RECEIVED: Final = (2, 3)  # COMM RMSG, RPULSE
@@ -18,7 +18,7 @@ _ANSWERED: Final = (10, 11)  # COMM REPLY, ERROR: word 0 is the client's tid, wo
 
 
 @dataclass(slots=True)
-class EventFacts:
+class EventContext:
     """What is known of one event.
 
     Attributes:
@@ -36,7 +36,7 @@ class EventFacts:
         priority: Priority of the thread at that moment; None = not known.
         duration_ns: Length of the kernel call that the event enters or leaves; None = not known (yet).
         length_ns: How long the thread stayed in the state it enters; None = not known (yet).
-        raw: Payload bytes as they stand in the file; None = made from the words.
+        raw: Payload bytes as they are in the file; None = made from the words.
         word_count: Payload words without the padding of the last slot, at least 2; 0 = not known.
         is_little_endian: Byte order of the target: decides text and 64-bit values.
     """
@@ -87,7 +87,7 @@ _APS_BANKRUPTCY: Final = 5
 
 @cache
 def has_feature(code: int) -> bool:
-    """Tell whether an event handler is told a pid and a tid for events of a code (capture side, section 3.4)."""
+    """Return whether an event handler is told a pid and a tid for events of a code (capture side, section 3.4)."""
     wire_class, event = class_of(code), event_of(code)
     if wire_class == WireClass.COMM:
         return event not in _KERNEL_PULSES
@@ -96,11 +96,11 @@ def has_feature(code: int) -> bool:
     return wire_class == WireClass.KER_CALL or (wire_class == WireClass.PR_TH and event < event_of(PROC_CREATE))
 
 
-def feature_of(facts: EventFacts, release: Release) -> tuple[int, tuple[int, int]]:
+def feature_of(context: EventContext, release: Release) -> tuple[int, tuple[int, int]]:
     """Return feature_mask and (pid, tid) of an event as a handler gets them; (0, 0) where the mask is 0."""
-    if not has_feature(facts.code):
+    if not has_feature(context.code):
         return 0, (0, 0)
-    pid, tid = tested_thread(facts, release)
+    pid, tid = tested_thread(context, release)
     return FEATURE_PID | FEATURE_TID, (pid, max(tid, 0))
 
 
@@ -109,7 +109,7 @@ def signed_word(word: int) -> int:
     return word - (1 << 32) if word & 0x80000000 else word
 
 
-def tested_thread(facts: EventFacts, release: Release) -> tuple[int, int]:
+def tested_thread(context: EventContext, release: Release) -> tuple[int, int]:
     """Return the pid and tid that a static pid or tid rule compares for one event.
 
     The calling thread for kernel calls; the thread that changes state for THREAD and VTHREAD; for COMM the sending or
@@ -117,17 +117,17 @@ def tested_thread(facts: EventFacts, release: Release) -> tuple[int, int]:
     target. The receiver of a message is known by pid alone unless it is the thread that runs: then the tid is
     `NOT_TESTED` and the pid decides. Source: description of the capture side, section 3.3.
     """
-    if facts.tested is not None:
-        return facts.tested
-    wire_class, event = class_of(facts.code), event_of(facts.code)
+    if context.tested is not None:
+        return context.tested
+    wire_class, event = class_of(context.code), event_of(context.code)
     if wire_class == WireClass.PR_TH and release is not Release.QNX_8 and VTHREAD_OFFSET <= event < 2 * VTHREAD_OFFSET:
-        return signed_word(facts.word(0)), signed_word(facts.word(1))
+        return signed_word(context.word(0)), signed_word(context.word(1))
     if wire_class != WireClass.COMM:
-        return facts.pid, facts.tid
+        return context.pid, context.tid
     if event in _ANSWERED:
-        return signed_word(facts.word(1)), signed_word(facts.word(0))
+        return signed_word(context.word(1)), signed_word(context.word(0))
     if event in _KERNEL_PULSES:
-        return signed_word(facts.word(1)), NOT_TESTED
-    if event in _RECEIVED and signed_word(facts.word(1)) not in (-1, facts.pid):
-        return signed_word(facts.word(1)), NOT_TESTED
-    return facts.pid, facts.tid
+        return signed_word(context.word(1)), NOT_TESTED
+    if event in _RECEIVED and signed_word(context.word(1)) not in (-1, context.pid):
+        return signed_word(context.word(1)), NOT_TESTED
+    return context.pid, context.tid

@@ -1,11 +1,11 @@
-"""Derived facts and ready-made choices of threads, on traces small enough to work out by hand."""
+"""Derived facts and ready-made selections of threads, on traces small enough to work out by hand."""
 
 import numpy as np
 
 from satview.events.spec import Release
 from satview.events.wire import WireClass, code
+from satview.filters.durations import TraceDurations
 from satview.filters.expressions.complete import completions
-from satview.filters.facts import TraceFacts
 from satview.filters.rules.fastwide import logged_form
 from satview.filters.rules.rule_set import RuleSet
 from satview.filters.rules.switches import C
@@ -49,8 +49,8 @@ def messages():
     )
 
 
-def names(trace, chosen):
-    return {(int(trace.threads.pid[t]), int(trace.threads.tid[t])) for t in np.flatnonzero(chosen)}
+def names(trace, selected):
+    return {(int(trace.threads.pid[t]), int(trace.threads.tid[t])) for t in np.flatnonzero(selected)}
 
 
 def test_kernel_calls_pair_by_thread_and_interrupts_by_depth():
@@ -71,7 +71,7 @@ def test_kernel_calls_pair_by_thread_and_interrupts_by_depth():
             (90, 0, MSG_RECEIVEV, (1, 0)),
         ]
     )
-    lengths = TraceFacts(trace).duration_ns(np.arange(DUMP + 1, len(trace.events)))
+    lengths = TraceDurations(trace).duration_ns(np.arange(DUMP + 1, len(trace.events)))
     us = [-1 if n < 0 else n // 1000 for n in lengths.tolist()]
     assert us == [-1, 60, 10, 6, 3, 3, 6, 10, -1, -1, -1, 60, -1]
 
@@ -89,7 +89,7 @@ def test_a_handler_without_exit_leaves_interrupts_their_pairs():
         ]
     )
     rows = np.arange(DUMP + 1, len(trace.events))
-    assert (TraceFacts(trace).duration_ns(rows) // 1000).tolist() == [10, -1, 10, 5, 1, 1, 5]
+    assert (TraceDurations(trace).duration_ns(rows) // 1000).tolist() == [10, -1, 10, 5, 1, 1, 5]
     pairs = [partner(trace, int(row)) for row in rows]
     assert pairs == [DUMP + 1 + n if n >= 0 else None for n in (2, -1, 0, 6, 5, 4, 3)]
 
@@ -97,7 +97,7 @@ def test_a_handler_without_exit_leaves_interrupts_their_pairs():
 def test_state_lengths_end_with_the_next_state_or_the_trace():
     trace = made([(10, 0, RUNNING, (7, 1)), (30, 0, REPLY, (7, 1)), (100, 0, MSG_SENDV, (0, 0))])
     rows = np.arange(DUMP + 1, len(trace.events))
-    assert TraceFacts(trace).state_length_ns(rows).tolist() == [20_000, 70_000, -1]
+    assert TraceDurations(trace).state_length_ns(rows).tolist() == [20_000, 70_000, -1]
 
 
 def test_priority_is_the_last_one_told():
@@ -110,7 +110,7 @@ def test_priority_is_the_last_one_told():
             (50, 0, RUNNING, (7, 1, 9, 2)),
         ]
     )
-    assert TraceFacts(trace).priority(np.arange(DUMP + 1, len(trace.events))).tolist() == [30, 30, 30, -1, 9]
+    assert TraceDurations(trace).priority(np.arange(DUMP + 1, len(trace.events))).tolist() == [30, 30, 30, -1, 9]
 
 
 def test_who_used_the_cpu():
@@ -131,12 +131,12 @@ def test_who_changed_state_and_who_did_ipc():
 
 def test_the_family_of_a_sender_goes_through_nested_sends():
     trace = messages()
-    chosen = np.zeros(len(trace.threads), np.bool_)
-    chosen[trace.threads.row(12, 1)] = True
-    assert names(trace, presets.message_family(trace, chosen)) == {(12, 1), (7, 2), (20, 1)}
-    chosen[:] = False
-    chosen[trace.threads.row(20, 1)] = True
-    assert names(trace, presets.message_family(trace, chosen)) == {(20, 1)}
+    selected = np.zeros(len(trace.threads), np.bool_)
+    selected[trace.threads.row(12, 1)] = True
+    assert names(trace, presets.message_family(trace, selected)) == {(12, 1), (7, 2), (20, 1)}
+    selected[:] = False
+    selected[trace.threads.row(20, 1)] = True
+    assert names(trace, presets.message_family(trace, selected)) == {(20, 1)}
 
 
 def test_a_server_that_received_the_message_belongs_to_the_family_as_one_that_replied_does():
@@ -155,16 +155,16 @@ def test_a_server_that_received_the_message_belongs_to_the_family_as_one_that_re
             (110, 0, RMSG, (2, 12)),  # of 12/1, and not answered any more
         ]
     )
-    chosen = np.zeros(len(trace.threads), np.bool_)
-    chosen[trace.threads.row(12, 1)] = True
-    assert names(trace, presets.message_family(trace, chosen)) == {(12, 1), (7, 1), (7, 2)}
+    selected = np.zeros(len(trace.threads), np.bool_)
+    selected[trace.threads.row(12, 1)] = True
+    assert names(trace, presets.message_family(trace, selected)) == {(12, 1), (7, 1), (7, 2)}
 
 
 def test_a_server_that_never_answers_is_known_by_who_receives():
     trace = made([(10, 0, RUNNING, (12, 1)), (20, 0, SMSG, (1, 7)), (30, 0, RUNNING, (7, 2)), (40, 0, RMSG, (1, 7))])
-    chosen = np.zeros(len(trace.threads), np.bool_)
-    chosen[trace.threads.row(12, 1)] = True
-    assert names(trace, presets.message_family(trace, chosen)) == {(12, 1), (7, 2)}
+    selected = np.zeros(len(trace.threads), np.bool_)
+    selected[trace.threads.row(12, 1)] = True
+    assert names(trace, presets.message_family(trace, selected)) == {(12, 1), (7, 2)}
 
 
 # ---- the other form ----------------------------------------------------------------------------------------------

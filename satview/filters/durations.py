@@ -1,4 +1,4 @@
-"""Facts about events that no single slot holds: durations, state lengths, priorities; and events one by one."""
+"""Durations about events that no single slot holds: durations, state lengths, priorities; and events one by one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from satview.events.states import NOT_A_STATE
 from satview.events.wire import THREAD_CREATE
-from satview.filters.event_facts import EventFacts
+from satview.filters.event_context import EventContext
 from satview.links.columns import partners, state_ends
 from satview.links.table import NO_EVENT, OPEN
 from satview.store.trace import Trace
@@ -22,7 +22,7 @@ _PRIORITY_WORD: Final = 2  # of a wide thread state event: pid, tid, priority, p
 _BLOCK: Final = 1 << 16
 
 
-class Facts(Protocol):
+class Durations(Protocol):
     """Where derived columns come from. Every method takes event rows and returns int64 of the same shape."""
 
     def duration_ns(self, rows: _Rows) -> NDArray[np.int64]:
@@ -44,23 +44,23 @@ class Facts(Protocol):
         """
 
 
-class TraceFacts:
-    """Facts worked out from a trace and its links; priorities are found when first asked for and kept."""
+class TraceDurations:
+    """Durations worked out from a trace and its links; priorities are found when first asked for and kept."""
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
 
     def duration_ns(self, rows: _Rows) -> NDArray[np.int64]:
-        """See `Facts.duration_ns`."""
+        """See `Durations.duration_ns`."""
         return self._lengths_ns(rows, partners(self._trace)[rows])
 
     def state_length_ns(self, rows: _Rows) -> NDArray[np.int64]:
-        """See `Facts.state_length_ns`."""
+        """See `Durations.state_length_ns`."""
         ends, last = state_ends(self._trace)[rows], len(self._trace.events) - 1
         return self._lengths_ns(rows, np.where(ends == OPEN, np.uint32(max(last, 0)), ends))
 
     def priority(self, rows: _Rows) -> NDArray[np.int64]:
-        """See `Facts.priority`."""
+        """See `Durations.priority`."""
         keys, values = self._priorities
         if not len(keys):
             return np.full(len(rows), UNKNOWN, np.int64)
@@ -106,9 +106,9 @@ def state_rows(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
     return rows[is_state], owner[is_state]
 
 
-def event_facts(trace: Trace, rows: _Rows, facts: Facts | None = None) -> Iterator[EventFacts]:
-    """Yield the facts of some events one by one, for handlers and for tests; in the order of `rows`."""
-    facts = facts or TraceFacts(trace)
+def event_contexts(trace: Trace, rows: _Rows, durations: Durations | None = None) -> Iterator[EventContext]:
+    """Yield the durations of some events one by one, for handlers and for tests; in the order of `rows`."""
+    durations = durations or TraceDurations(trace)
     events, threads, processes = trace.events, trace.threads, trace.processes
     for start in range(0, len(rows), _BLOCK):
         part = rows[start : start + _BLOCK]
@@ -119,13 +119,13 @@ def event_facts(trace: Trace, rows: _Rows, facts: Facts | None = None) -> Iterat
             events.thread[part].tolist(),
             events.cpu[part].tolist(),
             times,
-            facts.priority(part).tolist(),
-            facts.duration_ns(part).tolist(),
-            facts.state_length_ns(part).tolist(),
+            durations.priority(part).tolist(),
+            durations.duration_ns(part).tolist(),
+            durations.state_length_ns(part).tolist(),
             strict=True,
         )
         for row, code, thread, cpu, time_ns, priority, duration, length in columns:
-            yield EventFacts(
+            yield EventContext(
                 code,
                 int(threads.pid[thread]),
                 int(threads.tid[thread]),
