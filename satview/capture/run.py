@@ -43,7 +43,7 @@ class CaptureResult:
         duration_ns: Simulated time.
         findings: What was wrong with the workload or the capture, one sentence each; empty if all is well.
         was_cancelled: True if the caller stopped it.
-        truth: What really happened, for tests; only the end of it where it was not to be kept.
+        truth: What really happened, for tests; only the end of it without `keeps_truth`.
     """
 
     path: Path

@@ -123,7 +123,7 @@ def write_tiles(path: Path | str, events: int, tile: Tile, progress: Callable[[f
                 cancelled: Callable[[], bool] | None = None, attributes: Sequence[tuple[str, str]] = ()) -> int:
     """Write a file of at least so many events, up to the end of a buffer; return how many it has.
 
-    Memory does not grow with the number of events: one tile is kept, and one copy of it.
+    Memory does not grow with the number of events: one tile is in memory, and one copy of it.
 
     Raises:
         UsageError: More than 2 * 10^9 events, or fewer than 1.

@@ -22,8 +22,8 @@ from satview.events.spec import Release
 from satview.export.c_program import c_program
 from satview.export.subset import SubsetReport, write_subset
 from satview.export.tracelogger_command import from_tracelogger_args, tracelogger_command
+from satview.filters.derived_columns import TraceDerivedColumns
 from satview.filters.diagnostics import RuleError
-from satview.filters.durations import TraceDurations
 from satview.filters.expressions.expression import Expression
 from satview.filters.expressions.tokens import UNITS_NS
 from satview.filters.names import process_names
@@ -109,7 +109,7 @@ def built_rules(files: list[str], allow_code: bool, trace: Trace) -> tuple[tuple
 
 
 def chosen_events(
-    built: BuiltRules, expressions: list[str], trace: Trace, facts: TraceDurations
+    built: BuiltRules, expressions: list[str], trace: Trace, facts: TraceDerivedColumns
 ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """Return the events that pass rules and conditions, bool (events,).
 
@@ -157,7 +157,7 @@ def _capture(args: argparse.Namespace, built: BuiltRules, trace: Trace) -> bool:
     if args.c_program:
         is_whole = _write_program(args, built, trace)
     if args.would_keep:
-        print_answer(would_capture(built, trace, TraceDurations(trace), window_of(trace, args.begin, args.end)))
+        print_answer(would_capture(built, trace, TraceDerivedColumns(trace), window_of(trace, args.begin, args.end)))
     return is_whole
 
 
@@ -174,7 +174,7 @@ def _write_program(args: argparse.Namespace, built: BuiltRules, trace: Trace) ->
 
 
 def _filter(args: argparse.Namespace, built: BuiltRules, trace: Trace) -> None:
-    facts = TraceDurations(trace)
+    facts = TraceDerivedColumns(trace)
     chosen = chosen_events(built, args.expression, trace, facts)
     window = window_of(trace, args.begin, args.end)
     if args.output is None:

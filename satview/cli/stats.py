@@ -21,7 +21,7 @@ from satview.base.errors import UsageError
 from satview.base.safe_text import csv_text
 from satview.base.time import format_duration
 from satview.cli.filter import built_rules, chosen_events
-from satview.filters.durations import TraceDurations
+from satview.filters.derived_columns import TraceDerivedColumns
 from satview.formats.registry import open_trace
 from satview.session.time_text import parse_range
 from satview.store.trace import Trace
@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"--per-server adds columns to --by {_PER_SERVER}; ask for that too")
     trace = open_trace(args.file)
     window = parse_range(args.range, trace.clock, trace.window) if args.range else None
-    facts = TraceDurations(trace)
+    facts = TraceDerivedColumns(trace)
     passes = None
     if args.rules or args.expression:
         _, built = built_rules(args.rules, args.allow_code, trace)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from satview.base.errors import Cancelled
 from satview.base.memory import borrowed
-from satview.filters.durations import TraceDurations
+from satview.filters.derived_columns import TraceDerivedColumns
 from satview.filters.event_context import EventContext
 from satview.filters.expressions.expression import Expression
 from satview.filters.rows import EventMask
@@ -57,7 +57,7 @@ class FilterView:
 
 
 class FilterEvaluator(PassEvaluator):
-    """Evaluates filters of one trace; one at a time, whichever thread asks. Durations are made once.
+    """Evaluates filters of one trace; one at a time, whichever thread asks. DerivedColumns are made once.
 
     Attributes:
         allowed: Python files that the user allowed to run.
@@ -65,7 +65,7 @@ class FilterEvaluator(PassEvaluator):
     """
 
     def __init__(self, trace: Trace) -> None:
-        self.facts = TraceDurations(trace)
+        self.facts = TraceDerivedColumns(trace)
         super().__init__(trace, self.facts, borrowed(self._load_function))
         self.allowed: set[Path] = set()
         self.folder = Path()

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from satview.events.wire import WireClass, code
-from satview.filters.durations import TraceDurations
+from satview.filters.derived_columns import TraceDerivedColumns
 from satview.filters.expressions.expression import Expression
 from satview.filters.rows import EventMask
 from satview.filters.rules import evaluate
@@ -104,7 +104,7 @@ def run(args: list[str]) -> None:
     report("static rules with a pid for kernel calls", lambda: rules.mask(trace))
     after = trace.clock.cycles(1_000_000_000)
     plain_ns = report("numpy by hand: the first expression below", plain_comparison(trace, after))
-    facts = TraceDurations(trace)
+    facts = TraceDerivedColumns(trace)
     for text in EXPRESSIONS:
         expression = Expression(text, trace.release)
         took = report(text, lambda expression=expression: expression.mask(trace, None, facts))

@@ -139,7 +139,7 @@ class Judge:
         return int(us * self.trace.clock.cycles_per_s / 1e6)
 
     def cpu(self, info: LaneInfo) -> None:
-        """The lane of a CPU shows who had it; together its stretches of a thread are no longer than that one ran."""
+        """The lane of a CPU shows who had it; together its spans of a thread are no longer than that one ran."""
         spans = self.timeline.lane(info.index).spans
         runs = sorted((r for r in self.truth.runs if r.cpu == info.cpu), key=lambda r: r.start)
         if spans.thread is None:

@@ -10,7 +10,7 @@ import pytest
 from satview.capture.workloads import registry
 from satview.events.spec import Release
 from satview.events.states import ABSENT, UNKNOWN
-from satview.filters.durations import TraceDurations
+from satview.filters.derived_columns import TraceDerivedColumns
 from satview.links.table import LinkKind
 from satview.links.trace_links import link_of
 from satview.timeline.lane_tree import LaneKind, Timeline
@@ -55,7 +55,7 @@ def test_filters_know_the_pairs_and_states_that_a_click_shows(
 ) -> None:
     workload = registry.find(name)
     trace = damaged(workload.setup, 20, tmp_path, release, workload.cpus, ring=ring, wide=True).trace
-    columns, timeline = TraceDurations(trace), Timeline(trace)
+    columns, timeline = TraceDerivedColumns(trace), Timeline(trace)
     every = np.arange(len(trace.events))
     shown = [link_of(trace, event) for event in every.tolist()]
     durations = columns.duration_ns(every)

@@ -45,8 +45,8 @@ class Lengths:
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
-    """A stretch of a thread: on a CPU, or (`cpu` -1) in a state."""
+class Span:
+    """A span of a thread: on a CPU, or (`cpu` -1) in a state."""
 
     thread: ThreadId
     cpu: int
@@ -72,8 +72,8 @@ class TruthSums:
         """Return whether a moment is in the range."""
         return self.window.start <= time < self.window.end
 
-    def cut(self, part: Stretch) -> int:
-        """Return how much of a stretch is in the range."""
+    def cut(self, part: Span) -> int:
+        """Return how much of a span is in the range."""
         return max(0, min(part.end, self.window.end) - max(part.start, self.window.start))
 
     def is_idle(self, thread: ThreadId) -> bool:
@@ -81,7 +81,7 @@ class TruthSums:
         return is_idle(thread, self.cpus)
 
     @cached_property
-    def runs(self) -> list[Stretch]:
+    def runs(self) -> list[Span]:
         """Runs up to the end of the range, as they began; to a trace each ends with the thread's next state."""
         found = []
         for run in sorted(self.truth.runs, key=lambda run: run.start):
@@ -90,11 +90,11 @@ class TruthSums:
             index = bisect_right(history, (start, ANY))
             off = history[index][0] if index < len(history) else self.end
             if start < self.window.end:
-                found.append(Stretch(run.thread, run.cpu, RUNNING, start, off))
+                found.append(Span(run.thread, run.cpu, RUNNING, start, off))
         return found
 
     def interrupted(self, cpu: int, start: int, end: int) -> int:
-        """Return how long a CPU handled interrupts in the part of a stretch that is in the range."""
+        """Return how long a CPU handled interrupts in the part of a span that is in the range."""
         start, end = max(start, self.window.start), min(end, self.window.end)
         spans = self._interrupts[cpu]
         first = bisect_right(spans, start, key=lambda span: span.exit)
@@ -102,14 +102,14 @@ class TruthSums:
         return sum(min(span.exit, end) - max(span.enter, start) for span in spans[first:last])
 
     @cached_property
-    def states(self) -> list[Stretch]:
+    def states(self) -> list[Span]:
         """States of all threads up to the end of the range, by thread, then in time order; one told twice is one."""
         created = {life.thread for life in self.truth.lives}
         found = []
         for thread, history in self.histories.items():
             before = ABSENT if thread in created else history[0][1]
             entries = _merged([(0, before), *history, (self.end, NOT_A_STATE)])
-            spans = (Stretch(thread, -1, value, start, end) for (start, value), (end, _) in pairwise(entries))
+            spans = (Span(thread, -1, value, start, end) for (start, value), (end, _) in pairwise(entries))
             found += [span for span in spans if span.start < self.window.end]
         return found
 

@@ -11,8 +11,8 @@ from satview.events.catalogue import catalogue
 from satview.events.layout import place_of
 from satview.events.spec import Release
 from satview.events.wire import WireClass, code
+from satview.filters.derived_columns import TraceDerivedColumns, event_contexts
 from satview.filters.diagnostics import ExpressionError
-from satview.filters.durations import TraceDurations, event_contexts
 from satview.filters.expressions.expression import Expression, validate
 from tests.filters.made import (
     MSG_RECEIVEV,
@@ -314,12 +314,12 @@ conditions = st.recursive(
 @settings(max_examples=250, deadline=None)
 @given(conditions, st.integers(0, 5), st.booleans())
 def test_vectorised_is_one_by_one(text, seed, is_big):
-    trace, facts, events = _prepared(seed, is_big)
+    trace, derived, events = _prepared(seed, is_big)
     expression = Expression(text, trace.release)
     expected = [bool(expression(event)) for event in events]
-    assert expression.mask(trace, None, facts).tolist() == expected, text
+    assert expression.mask(trace, None, derived).tolist() == expected, text
     rows = np.arange(len(events))[seed % 3 :: 3]
-    assert expression.mask(trace, rows, facts).tolist() == expected[seed % 3 :: 3], text
+    assert expression.mask(trace, rows, derived).tolist() == expected[seed % 3 :: 3], text
 
 
 _KEPT = {}
@@ -329,8 +329,8 @@ def _prepared(seed, is_big):
     key = seed, is_big
     if key not in _KEPT:
         trace = random_trace(seed, 150, Release.QNX_6, "big" if is_big else "little")
-        facts = TraceDurations(trace)
-        _KEPT[key] = trace, facts, list(event_contexts(trace, np.arange(len(trace.events)), facts))
+        derived = TraceDerivedColumns(trace)
+        _KEPT[key] = trace, derived, list(event_contexts(trace, np.arange(len(trace.events)), derived))
     return _KEPT[key]
 
 

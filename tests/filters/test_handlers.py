@@ -8,7 +8,7 @@ import pytest
 from satview.base.errors import UsageError
 from satview.events.spec import Release
 from satview.events.wire import WireClass, code
-from satview.filters.durations import event_contexts
+from satview.filters.derived_columns import event_contexts
 from satview.filters.event_context import EventContext
 from satview.filters.external import ExternalClass
 from satview.filters.rules import handlers

@@ -18,7 +18,7 @@ from satview.events.layout import Layout, argument_names, is_same_name, layout_o
 from satview.events.spec import Release, Show
 from satview.events.words import encode, text_words
 from satview.export import listing_columns
-from satview.filters.durations import TraceDurations, event_contexts
+from satview.filters.derived_columns import TraceDerivedColumns, event_contexts
 from satview.filters.expressions.columns import RowColumns
 from satview.filters.expressions.scalar import _Event
 from satview.formats.kev.details import decode_payload
@@ -182,7 +182,7 @@ def test_the_encoder_and_the_writer_write_what_constructs_build(release, order):
 def test_columns_of_filters_read_what_constructs_build(release, order):
     """All arguments of all events at once, as filters do, and one by one, as event handlers do."""
     trace, rows = trace_of(release, order)
-    columns = RowColumns(trace, TraceDurations(trace), slice(0, len(trace.events)))
+    columns = RowColumns(trace, TraceDerivedColumns(trace), slice(0, len(trace.events)))
     everything = written(release, order)
     expected = {}
     for index, row in rows.items():
@@ -210,7 +210,7 @@ def test_columns_of_filters_read_what_constructs_build(release, order):
 @every
 def test_texts_of_filters_are_those_that_constructs_build(release, order):
     trace, rows = trace_of(release, order)
-    columns = RowColumns(trace, TraceDurations(trace), slice(0, len(trace.events)))
+    columns = RowColumns(trace, TraceDerivedColumns(trace), slice(0, len(trace.events)))
     everything = written(release, order)
     count = 0
     for index, row in rows.items():
@@ -284,7 +284,7 @@ def test_any_words_mean_the_same_everywhere(release, order, events):
         maker.at(at + number, 0, codes[index % len(codes)], *words)
     trace = make_trace(maker, release)
     rows = [row for row, slot in enumerate(trace.events.slot.tolist()) if slot >= first]
-    columns = RowColumns(trace, TraceDurations(trace), slice(0, len(trace.events)))
+    columns = RowColumns(trace, TraceDerivedColumns(trace), slice(0, len(trace.events)))
     counts = trace.payloads.word_counts(np.arange(len(trace.events)))
     found = variants.variants(release, trace.events.code, counts, trace.payloads.column)
     failed, (errors, has_error) = columns.failed(), columns.errors()

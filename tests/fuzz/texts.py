@@ -14,7 +14,7 @@ from satview.events.modes import RULE_MODES
 from satview.events.spec import Release
 from satview.export.c_program import c_program
 from satview.export.tracelogger_command import tracelogger_command
-from satview.filters.durations import event_contexts
+from satview.filters.derived_columns import event_contexts
 from satview.filters.expressions.expression import Expression
 from satview.filters.expressions.operators import FUNCTIONS
 from satview.filters.expressions.vocabulary import FIELDS

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from satview.events.layout import Part, text_at
 from satview.events.variants import ERRNO_WORD, FAILURES, USER_CLASSES, is_exit, user_text
 from satview.events.wire import CLASS_SHIFT, CODE_COUNT
-from satview.filters.durations import Durations
+from satview.filters.derived_columns import DerivedColumns
 from satview.filters.expressions.operators import KnownMask, Values
 from satview.filters.expressions.scalar import number_of
 from satview.filters.rows import Bools, Rows
@@ -52,12 +52,12 @@ class RowColumns:
 
     Args:
         trace: The events.
-        durations: Where durations, lengths and priorities come from.
+        derived: Where durations, lengths and priorities come from.
         rows: A slice of the event table, or ascending rows.
     """
 
-    def __init__(self, trace: Trace, durations: Durations, rows: Rows) -> None:
-        self.trace, self.durations, self.rows = trace, durations, rows
+    def __init__(self, trace: Trace, derived: DerivedColumns, rows: Rows) -> None:
+        self.trace, self.derived, self.rows = trace, derived, rows
         self.code = trace.events.code[rows]
         self._index: NDArray[np.integer] | None = None if isinstance(rows, slice) else rows
 
@@ -87,9 +87,9 @@ class RowColumns:
         if name == "errno":
             return self.errors()
         derived = {
-            "priority": self.durations.priority,
-            "duration": self.durations.duration_ns,
-            "length": self.durations.state_length_ns,
+            "priority": self.derived.priority,
+            "duration": self.derived.duration_ns,
+            "length": self.derived.state_length_ns,
         }
         values = derived[name](self.index)
         return values, values >= 0

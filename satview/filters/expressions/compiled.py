@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from satview.events.wire import CODE_COUNT
-from satview.filters.durations import Durations
+from satview.filters.derived_columns import DerivedColumns
 from satview.filters.expressions.columns import RowColumns, codes_column, thread_texts, threads_column
 from satview.filters.expressions.operators import ARITHMETIC, COMPARISONS, FUNCTIONS, Values, of_columns, wrapped
 from satview.filters.expressions.semantics import CodeTest
@@ -135,12 +135,12 @@ class TimeRange(Condition):
 class RowTest(Condition):
     """A comparison that has to look at each event."""
 
-    def __init__(self, trace: Trace, durations: Durations, node: Node, cost: int) -> None:
-        self._trace, self._durations, self._node, self.cost = trace, durations, node, cost
+    def __init__(self, trace: Trace, derived: DerivedColumns, node: Node, cost: int) -> None:
+        self._trace, self._derived, self._node, self.cost = trace, derived, node, cost
 
     def of(self, rows: Rows) -> Bools:
         """See `Condition.of`."""
-        columns = RowColumns(self._trace, self._durations, rows)
+        columns = RowColumns(self._trace, self._derived, rows)
         return np.asarray(_Test(columns).of(self._node, len(columns.code)))
 
 
@@ -202,16 +202,16 @@ def count_of(rows: Rows) -> int:
     return rows.stop - rows.start if isinstance(rows, slice) else len(rows)
 
 
-def compile_expression(node: Node, trace: Trace, durations: Durations) -> Condition:
+def compile_expression(node: Node, trace: Trace, derived: DerivedColumns) -> Condition:
     """Return a resolved expression made ready for one trace."""
     for pattern in patterns_in(node):
         pattern.refill()
-    return _Compiler(trace, durations).condition(node)
+    return _Compiler(trace, derived).condition(node)
 
 
 class _Compiler:
-    def __init__(self, trace: Trace, durations: Durations) -> None:
-        self.trace, self.durations = trace, durations
+    def __init__(self, trace: Trace, derived: DerivedColumns) -> None:
+        self.trace, self.derived = trace, derived
 
     def condition(self, node: Node) -> Condition:
         needed = domains(node)
@@ -230,7 +230,7 @@ class _Compiler:
             and isinstance(node.right, Number)
         ):
             return self.time_range(node.sign, wrapped(node.right.value))
-        test = RowTest(self.trace, self.durations, node, cost_of(node))
+        test = RowTest(self.trace, self.derived, node, cost_of(node))
         needed_by = arguments_of(node)
         if not needed_by:
             return test

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from satview.base.errors import Cancelled
 from satview.events.spec import Release
+from satview.filters.derived_columns import DerivedColumns, TraceDerivedColumns
 from satview.filters.diagnostics import Diagnostic, ExpressionError
-from satview.filters.durations import Durations, TraceDurations
 from satview.filters.event_context import EventContext
 from satview.filters.expressions.compiled import Condition, compile_expression
 from satview.filters.expressions.pattern import share_budget
@@ -54,7 +54,7 @@ class Expression:
         """Return 1 if it holds for one event, else 0: the form of a dynamic rule."""
         return int(evaluate(self.tree, context, self.release))
 
-    def plan(self, trace: Trace, durations: Durations | None = None) -> Condition:
+    def plan(self, trace: Trace, derived: DerivedColumns | None = None) -> Condition:
         """Return the expression made ready for a trace, for callers that go through it chunk by chunk.
 
         Raises:
@@ -64,13 +64,13 @@ class Expression:
             raise ExpressionError(
                 f"the expression was written for {self.release}, the trace is of {trace.release}", 0, len(self.text)
             )
-        return compile_expression(self.tree, trace, durations or TraceDurations(trace))
+        return compile_expression(self.tree, trace, derived or TraceDerivedColumns(trace))
 
     def mask(
         self,
         trace: Trace,
         rows: NDArray[np.integer] | None = None,
-        durations: Durations | None = None,
+        derived: DerivedColumns | None = None,
         cancelled: Callable[[], bool] | None = None,
     ) -> Bools:
         """Return for which events of a trace it holds.
@@ -78,7 +78,7 @@ class Expression:
         Args:
             trace: The events.
             rows: Event rows, ascending; None = all.
-            durations: Where durations and priorities come from; None = worked out from the trace.
+            derived: Where durations and priorities come from; None = worked out from the trace.
             cancelled: Asked between chunks; True stops the work.
 
         Returns:
@@ -88,7 +88,7 @@ class Expression:
             ExpressionError: A pattern takes too long, or the release does not fit.
             Cancelled: `cancelled()` returned True.
         """
-        condition = self.plan(trace, durations)
+        condition = self.plan(trace, derived)
         count = len(trace.events) if rows is None else len(rows)
         answer = np.empty(count, np.bool_)
         for part in chunks(count):
@@ -98,13 +98,13 @@ class Expression:
         return answer
 
 
-def select(trace: Trace, text: str, durations: Durations | None = None) -> NDArray[np.uint32]:
+def select(trace: Trace, text: str, derived: DerivedColumns | None = None) -> NDArray[np.uint32]:
     """Return the rows of the events for which an expression holds, ascending.
 
     Raises:
         ExpressionError: The text is no valid expression; says where and what is near.
     """
-    return rows_of(Expression(text, trace.release).mask(trace, durations=durations))
+    return rows_of(Expression(text, trace.release).mask(trace, derived=derived))
 
 
 def validate(text: str, release: Release) -> Diagnostic | None:

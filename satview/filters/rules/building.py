@@ -11,8 +11,8 @@ import numpy as np
 from satview.base.errors import UsageError
 from satview.events.modes import Mode
 from satview.events.spec import Release
+from satview.filters.derived_columns import DerivedColumns
 from satview.filters.diagnostics import Diagnostic, RuleError
-from satview.filters.durations import Durations
 from satview.filters.expressions.expression import Expression
 from satview.filters.expressions.pattern import share_budget
 from satview.filters.external import LATER_CLASSES, classes_of
@@ -45,12 +45,12 @@ class BuiltRules:
     state: RuleSet
     conditions: tuple[Expression, ...]
 
-    def mask(self, trace: Trace, durations: Durations | None = None) -> Bools:
+    def mask(self, trace: Trace, derived: DerivedColumns | None = None) -> Bools:
         """Return which events of a trace pass, bool (events,)."""
-        passes = self.state.mask(trace, None, durations)
+        passes = self.state.mask(trace, None, derived)
         for condition in self.conditions:
             rows = np.flatnonzero(passes)
-            passes[rows] = condition.mask(trace, rows, durations)
+            passes[rows] = condition.mask(trace, rows, derived)
         return passes
 
 

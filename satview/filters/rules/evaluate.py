@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.errors import Cancelled
-from satview.filters.durations import Durations, TraceDurations, event_contexts
+from satview.filters.derived_columns import DerivedColumns, TraceDerivedColumns, event_contexts
 from satview.filters.event_context import EventContext
 from satview.filters.rows import CHUNK_ROWS, Bools, EventMask, Rows
 from satview.filters.rules.handler_table import DynamicRule, HandlerTable
@@ -23,7 +23,9 @@ from satview.store.trace import Trace
 class VectorRule(Protocol):
     """A dynamic rule that has no state of its own and can look at many events at once."""
 
-    def mask(self, trace: Trace, rows: NDArray[np.integer] | None = None, durations: Durations | None = None) -> Bools:
+    def mask(
+        self, trace: Trace, rows: NDArray[np.integer] | None = None, derived: DerivedColumns | None = None
+    ) -> Bools:
         """Return which events pass, bool (len(rows),) or (events,)."""
 
 
@@ -90,7 +92,7 @@ def _numbered(positions: NDArray[np.intp], start: int) -> NDArray[np.uint32]:
 
 
 def ruleset_mask(
-    rules: HandlerTable, trace: Trace, rows: NDArray[np.integer] | None = None, durations: Durations | None = None
+    rules: HandlerTable, trace: Trace, rows: NDArray[np.integer] | None = None, derived: DerivedColumns | None = None
 ) -> Bools:
     """Return which events of a trace a rule set lets pass; see `RuleSet.mask`."""
     static = StaticMask(rules, trace)
@@ -99,12 +101,12 @@ def ruleset_mask(
     for part in chunks(count):
         passes[part] = static.of(part if rows is None else rows[part])
     if rules.class_handlers or rules.event_handlers:
-        _ask_handlers(rules, trace, rows, passes, durations)
+        _ask_handlers(rules, trace, rows, passes, derived)
     return passes
 
 
 def _ask_handlers(
-    rules: HandlerTable, trace: Trace, rows: NDArray[np.integer] | None, passes: Bools, durations: Durations | None
+    rules: HandlerTable, trace: Trace, rows: NDArray[np.integer] | None, passes: Bools, derived: DerivedColumns | None
 ) -> None:
     """Clear `passes` where a class's or an event's dynamic rule says no."""
     has_handler = rules.codes_asked(np.flatnonzero(trace.code_counts))
@@ -115,14 +117,14 @@ def _ask_handlers(
     positions = np.concatenate(at) if at else np.empty(0, np.intp)
     if len(positions):
         selected = positions if rows is None else rows[positions]
-        passes[positions] = _Asked(rules, trace, selected, durations or TraceDurations(trace)).answers()
+        passes[positions] = _Asked(rules, trace, selected, derived or TraceDerivedColumns(trace)).answers()
 
 
 class _Asked:
     """The dynamic rules of some events: which rule each event has, and what the stateless ones say."""
 
-    def __init__(self, rules: HandlerTable, trace: Trace, rows: NDArray[np.integer], durations: Durations) -> None:
-        self._rules, self._trace, self._rows, self._durations = rules, trace, rows, durations
+    def __init__(self, rules: HandlerTable, trace: Trace, rows: NDArray[np.integer], derived: DerivedColumns) -> None:
+        self._rules, self._trace, self._rows, self._derived = rules, trace, rows, derived
         self._list: list[DynamicRule | None] = [None]
         self._of_class = np.zeros(len(rows), np.int16)
         self._of_event = np.zeros(len(rows), np.int16)
@@ -161,7 +163,7 @@ class _Asked:
                 continue
             said[number] = np.ones(len(self._rows), np.bool_)
             asked = np.flatnonzero((self._of_class == number) | (self._of_event == number))
-            said[number][asked] = vector.mask(self._trace, self._rows[asked], self._durations)
+            said[number][asked] = vector.mask(self._trace, self._rows[asked], self._derived)
             verdict &= said[number]
         in_order = needs_order[self._of_class] | needs_order[self._of_event]
         if in_order.any():
@@ -178,7 +180,7 @@ class _Asked:
             code = self._trace.events.code[self._rows]
             in_order |= (code >> 10 == 2) & (code >> 7 & 3 != 0)
         at = np.flatnonzero(in_order)
-        for i, context in zip(at.tolist(), event_contexts(self._trace, self._rows[at], self._durations), strict=True):
+        for i, context in zip(at.tolist(), event_contexts(self._trace, self._rows[at], self._derived), strict=True):
             of_class, of_event = (
                 _constant(bool(said[number][i])) if number in said else self._list[number]
                 for number in (int(self._of_class[i]), int(self._of_event[i]))

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.events.modes import Mode, mode_of
-from satview.filters.durations import Durations
+from satview.filters.derived_columns import DerivedColumns
 from satview.filters.rules.evaluate import ruleset_mask
 from satview.filters.rules.handler_table import HandlerTable
 from satview.filters.rules.switches import ENOTSUP
@@ -76,19 +76,19 @@ class RuleSet(HandlerTable):
         return method(*arguments[: len(number.rule_arguments)])
 
     def mask(
-        self, trace: Trace, rows: NDArray[np.integer] | None = None, durations: Durations | None = None
+        self, trace: Trace, rows: NDArray[np.integer] | None = None, derived: DerivedColumns | None = None
     ) -> NDArray[np.bool_]:
         """Return which events of a trace pass, the same as `admits()` one by one in time order.
 
         Args:
             trace: The events.
             rows: Event rows, ascending; None = all.
-            durations: Where durations and priorities come from; None = worked out from the trace.
+            derived: Where durations and priorities come from; None = worked out from the trace.
 
         Returns:
             bool, shape (len(rows),) or (events,).
         """
-        return ruleset_mask(self, trace, rows, durations)
+        return ruleset_mask(self, trace, rows, derived)
 
 
 _METHODS: Final = {

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from satview.events.layout import logged_list
 from satview.events.spec import Payload
-from satview.filters.durations import TraceDurations
+from satview.filters.derived_columns import TraceDerivedColumns
 from satview.filters.expressions.columns import EXITS, RowColumns
 from satview.filters.rules.fastwide import as_logged, has_two_forms
 from satview.store.trace import PayloadSource, Trace
@@ -129,7 +129,7 @@ def _has_failed(trace: Trace, rows: NDArray[np.intp], code: int) -> NDArray[np.b
     """Return which exits tell an error: those look the same in both forms, bool (len(rows),)."""
     if not EXITS[code]:
         return np.zeros(len(rows), np.bool_)
-    return RowColumns(trace, TraceDurations(trace), rows).failed()
+    return RowColumns(trace, TraceDerivedColumns(trace), rows).failed()
 
 
 def _padded(count: int) -> int:

@@ -14,8 +14,8 @@ import numpy as np
 
 from satview.base.errors import UsageError
 from satview.events.spec import Release
+from satview.filters.derived_columns import DerivedColumns, TraceDerivedColumns
 from satview.filters.diagnostics import Diagnostic
-from satview.filters.durations import Durations, TraceDurations
 from satview.filters.expressions.expression import Expression
 from satview.filters.names import process_names
 from satview.filters.rows import Bools
@@ -157,14 +157,14 @@ class PassEvaluator:
 
     Args:
         trace: The events.
-        durations: Where durations and priorities come from; None = worked out from the trace.
+        derived: Where durations and priorities come from; None = worked out from the trace.
         load_function: For rules that call handlers; None = such rules are refused.
     """
 
     def __init__(
-        self, trace: Trace, durations: Durations | None = None, load_function: FunctionLoader | None = None
+        self, trace: Trace, derived: DerivedColumns | None = None, load_function: FunctionLoader | None = None
     ) -> None:
-        self._trace, self._durations, self._load = trace, durations or TraceDurations(trace), load_function
+        self._trace, self._derived, self._load = trace, derived or TraceDerivedColumns(trace), load_function
         self._kept: dict[tuple[str, str], Bools] = {}
 
     def mask(self, item: Pass) -> Bools:
@@ -187,9 +187,9 @@ class PassEvaluator:
         passes = np.ones(len(trace.events), np.bool_)
         if item.rules.strip():
             rules = parse_rules(item.rules, trace.release, process_names(trace))
-            passes = build(rules, trace.release, self._load).mask(trace, self._durations)
+            passes = build(rules, trace.release, self._load).mask(trace, self._derived)
         if item.expression.strip():
-            passes &= Expression(item.expression, trace.release).mask(trace, None, self._durations)
+            passes &= Expression(item.expression, trace.release).mask(trace, None, self._derived)
         return passes
 
     def result(self, stack: PassStack) -> PassResult:

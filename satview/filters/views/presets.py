@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.events.wire import THREAD_RUNNING, WireClass, code
-from satview.filters.durations import state_rows
+from satview.filters.derived_columns import state_rows
 from satview.filters.rows import Bools
 from satview.links.rows import rows_of_codes, thread_rows
 from satview.links.table import LinkKind
@@ -58,7 +58,7 @@ def top_by_cpu(trace: Trace, count: int, cpu_cycles: NDArray[np.int64]) -> Bools
 
 
 def message_graph(trace: Trace) -> NDArray[np.int64]:
-    """Return who sends to whom, int64 (pairs, 2): thread rows (client, server), each pair once.
+    """Return who sends to which thread, int64 (pairs, 2): thread rows (client, server), each pair once.
 
     The server is the thread that received the message or replied to the client. Where neither is known of a client and
     a process, it is every thread of that process that receives, or every thread of it if none is seen receiving.

@@ -20,8 +20,8 @@ from satview.events.wire import (
     THREAD_RUNNING,
     WireClass,
 )
+from satview.filters.derived_columns import DerivedColumns, TraceDerivedColumns
 from satview.filters.diagnostics import RuleError
-from satview.filters.durations import Durations, TraceDurations
 from satview.filters.rows import Bools
 from satview.filters.rules.building import BuiltRules
 from satview.filters.rules.capturing import for_capture
@@ -79,7 +79,7 @@ class WouldCapture:
 
 
 def would_capture(
-    rules: RuleSet | BuiltRules, trace: Trace, durations: Durations | None = None, window: TimeWindow | None = None
+    rules: RuleSet | BuiltRules, trace: Trace, derived: DerivedColumns | None = None, window: TimeWindow | None = None
 ) -> WouldCapture:
     """Return what a capture of the same run with these rules would have logged.
 
@@ -90,7 +90,7 @@ def would_capture(
     Args:
         rules: A rule set, or rules with conditions.
         trace: What was captured; the rules cannot bring back what is not in it.
-        durations: Where priorities come from; None = worked out from the trace.
+        derived: Where priorities come from; None = worked out from the trace.
         window: START and STOP of the capture; None = the whole trace.
 
     Raises:
@@ -102,7 +102,7 @@ def would_capture(
         raise RuleError(list(captured.faults))
     state = captured.state
     logged, is_exact = as_logged_trace(trace, state.is_wide)
-    passes = state.mask(logged, None, durations or TraceDurations(trace))
+    passes = state.mask(logged, None, derived or TraceDerivedColumns(trace))
     part = trace.rows_between(window) if window is not None else slice(0, len(trace.events))
     _limit_to(passes, part)
     is_control = trace.events.code >> CLASS_SHIFT == WireClass.CONTROL

@@ -1,4 +1,4 @@
-"""Durations about events that no single slot holds: durations, state lengths, priorities; and events one by one."""
+"""What no single slot of an event holds: durations, state lengths, priorities; and events one by one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PRIORITY_WORD: Final = 2  # of a wide thread state event: pid, tid, priority, p
 _BLOCK: Final = 1 << 16
 
 
-class Durations(Protocol):
+class DerivedColumns(Protocol):
     """Where derived columns come from. Every method takes event rows and returns int64 of the same shape."""
 
     def duration_ns(self, rows: _Rows) -> NDArray[np.int64]:
@@ -44,23 +44,23 @@ class Durations(Protocol):
         """
 
 
-class TraceDurations:
-    """Durations worked out from a trace and its links; priorities are found when first asked for and kept."""
+class TraceDerivedColumns:
+    """Columns worked out from a trace and its links; priorities are found on first use and cached."""
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
 
     def duration_ns(self, rows: _Rows) -> NDArray[np.int64]:
-        """See `Durations.duration_ns`."""
+        """See `DerivedColumns.duration_ns`."""
         return self._lengths_ns(rows, partners(self._trace)[rows])
 
     def state_length_ns(self, rows: _Rows) -> NDArray[np.int64]:
-        """See `Durations.state_length_ns`."""
+        """See `DerivedColumns.state_length_ns`."""
         ends, last = state_ends(self._trace)[rows], len(self._trace.events) - 1
         return self._lengths_ns(rows, np.where(ends == OPEN, np.uint32(max(last, 0)), ends))
 
     def priority(self, rows: _Rows) -> NDArray[np.int64]:
-        """See `Durations.priority`."""
+        """See `DerivedColumns.priority`."""
         keys, values = self._priorities
         if not len(keys):
             return np.full(len(rows), UNKNOWN, np.int64)
@@ -106,9 +106,9 @@ def state_rows(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
     return rows[is_state], owner[is_state]
 
 
-def event_contexts(trace: Trace, rows: _Rows, durations: Durations | None = None) -> Iterator[EventContext]:
-    """Yield the durations of some events one by one, for handlers and for tests; in the order of `rows`."""
-    durations = durations or TraceDurations(trace)
+def event_contexts(trace: Trace, rows: _Rows, derived: DerivedColumns | None = None) -> Iterator[EventContext]:
+    """Yield some events one by one with all that is known of each, for handlers and tests; in the order of `rows`."""
+    derived = derived or TraceDerivedColumns(trace)
     events, threads, processes = trace.events, trace.threads, trace.processes
     for start in range(0, len(rows), _BLOCK):
         part = rows[start : start + _BLOCK]
@@ -119,9 +119,9 @@ def event_contexts(trace: Trace, rows: _Rows, durations: Durations | None = None
             events.thread[part].tolist(),
             events.cpu[part].tolist(),
             times,
-            durations.priority(part).tolist(),
-            durations.duration_ns(part).tolist(),
-            durations.state_length_ns(part).tolist(),
+            derived.priority(part).tolist(),
+            derived.duration_ns(part).tolist(),
+            derived.state_length_ns(part).tolist(),
             strict=True,
         )
         for row, code, thread, cpu, time_ns, priority, duration, length in columns:

@@ -1,10 +1,10 @@
-"""Derived facts and ready-made selections of threads, on traces small enough to work out by hand."""
+"""DerivedColumns and ready-made selections of threads, on traces small enough to work out by hand."""
 
 import numpy as np
 
 from satview.events.spec import Release
 from satview.events.wire import WireClass, code
-from satview.filters.durations import TraceDurations
+from satview.filters.derived_columns import TraceDerivedColumns
 from satview.filters.expressions.complete import completions
 from satview.filters.rules.fastwide import logged_form
 from satview.filters.rules.rule_set import RuleSet
@@ -71,7 +71,7 @@ def test_kernel_calls_pair_by_thread_and_interrupts_by_depth():
             (90, 0, MSG_RECEIVEV, (1, 0)),
         ]
     )
-    lengths = TraceDurations(trace).duration_ns(np.arange(DUMP + 1, len(trace.events)))
+    lengths = TraceDerivedColumns(trace).duration_ns(np.arange(DUMP + 1, len(trace.events)))
     us = [-1 if n < 0 else n // 1000 for n in lengths.tolist()]
     assert us == [-1, 60, 10, 6, 3, 3, 6, 10, -1, -1, -1, 60, -1]
 
@@ -89,7 +89,7 @@ def test_a_handler_without_exit_leaves_interrupts_their_pairs():
         ]
     )
     rows = np.arange(DUMP + 1, len(trace.events))
-    assert (TraceDurations(trace).duration_ns(rows) // 1000).tolist() == [10, -1, 10, 5, 1, 1, 5]
+    assert (TraceDerivedColumns(trace).duration_ns(rows) // 1000).tolist() == [10, -1, 10, 5, 1, 1, 5]
     pairs = [partner(trace, int(row)) for row in rows]
     assert pairs == [DUMP + 1 + n if n >= 0 else None for n in (2, -1, 0, 6, 5, 4, 3)]
 
@@ -97,7 +97,7 @@ def test_a_handler_without_exit_leaves_interrupts_their_pairs():
 def test_state_lengths_end_with_the_next_state_or_the_trace():
     trace = made([(10, 0, RUNNING, (7, 1)), (30, 0, REPLY, (7, 1)), (100, 0, MSG_SENDV, (0, 0))])
     rows = np.arange(DUMP + 1, len(trace.events))
-    assert TraceDurations(trace).state_length_ns(rows).tolist() == [20_000, 70_000, -1]
+    assert TraceDerivedColumns(trace).state_length_ns(rows).tolist() == [20_000, 70_000, -1]
 
 
 def test_priority_is_the_last_one_told():
@@ -110,7 +110,7 @@ def test_priority_is_the_last_one_told():
             (50, 0, RUNNING, (7, 1, 9, 2)),
         ]
     )
-    assert TraceDurations(trace).priority(np.arange(DUMP + 1, len(trace.events))).tolist() == [30, 30, 30, -1, 9]
+    assert TraceDerivedColumns(trace).priority(np.arange(DUMP + 1, len(trace.events))).tolist() == [30, 30, 30, -1, 9]
 
 
 def test_who_used_the_cpu():
