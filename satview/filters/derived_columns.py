@@ -98,7 +98,7 @@ class TraceDerivedColumns:
 
 
 def state_rows(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-    """Return the rows of all changes of state, grouped by thread and ascending within, and the thread of each."""
+    """Return the rows of all changes of state, uint32 (changes,), by thread and ascending within, and their threads."""
     rows = trace.states.event
     owner = np.repeat(np.arange(len(trace.threads)), np.diff(trace.states.start))
     # The index also holds creation and end, which are no states.

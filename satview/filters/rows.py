@@ -125,7 +125,7 @@ def event_mask(events: EventTable, mask: EventMask, cancelled: Callable[[], bool
 
 
 def rows(events: EventTable, mask: EventMask, cancelled: Callable[[], bool] | None = None) -> NDArray[np.uint32]:
-    """Return the event rows that pass a class/event and thread selection, ascending.
+    """Return the event rows that pass a class/event and thread selection, uint32, ascending.
 
     Raises:
         Cancelled: `cancelled()` said so.
@@ -140,7 +140,7 @@ def rows(events: EventTable, mask: EventMask, cancelled: Callable[[], bool] | No
 
 
 def rows_of(passes: Bools) -> NDArray[np.uint32]:
-    """Return the rows of a mask, ascending, without the 8-byte row numbers of the whole trace in between."""
+    """Return the rows of a mask, uint32, ascending; the 8-byte row numbers of the whole trace are never made."""
     found = [_numbered(np.flatnonzero(passes[part]), part.start) for part in chunks(len(passes))]
     return np.concatenate(found) if found else np.empty(0, np.uint32)
 

@@ -13,8 +13,8 @@ from PySide6.QtCore import QObject, Signal, Slot
 
 from satview.base.errors import SatviewError
 from satview.events.wire import CODE_COUNT
+from satview.filters import rows as event_rows
 from satview.filters.rows import EventMask
-from satview.filters.rules import evaluate
 from satview.filters.views.passes import Effect, Pass, PassStack
 from satview.session.edit_history import Edit, EditHistory
 from satview.session.filter_state import FilterState, Mask, new_name
@@ -262,7 +262,7 @@ def passing_rows(
     Raises:
         Cancelled: `is_cancelled()` said so.
     """
-    return evaluate.rows(events, EventMask(codes, threads), is_cancelled)
+    return event_rows.rows(events, EventMask(codes, threads), is_cancelled)
 
 
 def _all(count: int) -> Mask:

@@ -11,11 +11,11 @@ from satview.base.errors import UsageError
 from satview.events.modes import Mode
 from satview.events.spec import Release
 from satview.events.wire import CODE_COUNT, PROC_CREATE_NAME
+from satview.filters import rows as event_rows
 from satview.filters.expressions.expression import Expression
 from satview.filters.external import ExternalClass
 from satview.filters.names import process_names
 from satview.filters.rows import EventMask
-from satview.filters.rules import evaluate
 from satview.filters.rules.building import build
 from satview.filters.rules.rule_set import RuleSet
 from satview.filters.rules.text import parse_rules
@@ -204,7 +204,7 @@ def test_rules_let_pass_what_the_view_shows(seed, release, how):
     text = rules_of_selection(trace, codes, threads)
     if "PID" in text or "TID" in text:  # a kernel tests pids in some classes only
         return
-    shown = evaluate.event_mask(trace.events, EventMask(codes, threads))
+    shown = event_rows.event_mask(trace.events, EventMask(codes, threads))
     rows = switchable[trace.events.code]
     assert not text.count("WHERE") or Expression(text.split("WHERE ")[1].strip(), release)
     np.testing.assert_array_equal(passing(text, trace)[rows], shown[rows])

@@ -27,12 +27,12 @@ NUMBERS: Final = np.array([number_of(code) for code in range(CODE_COUNT)], np.ui
 
 
 def codes_column(name: str) -> Values:
-    """Return `code` or `number` for all 32,768 codes."""
+    """Return `code` or `number` for all codes, int32 or uint16 (32768,)."""
     return (np.arange(CODE_COUNT, dtype=np.int32) if name == "code" else NUMBERS), True
 
 
 def threads_column(name: str, trace: Trace) -> Values:
-    """Return `pid` or `tid` for all threads."""
+    """Return `pid` or `tid` for all threads, int32 (threads,); known from 0 on."""
     values = trace.threads.pid if name == "pid" else trace.threads.tid
     return values, values >= 0
 
@@ -63,14 +63,14 @@ class RowColumns:
 
     @property
     def index(self) -> NDArray[np.integer]:
-        """The rows as numbers."""
+        """The rows as numbers, (events,)."""
         if self._index is None:
             assert isinstance(self.rows, slice)
             self._index = np.arange(self.rows.start, self.rows.stop)
         return self._index
 
     def number(self, name: str) -> Values:
-        """Return a numeric field."""
+        """Return a numeric field, integers (events,); times in nanoseconds."""
         events, trace = self.trace.events, self.trace
         if name in ("code", "number"):
             return (self.code if name == "code" else NUMBERS[self.code]), True
@@ -95,12 +95,12 @@ class RowColumns:
         return values, values >= 0
 
     def word(self, number: int) -> Values:
-        """Return payload word `number`."""
+        """Return payload word `number`, uint32 (events,); known where the payload is that long."""
         known: KnownMask = True if number < 2 else self.trace.payloads.word_counts(self.index) > number
         return self.trace.payloads.column(self.index, number), known
 
     def errors(self) -> Values:
-        """Return the errors of failed kernel calls."""
+        """Return the errors of failed kernel calls, int64 (events,); known at their exits alone."""
         values, known = np.zeros(len(self.code), np.int64), np.zeros(len(self.code), np.bool_)
         at = np.flatnonzero(EXITS.take(self.code))
         found = variants_of(self.trace, self.index[at])
@@ -111,14 +111,14 @@ class RowColumns:
         return values, known
 
     def failed(self) -> Bools:
-        """Return which events are exits of failed kernel calls."""
+        """Return which events are exits of failed kernel calls, bool (events,)."""
         answer = np.zeros(len(self.code), np.bool_)
         at = np.flatnonzero(EXITS.take(self.code))
         answer[at] = np.isin(variants_of(self.trace, self.index[at]), FAILURES)
         return answer
 
     def argument(self, name: str) -> Values:
-        """Return a numeric argument; known where the event has it."""
+        """Return a numeric argument, integers (events,); known where the event has it."""
         return argument(self.trace, self.index, name)
 
     def texts(self, name: str | None, test: Callable[[str], bool]) -> Bools:

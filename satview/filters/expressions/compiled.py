@@ -58,7 +58,7 @@ class Condition(ABC):
 
     @abstractmethod
     def of(self, rows: Rows) -> Bools:
-        """Return for which events it holds; the array is the caller's to change."""
+        """Return for which events it holds, bool (len(rows),); the array is the caller's to change."""
 
     def constant(self, rows: Rows) -> bool | None:  # noqa: ARG002  -- for those that can tell
         """Return the answer if it is the same for all of them and known without a look; else None."""

@@ -99,7 +99,7 @@ class Expression:
 
 
 def select(trace: Trace, text: str, derived: DerivedColumns | None = None) -> NDArray[np.uint32]:
-    """Return the rows of the events for which an expression holds, ascending.
+    """Return the rows of the events for which an expression holds, uint32, ascending.
 
     Raises:
         ExpressionError: The text is no valid expression; says where and what is near.

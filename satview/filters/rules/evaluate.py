@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.errors import Cancelled
 from satview.filters.derived_columns import DerivedColumns, TraceDerivedColumns, event_contexts
 from satview.filters.event_context import EventContext
-from satview.filters.rows import CHUNK_ROWS, Bools, EventMask, Rows
+from satview.filters.rows import Bools, chunks
 from satview.filters.rules.handler_table import DynamicRule, HandlerTable
 from satview.filters.rules.static_mask import StaticMask
 from satview.filters.rules.switches import C
-from satview.store.tables import EventTable
 from satview.store.trace import Trace
 
 
@@ -43,58 +40,10 @@ class StatefulRule(Protocol):
     file: Restartable
 
 
-def chunks(count: int, size: int = CHUNK_ROWS) -> Iterator[slice]:
-    """Yield slices that cover `count` rows."""
-    for start in range(0, count, size):
-        yield slice(start, min(start + size, count))
-
-
-def event_mask(events: EventTable, mask: EventMask, cancelled: Callable[[], bool] | None = None) -> Bools:
-    """Return which events pass a class/event and thread selection, bool (events,).
-
-    Raises:
-        Cancelled: `cancelled()` said so.
-    """
-    passes = np.empty(len(events), np.bool_)
-    test = mask.test(events)
-    for part in chunks(len(events)):
-        if cancelled is not None and cancelled():
-            raise Cancelled("the filter was stopped")
-        passes[part] = test(part)
-    return passes
-
-
-def rows(events: EventTable, mask: EventMask, cancelled: Callable[[], bool] | None = None) -> NDArray[np.uint32]:
-    """Return the event rows that pass a class/event and thread selection, ascending.
-
-    Raises:
-        Cancelled: `cancelled()` said so.
-    """
-    found = []
-    test = mask.test(events)
-    for part in chunks(len(events)):
-        if cancelled is not None and cancelled():
-            raise Cancelled("the filter was stopped")
-        found.append(_numbered(np.flatnonzero(test(part)), part.start))
-    return np.concatenate(found) if found else np.empty(0, np.uint32)
-
-
-def rows_of(passes: Bools) -> NDArray[np.uint32]:
-    """Return the rows of a mask, ascending, without the 8-byte row numbers of the whole trace in between."""
-    found = [_numbered(np.flatnonzero(passes[part]), part.start) for part in chunks(len(passes))]
-    return np.concatenate(found) if found else np.empty(0, np.uint32)
-
-
-def _numbered(positions: NDArray[np.intp], start: int) -> NDArray[np.uint32]:
-    found = positions.astype(np.uint32)
-    found += np.uint32(start)
-    return found
-
-
 def ruleset_mask(
     rules: HandlerTable, trace: Trace, rows: NDArray[np.integer] | None = None, derived: DerivedColumns | None = None
 ) -> Bools:
-    """Return which events of a trace a rule set lets pass; see `RuleSet.mask`."""
+    """Return which events of a trace a rule set lets pass, bool (len(rows),) or (events,); see `RuleSet.mask`."""
     static = StaticMask(rules, trace)
     count = len(trace.events) if rows is None else len(rows)
     passes = np.empty(count, np.bool_)
@@ -152,7 +101,7 @@ class _Asked:
         return len(self._list) - 1
 
     def answers(self) -> Bools:
-        """Return which of the events pass."""
+        """Return which of the events pass, bool (len(rows),)."""
         verdict = np.ones(len(self._rows), np.bool_)
         needs_order = np.zeros(len(self._list), np.bool_)
         said: dict[int, Bools] = {}
@@ -207,6 +156,3 @@ def _no(_: EventContext, /) -> int:
 
 def _constant(answer: bool) -> DynamicRule:
     return _yes if answer else _no
-
-
-__all__ = ["CHUNK_ROWS", "EventMask", "Rows", "VectorRule", "chunks", "event_mask", "rows", "rows_of", "ruleset_mask"]
