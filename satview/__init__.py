@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from satview.analysis.why import WhyStep, why
     from satview.base.errors import SatviewError, TraceFormatError
     from satview.base.time import TimeWindow
-    from satview.filters.expression import select
-    from satview.filters.rules import RuleSet
+    from satview.filters.expressions.expression import select
+    from satview.filters.rules.rule_set import RuleSet
     from satview.links.accessor import Links
     from satview.links.latencies import latencies
     from satview.links.transactions import transactions
@@ -86,7 +86,7 @@ _HOMES = {
     "Links": "satview.links.accessor",
     "OpenedTrace": "satview.analysis.opened",
     "Mark": "satview.analysis.doctor.marks",
-    "RuleSet": "satview.filters.rules",
+    "RuleSet": "satview.filters.rules.rule_set",
     "SatviewError": "satview.base.errors",
     "Statistics": "satview.analysis.statistics",
     "TimeWindow": "satview.base.time",
@@ -101,7 +101,7 @@ _HOMES = {
     "latencies": "satview.links.latencies",
     "open_trace": "satview.analysis.opened",
     "read_thresholds": "satview.analysis.verdicts.thresholds",
-    "select": "satview.filters.expression",
+    "select": "satview.filters.expressions.expression",
     "snapshot": "satview.analysis.snapshot",
     "transactions": "satview.links.transactions",
     "why": "satview.analysis.why",

@@ -12,7 +12,7 @@ import satview
 from satview.__main__ import command_names, main
 from satview.events.catalogue import catalogue
 from satview.events.spec import Release
-from satview.filters.vocabulary import FIELDS, FUNCTIONS
+from satview.filters.expressions.vocabulary import FIELDS, FUNCTIONS
 from tools import write_site
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from satview.events.modes import Mode
-from satview.filters.vocabulary import FIELDS
+from satview.filters.expressions.vocabulary import FIELDS
 from satview.session.command_table import COMMANDS, MOUSE_HELP
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -19,7 +19,7 @@ from satview.__main__ import whole_parser
 from satview.cli._whole import actions
 from satview.events.catalogue import catalogue
 from satview.events.spec import EventSpec, Field, Release
-from satview.filters.vocabulary import FIELDS, FUNCTIONS
+from satview.filters.expressions.vocabulary import FIELDS, FUNCTIONS
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ROOT / "out" / "docs"

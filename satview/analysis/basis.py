@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.events.states import INTERRUPT
-from satview.filters.facts import UNKNOWN as NOT_TOLD
-from satview.filters.facts import TraceFacts
+from satview.filters.derived_columns import UNKNOWN as NOT_TOLD
+from satview.filters.derived_columns import TraceDerivedColumns
 from satview.store.arguments import argument_under
 from satview.store.idle import idle_threads
 from satview.store.losses import EVERY_CPU, losses
@@ -49,9 +49,9 @@ class Basis:
         facts: Where durations, lengths and priorities come from.
     """
 
-    def __init__(self, trace: Trace, facts: TraceFacts | None = None) -> None:
+    def __init__(self, trace: Trace, facts: TraceDerivedColumns | None = None) -> None:
         self.trace = trace
-        self.facts = facts or TraceFacts(trace)
+        self.facts = facts or TraceDerivedColumns(trace)
 
     @cached_property
     def is_idle(self) -> NDArray[np.bool_]:

@@ -14,7 +14,7 @@ from satview.analysis.run_sums import RunSums
 from satview.analysis.scope import Rows, Scope, codes_where
 from satview.events import wire
 from satview.events.wire import WireClass
-from satview.filters.columns import RowColumns
+from satview.filters.expressions.columns import RowColumns
 from satview.links.table import LinkKind
 from satview.store.stretches import Cycles
 

@@ -13,7 +13,7 @@ from satview.analysis.call_times import Durations
 from satview.analysis.event_counts import IS_SEND
 from satview.analysis.scope import Rows, Scope
 from satview.events.states import STATE_BY_NAME
-from satview.filters.columns import RowColumns
+from satview.filters.expressions.columns import RowColumns
 from satview.links.rows import rows_where
 from satview.links.table import NO_EVENT, LinkKind
 from satview.links.transactions import transactions

@@ -18,7 +18,7 @@ from satview.analysis.verdicts.thresholds import Thresholds
 from satview.analysis.verdicts.verdict import Verdict, VerdictKind
 from satview.analysis.why import WhyStep, why
 from satview.base.time import TimeWindow
-from satview.filters.expression import select
+from satview.filters.expressions.expression import select
 from satview.formats import registry
 from satview.links.accessor import Links
 from satview.links.latencies import Latencies, latencies

@@ -146,7 +146,7 @@ class TraceBuffers:
         target: Sizes and marks.
         count: Buffers (8.0: per CPU).
         hand_over: Called with every full buffer.
-        time_enabled: Tells whether TIME events pass the filters; given CPU, time and the payload.
+        time_enabled: Returns whether TIME events pass the filters; given CPU, time and the payload.
         between_slots: Called between two slots of an event, where interrupts may come.
         skew_cycles: Per CPU, what its stamps have more than the machine's clock.
     """
@@ -200,7 +200,7 @@ class TraceBuffers:
         return True
 
     def _open(self, ring: BufferRing, cpu: int, time: int) -> bool:
-        """Make sure there is a buffer, and that the CPU's clock can be told from it."""
+        """Make sure there is a buffer, and that it gives the CPU's clock."""
         low = time & _LOW
         buffer = ring.current
         if buffer is None:

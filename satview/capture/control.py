@@ -1,6 +1,6 @@
 """Python files that run on the simulated target: control programs, the counterparts of the guide's C programs.
 
-Workloads from files are loaded the same way: whatever such a file does wrong is told with its line.
+Workloads from files are loaded the same way: whatever such a file does wrong is reported with its line.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from satview.base.errors import SatviewError, UsageError, told
 from satview.base.watchdog import Stuck, Watchdog
 from satview.capture import nto
 from satview.capture.files import CaptureError
-from satview.capture.sim.errors import place_of
+from satview.capture.sim.errors import location_of
 from satview.capture.sim.machine import Machine
 from satview.capture.sim.threads import Body
 from satview.events.spec import Release
@@ -66,7 +66,7 @@ def blaming(path: Path, progress: Callable[[], int] = lambda: 0) -> Iterator[Non
     except SatviewError:
         raise
     except Stuck as stuck:
-        raise UsageError(f"{_place(stuck, path)}: ran for {PATIENCE_S:g} s without getting anywhere") from stuck
+        raise UsageError(f"{_location(stuck, path)}: ran for {PATIENCE_S:g} s without getting anywhere") from stuck
     except SyntaxError as error:
         where = f", line {error.lineno}" if error.lineno else ""
         raise UsageError(f"{Path(error.filename or path).name}{where}: {error.msg}") from error
@@ -75,7 +75,7 @@ def blaming(path: Path, progress: Callable[[], int] = lambda: 0) -> Iterator[Non
     except BaseException as error:
         if isinstance(error, OSError) and not _line_in(error, path):
             raise UsageError(f"{path.name}: {error.strerror or error}") from error
-        raise UsageError(f"{_place(error, path)}: {told(error)}") from error
+        raise UsageError(f"{_location(error, path)}: {told(error)}") from error
 
 
 @contextmanager
@@ -87,7 +87,7 @@ def advancing(machine: Machine, name: str, patience_s: float = 0.0,
         machine: It gets on as long as its clock or its programs do.
         name: Of the capture, for the message.
         patience_s: Real time it may take without getting anywhere; 0 = as files may.
-        is_waiting: True while it waits for whoever reads what it writes, which may take any time.
+        is_waiting: True while it waits for the reader of what it writes, who may take any time.
 
     Raises:
         CaptureError: It got stuck outside of programs.
@@ -96,10 +96,10 @@ def advancing(machine: Machine, name: str, patience_s: float = 0.0,
         with Watchdog(patience_s or PATIENCE_S, lambda: None if is_waiting() else machine.steps + machine.now):
             yield
     except Stuck as stuck:
-        raise CaptureError(f"{name}: the simulation got no further at {place_of(stuck)} and was ended") from stuck
+        raise CaptureError(f"{name}: the simulation got no further at {location_of(stuck)} and was ended") from stuck
 
 
-def _place(error: BaseException, path: Path) -> str:
+def _location(error: BaseException, path: Path) -> str:
     line = _line_in(error, path)
     return f"{path.name}, line {line}" if line else path.name
 

@@ -15,11 +15,10 @@ from satview.events import naming, wire
 from satview.events.spec import Release
 from satview.events.wire import WireClass
 from satview.events.words import encode, name_bytes, text_words
-from satview.filters.event_facts import NOT_TESTED
+from satview.filters.event_context import NOT_TESTED
 
 if TYPE_CHECKING:
-    from satview.capture.sim.calls import Call
-    from satview.capture.sim.threads import Process, Thread
+    from satview.capture.sim.threads import PendingCall, Process, Thread
 
 _LOW = 0xFFFFFFFF
 _EXIT, _INTERRUPTED = wire.KER_EXIT_OFFSET, wire.KER_INT_OFFSET
@@ -42,11 +41,11 @@ class Emitter(SystemEvents):
 
     # Kernel calls
 
-    def _number(self, call: Call) -> int | None:
+    def _number(self, call: PendingCall) -> int | None:
         """Return the number of a call, None if the kernel logs nothing of it."""
         return None if call.is_silent(self.target) else self._payloads.number(call.name)
 
-    def kernel_enter(self, cpu: int, time: int, thread: Thread, call: Call) -> None:
+    def kernel_enter(self, cpu: int, time: int, thread: Thread, call: PendingCall) -> None:
         """Emit the entry of a kernel call."""
         number = self._number(call)
         if number is None:
@@ -56,13 +55,13 @@ class Emitter(SystemEvents):
         if not flags & ON:
             return
         code, plan = self._payloads.form(number, bool(flags & WIDE), thread.process.bits == 64)
-        words = encode(plan, call.values(thread), self.byte_order)
+        words = encode(plan, call.arguments(thread), self.byte_order)
         if isinstance(call, TraceEvent) and flags & WIDE and not self._payloads.has_flag:
             words = [call.mode, *words[1 : max(1, call.mode >> 28)]]
         if not flags & TESTED or self.admit(cpu, code, time, words, thread):
             self.put(cpu, code, time, words)
 
-    def kernel_exit(self, cpu: int, time: int, thread: Thread, call: Call) -> None:
+    def kernel_exit(self, cpu: int, time: int, thread: Thread, call: PendingCall) -> None:
         """Emit the exit of a kernel call; a failed one has -1 and the error number."""
         number = self._number(call)
         if number is None:
@@ -79,8 +78,8 @@ class Emitter(SystemEvents):
         if not flags & TESTED or self.admit(cpu, code, time, words, thread):
             self.put(cpu, code, time, words)
 
-    def kernel_interrupted(self, cpu: int, time: int, thread: Thread, call: Call) -> None:
-        """Emit what stands in place of an exit when the call's arguments are gone; the exit's mask decides."""
+    def kernel_interrupted(self, cpu: int, time: int, thread: Thread, call: PendingCall) -> None:
+        """Emit what takes the place of an exit when the call's arguments are gone; the exit's mask decides."""
         number = self._number(call)
         if number is None:
             return

@@ -16,7 +16,8 @@ from satview.events.wire import WireClass
 from satview.events.words import WORD_MASK, encode, name_bytes, sigevent_words
 
 if TYPE_CHECKING:
-    from satview.capture.sim.calls import Mmap, Sigevent
+    from satview.capture.sim.recorder import Mapping
+    from satview.capture.sim.sigevent import Sigevent
     from satview.capture.sim.target import Target
     from satview.capture.sim.threads import Partition, Process, Thread
 
@@ -128,7 +129,7 @@ class SystemEvents(Gate):
             values = {"suspect_pid": pid, "suspect_tid": tid, "partition_id": partition.ident}
         self._system(cpu, time, _SYS["APS_BNKR"], values, culprit)
 
-    def mapped(self, cpu: int, time: int, process: Process, address: int, call: Mmap) -> None:
+    def mapped(self, cpu: int, time: int, process: Process, address: int, call: Mapping) -> None:
         """Emit that memory has been mapped; a mapping without a file has no name."""
         values: dict[str, int | bytes] = {
             "pid": process.pid, "vaddr": address, "addr": address, "len": call.length, "flags": call.flags,

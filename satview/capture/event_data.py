@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from satview.events.spec import Release
-from satview.filters.event_facts import FEATURE_PID, FEATURE_TID, EventFacts, feature_of, has_feature
+from satview.filters.event_context import FEATURE_PID, FEATURE_TID, EventContext, feature_of, has_feature
 
 
 @dataclass(slots=True)
@@ -49,7 +49,7 @@ class KernelHandler:
 
     Attributes:
         function: The program's; a generator function may yield TraceEvent() calls.
-        data: The program's, filled anew for each event.
+        data: The program's, filled again for each event.
         pid: Process that attached it; the handler goes with it.
         release: Decides which events have a pid and a tid.
         host: Calls the function.
@@ -61,18 +61,18 @@ class KernelHandler:
     release: Release
     host: HandlerHost
 
-    def __call__(self, facts: EventFacts, /) -> int:
+    def __call__(self, context: EventContext, /) -> int:
         """Fill in the program's data and ask its function; 0 suppresses the event."""
-        data, count = self.data, facts.word_count or facts.el_num
-        data.header = facts.header
-        words = facts.words
+        data, count = self.data, context.word_count or context.el_num
+        data.header = context.header
+        words = context.words
         data.data_array[:count] = words if len(words) == count else words[:count]
         data.el_num = count
-        tested = facts.tested
-        if tested is not None and tested[1] >= 0 and has_feature(facts.code):     # what `feature_of` says, at less cost
+        tested = context.tested
+        if tested is not None and tested[1] >= 0 and has_feature(context.code):  # as `feature_of`, at less cost
             data.feature_mask, data.feature[:] = FEATURE_PID | FEATURE_TID, tested
         else:
-            data.feature_mask, feature = feature_of(facts, self.release)
+            data.feature_mask, feature = feature_of(context, self.release)
             if data.feature_mask:
                 data.feature[:] = feature
         return self.host.ask_handler(self)

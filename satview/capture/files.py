@@ -31,7 +31,7 @@ _HOSTNAME, _RELEASE, _MACHINE, _SYSNAME = 2, 3, 5, 11
 
 
 class CaptureError(SatviewError):
-    """A capture could not be saved as asked; what was written up to there can be read."""
+    """A capture could not be saved as requested; what was written up to there can be read."""
 
 
 def ctime(seconds: int) -> str:
@@ -78,7 +78,7 @@ class KevFile:
     Attributes:
         written: Bytes so far, header included.
         is_cut: True once the limit has cut something.
-        is_waiting: True while a write lasts: whoever reads a pipe may take any time.
+        is_waiting: True while a write lasts: the reader of a pipe may take any time.
     """
 
     def __init__(self, path: Path, target: Target, started_cycles: int, attributes: Sequence[tuple[str, str]] = (),
@@ -95,7 +95,7 @@ class KevFile:
         self._new: NewFile | None = None
         if stream is None:
             try:
-                # Not buffered: what cannot be written is known at once, and whoever follows the file sees whole
+                # Not buffered: what cannot be written is known at once, and a reader that follows the file sees whole
                 # buffers.
                 self._new = NewFile(path, streams=True, keeps_part=True, is_buffered=False)
             except WriteError as error:

@@ -14,8 +14,9 @@ from satview.base.time import NS_PER_S
 from satview.capture.buffers import Buffer, TraceBuffers
 from satview.capture.sim.target import Target
 from satview.events import wire
-from satview.filters.event_facts import EventFacts
-from satview.filters.rules import HANDLER_LIMIT, OLD_HANDLER_LIMIT, RuleSet
+from satview.filters.event_context import EventContext
+from satview.filters.rules.handler_table import HANDLER_LIMIT, OLD_HANDLER_LIMIT
+from satview.filters.rules.rule_set import RuleSet
 
 if TYPE_CHECKING:
     from satview.capture.sim.machine import Machine
@@ -26,7 +27,7 @@ _LOW = 0xFFFFFFFF
 _FOUND = 8
 
 
-class _KernelFacts(EventFacts):
+class _KernelContext(EventContext):
     """What the kernel knows of an event at this moment; most of it is looked up only when a condition asks."""
 
     __slots__ = ("_gate", "_stamp", "_thread")
@@ -137,14 +138,14 @@ class Gate:
 
     def admit(self, cpu: int, code: int, time: int, words: Sequence[int], thread: Thread | None = None,
               tested: tuple[int, int] | None = None) -> bool:
-        """Tell whether an event passes the pid and tid settings and the handlers.
+        """Return whether an event passes the pid and tid settings and the handlers.
 
         Args:
             cpu: CPU that logs it.
             code: Class and event as they will be in the slot.
             time: Its stamp in cycles, by the machine's clock.
             words: Payload in the form that will be logged.
-            thread: Whom it belongs to; None = the thread that runs on the CPU.
+            thread: The thread it belongs to; None = the thread that runs on the CPU.
             tested: (pid, tid) that the settings are compared with; None = those of the thread.
         """
         if thread is not None and tested is None:
@@ -161,8 +162,8 @@ class Gate:
             count = max(2, count)
             padded = (*[word & _LOW for word in words], *(0,) * (count + count % 2 - len(words)))
         whose = thread or self.running[cpu]
-        facts = _KernelFacts(self, code, cpu, time, padded, count, whose, tested)
-        return rules.ask_handlers(facts) if tested is not None else rules.passes_tests(facts)
+        context = _KernelContext(self, code, cpu, time, padded, count, whose, tested)
+        return rules.ask_handlers(context) if tested is not None else rules.passes_tests(context)
 
     def begins_at(self, cpu: int, time: int) -> None:
         """Take the stamp of an event as time 0 if it is the first one after START."""

@@ -1,31 +1,22 @@
-"""The simulated instrumented kernel: machine, emitter and trace control put together, and programs started on it."""
+"""The simulated instrumented kernel: machine, emitter and trace control, and programs started on it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from satview.base.errors import UsageError
 from satview.capture import nto
-from satview.capture.buffers import Buffer
 from satview.capture.emit import Emitter
-from satview.capture.sim import pulses
-from satview.capture.sim.calls import InterruptHookTrace, Sigevent, TraceEvent
 from satview.capture.sim.cpu import Cpu
-from satview.capture.sim.dispatch import handlers
-from satview.capture.sim.interrupts import Interrupts, InterruptSource
+from satview.capture.sim.interrupt_sources import InterruptSource
+from satview.capture.sim.lifecycle import add_thread, new_process, start
 from satview.capture.sim.machine import Machine
 from satview.capture.sim.manager import boot
 from satview.capture.sim.partitions import PartitionScheduler
-from satview.capture.sim.privilege import has_io, refused
-from satview.capture.sim.processes import add_thread, new_process, start
 from satview.capture.sim.target import Target
-from satview.capture.sim.threads import ANY_CPU, Body, Partition, Policy, Process, Thread
-from satview.capture.sim.timers import Timers
+from satview.capture.sim.threads import ANY_CPU, Body, Partition, Policy, Process
 from satview.capture.trace_event import TraceControl
-
-if TYPE_CHECKING:
-    from satview.capture.sim.calls import Call
 
 MAX_PRIORITY = 255
 BOOT_SECONDS = 341.7     # simulations begin so long after boot, so that stamps look like those of a running system
@@ -48,16 +39,12 @@ class Kernel:
         self.target = target
         nto.set_release(target.release)
         self.emitter = Emitter(target)
-        table = handlers()
-        table[TraceEvent] = self._trace_event_call
-        table[InterruptHookTrace] = self._hook_call
         start_cycles = int(BOOT_SECONDS * target.cycles_per_s)
-        self.machine = machine = Machine(target, seed, self.emitter, table, start_cycles)
-        machine.timers = Timers(machine)
-        machine.interrupts = Interrupts(machine)
+        self.machine = machine = Machine(target, seed, self.emitter, start_cycles)
         self.emitter.connect(machine)
         machine.on_death.append(lambda process: self.control.forget_process(process.pid))
         self.control = TraceControl(machine, self.emitter)
+        machine.trace_event = self.control.call
         smp = "-smp" if target.cpus > 1 or self.emitter.target.release != "6.x" else ""
         boot(machine, f"proc/boot/procnto{smp}-instr")
         machine.interrupts.start_clock()
@@ -67,38 +54,6 @@ class Kernel:
 
     def _first_dispatch(self, cpu: Cpu) -> None:
         self.machine.kernel_entry(cpu, lambda _cpu: None)
-
-    def _trace_event_call(self, machine: Machine, cpu: Cpu, thread: Thread, call: Call) -> None:
-        """A thread calls TraceEvent()."""
-        assert isinstance(call, TraceEvent)
-        call.place = ""      # it was yielded
-        machine.enter(cpu, thread, call)
-        machine.history.caller = (thread.pid, thread.tid)
-        try:
-            value = self.control.call(call.mode, call.args, cpu.index, thread.pid, has_io(machine, thread))
-        except OSError as error:
-            thread.value, thread.error = None, error.with_traceback(None)     # to be told with the program's line
-            thread.exit_error = error.errno or 0
-        else:
-            machine.complete(thread, value, ret_val=value)
-
-    def _hook_call(self, machine: Machine, cpu: Cpu, thread: Thread, call: Call) -> None:
-        """A thread hooks the synthetic interrupt; its event is delivered once the kernel has left what it does."""
-        assert isinstance(call, InterruptHookTrace)
-        machine.enter(cpu, thread, call)
-        if refused(machine, thread):
-            return
-        ident = machine.interrupts.new_ident()
-        machine.complete(thread, ident, int_fun_id=ident)
-
-        def hook(buffer: Buffer) -> None:
-            info = buffer.index << 13 | buffer.sequence & 0x7FF
-            event = machine.guard(thread, "trace handler", lambda: call.handler(info))
-            if isinstance(event, Sigevent):
-                machine.deferred.append((machine.cpus[0], lambda here: pulses.deliver(
-                    machine, here, thread.process, thread, event, "SPULSE_EXE")))
-
-        machine.interrupts.trace_hooks.attach(ident, thread.process, hook, call.flags)
 
     def trace_event(self, mode: int, *args: Any) -> int:
         """Call TraceEvent() from outside, as root; raises `QnxError`."""

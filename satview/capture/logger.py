@@ -180,7 +180,7 @@ class Logger:
     # Buffers
 
     def _collect(self, chid: int) -> Program:
-        """Take full buffers until the number asked for, the end, or in ring mode somebody's STOP."""
+        """Take full buffers until the requested number, the end, or in ring mode somebody's STOP."""
         options, is_first = self.options, True
         while True:
             pulse = yield MsgReceive(chid)
@@ -286,7 +286,7 @@ class Logger:
         self.kernel.machine.stop()
 
     def _take_rest(self) -> Program:
-        """Take the full buffers that still wait, oldest first, up to the number asked for."""
+        """Take the full buffers that still wait, oldest first, up to the requested number."""
         buffers = self.kernel.emitter.buffers
         waiting = [b for ring in buffers.rings for b in ring.buffers if b.is_full] if buffers is not None else []
         for buffer in sorted(waiting, key=lambda b: b.closed_at):

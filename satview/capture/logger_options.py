@@ -1,4 +1,4 @@
-"""What a logger is asked to do, and what it reports."""
+"""What a capture requests of its logger, and what the logger reports."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def _blocked(machine: Machine) -> list[Thread]:
 
 
 def _is_at_rest(machine: Machine) -> bool:
-    """Tell whether nothing can ever happen again: no timer, no device, nobody running."""
+    """Return whether nothing can ever happen again: no timer, no device, nobody running."""
     if machine.timers.pending or any(source.is_active for source in machine.sources.values()):
         return False
     return not any(thread.state in ("READY", "RUNNING") for process in machine.processes.values()
@@ -48,8 +48,8 @@ def deadlocks(machine: Machine) -> list[list[Thread]]:
 def _waits(thread: Thread) -> str:
     owners = lock_state(thread.waiting_on)
     whose = f" of {owners[0].label}" if owners else ""
-    place = f" at {thread.place()}" if thread.place() else ""
-    return f"{thread.label}{place} waits for {describe(thread.waiting_on)}{whose}"
+    location = f" at {thread.location()}" if thread.location() else ""
+    return f"{thread.label}{location} waits for {describe(thread.waiting_on)}{whose}"
 
 
 def findings(machine: Machine) -> list[str]:

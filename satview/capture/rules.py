@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from satview.capture.event_data import RULE_DATA
 from satview.capture.logger_options import RULE
-from satview.filters.building import FunctionLoader, build
-from satview.filters.capturing import CaptureRules, for_capture
 from satview.filters.diagnostics import RuleError
-from satview.filters.expression import Expression
-from satview.filters.text import Processes, Rule, parse_rules
+from satview.filters.expressions.expression import Expression
+from satview.filters.rules.building import FunctionLoader, build
+from satview.filters.rules.capturing import CaptureRules, for_capture
+from satview.filters.rules.text import Processes, Rule, parse_rules
 
 if TYPE_CHECKING:
     from satview.capture.kernel import Kernel

@@ -23,7 +23,7 @@ from satview.capture.sim.threads import Body
 from satview.capture.sim.truth import Truth
 from satview.capture.workloads.registry import Workload, find
 from satview.events.spec import Release
-from satview.filters.building import FunctionLoader
+from satview.filters.rules.building import FunctionLoader
 
 PACE_S = 0.02        # real time between two looks at the clock of a target that runs in real time
 SHORT_GRACE_NS = 20_000_000
@@ -43,7 +43,7 @@ class CaptureResult:
         duration_ns: Simulated time.
         findings: What was wrong with the workload or the capture, one sentence each; empty if all is well.
         was_cancelled: True if the caller stopped it.
-        truth: What really happened, for tests; only the end of it where it was not to be kept.
+        truth: What really happened, for tests; only the end of it without `keeps_truth`.
     """
 
     path: Path
@@ -77,7 +77,7 @@ class Capture:
         skew_ns: How far the counters of two CPUs may be apart; None = as the release has it.
         rules_text: Rules as in `.satrules` files, set by the logger instead of "all classes"; process names are those
             of the workload. `load_function` is asked for rules that call Python functions; None refuses them.
-        keeps_truth: Keep what really happened, for whoever compares it with the trace; memory grows with the duration.
+        keeps_truth: Keep what really happened, to compare it with the trace; memory grows with the duration.
         needs_privilege: Programs that attach handlers need I/O privilege, as on a target; False waives it.
         pace: Simulated seconds per real second, for files that grow while somebody watches; 0 = as fast as it can.
     """
@@ -179,8 +179,8 @@ def _times(capture: Capture, workload: Workload, machine: Machine) -> tuple[int,
     lead_in_ns = capture.lead_in_ns if capture.lead_in_ns >= 0 else workload.lead_in_ns
     duration_ns = capture.duration_ns or workload.duration_ns
     if capture.options.seconds and not capture.duration_ns:      # the logger ends it, however short the workload
-        asked_ns = int(capture.options.seconds * NS_PER_S) + GRACE_S * NS_PER_S
-        duration_ns = max(duration_ns, min(asked_ns, DAY_S * NS_PER_S))
+        requested_ns = int(capture.options.seconds * NS_PER_S) + GRACE_S * NS_PER_S
+        duration_ns = max(duration_ns, min(requested_ns, DAY_S * NS_PER_S))
     if duration_ns < 0 or duration_ns > DAY_S * NS_PER_S:
         raise UsageError("the duration is more than a day, or negative")
     cycles = machine.target.cycles
@@ -232,7 +232,7 @@ def _finish(kernel: Kernel, logger: Logger | Probe, patience_s: float) -> None:
     if logger.is_done or logger.failure is not None:
         return
     grace_ns = GRACE_S * NS_PER_S + (options.own_buffers + options.kernel_buffers) * options.disk_ns_per_buffer
-    deadline_s = time.thread_time() + patience_s      # its own time, not that of whoever reads what it writes
+    deadline_s = time.thread_time() + patience_s      # its own time, not that of a reader of what it writes
 
     def lasts_too_long() -> bool:
         return time.thread_time() > deadline_s

@@ -1,8 +1,8 @@
-"""Very long traces in bounded memory: one turn of the 32-bit stamp is simulated, then laid out again and again.
+"""Very long traces in bounded memory: one rollover period of the stamp is simulated, then laid out again and again.
 
 A tile is exactly 2^32 cycles long, so its stamps stay as they are; only the upper halves in TIME events and the
 sequence numbers of the buffers differ from tile to tile, and those are columns. At the end of a tile state events bring
-every thread back to where the tile began, so that the seams are consistent for whoever follows states.
+every thread back to where the tile began, so that the seams are consistent for a reader that follows states.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from satview.capture.workloads.registry import find
 from satview.events import wire
 from satview.events.spec import Release
 
-TURN = 1 << 32
+ROLLOVER_CYCLES = 1 << 32
 MAX_EVENTS = 2_000_000_000
 _MARGIN_NS = 400_000          # left free at the end of a tile for what is under way, and for the seam
 _STATE_ORDER = ("RUNNING",)   # entered last at a seam: its CPU must be free first
@@ -40,7 +40,7 @@ class Tile:
 
     Attributes:
         head: Slots of the state dump, shape (h, 4).
-        slots: Slots of one turn, shape (n, 4), uint32.
+        slots: Slots of one rollover period, shape (n, 4), uint32.
         events: Events in them; `head_events` in the head.
         buffers: Buffers in `slots`, by CPU; where CPUs share them (up to 7.x), all of them for each CPU.
         started_cycles: When the capture starts.
@@ -64,31 +64,31 @@ def count_events(slots: NDArray[np.uint32]) -> int:
 
 def make_tile(workload: str = "automotive", seed: int = 1, cpus: int = 0, release: Release = Release.QNX_7,
               is_wide: bool = False, cancelled: Callable[[], bool] | None = None) -> Tile:
-    """Simulate one turn of the stamp.
+    """Simulate one rollover period of the stamp.
 
     Raises:
         Cancelled: `cancelled()` said so.
-        UsageError: No such workload, or a clock so slow that a turn takes too long to simulate.
+        UsageError: No such workload, or a clock so slow that a period takes too long to simulate.
         CaptureError: The simulation got stuck.
     """
-    chosen = find(workload)
-    kernel = Kernel(target(release, cpus or chosen.cpus), seed)
+    selected = find(workload)
+    kernel = Kernel(target(release, cpus or selected.cpus), seed)
     machine, call, sink = kernel.machine, kernel.trace_event, MemorySink()
-    if TURN * 1_000_000_000 // machine.target.cycles_per_s > _MAX_TILE_NS:
+    if ROLLOVER_CYCLES * 1_000_000_000 // machine.target.cycles_per_s > _MAX_TILE_NS:
         raise UsageError("the clock of this target is too slow for tiles")
-    chosen.setup(kernel)
+    selected.setup(kernel)
     call(mode("ALLOCBUFFER"), 64, [])
     kernel.control.hook = sink
     call(mode("ADDALLCLASSES"))
     call(mode("SETALLCLASSESWIDE" if is_wide else "SETALLCLASSESFAST"))
-    with control.advancing(machine, chosen.name):
-        machine.run(machine.now + machine.target.cycles(chosen.lead_in_ns), cancelled)
+    with control.advancing(machine, selected.name):
+        machine.run(machine.now + machine.target.cycles(selected.lead_in_ns), cancelled)
         started = machine.now
         call(mode("START"))
         call(mode("FLUSHBUFFER"))
         head = len(sink.slots())
         before = _states(kernel)
-        machine.run(machine.now + TURN - machine.target.cycles(_MARGIN_NS), cancelled)
+        machine.run(machine.now + ROLLOVER_CYCLES - machine.target.cycles(_MARGIN_NS), cancelled)
     if cancelled is not None and cancelled():
         raise Cancelled("stopped before there was anything to write")
     faults = findings(machine)
@@ -123,7 +123,7 @@ def write_tiles(path: Path | str, events: int, tile: Tile, progress: Callable[[f
                 cancelled: Callable[[], bool] | None = None, attributes: Sequence[tuple[str, str]] = ()) -> int:
     """Write a file of at least so many events, up to the end of a buffer; return how many it has.
 
-    Memory does not grow with the number of events: one tile is kept, and one copy of it.
+    Memory does not grow with the number of events: one tile is in memory, and one copy of it.
 
     Raises:
         UsageError: More than 2 * 10^9 events, or fewer than 1.
@@ -160,7 +160,7 @@ def write_tiles(path: Path | str, events: int, tile: Tile, progress: Callable[[f
 
 
 def _end_of_buffer(slots: NDArray[np.uint32], begins: NDArray[np.intp], events: int) -> int:
-    """Return the slots up to the end of the buffer in which event number `events` lies.
+    """Return the slots up to the end of the buffer that holds event number `events`.
 
     A buffer may end within an event, which its CPU's next buffer goes on with: then up to the next end that does not.
     """

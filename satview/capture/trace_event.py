@@ -16,14 +16,14 @@ from satview.capture.emit import Emitter
 from satview.capture.event_data import RULE_DATA, EventData, KernelHandler, finish
 from satview.capture.gate import ON
 from satview.capture.sim.calls import TraceEvent
-from satview.capture.sim.errors import Errno, QnxError, place_of
+from satview.capture.sim.errors import Errno, QnxError, location_of
 from satview.capture.sim.forgotten import WATCH
 from satview.capture.sim.privilege import MISSING
 from satview.events import wire
 from satview.events.modes import NOT_NUMBERS, NUMBER_MASK, Mode, mode_of
 from satview.events.spec import Release
 from satview.events.wire import WireClass
-from satview.filters.rules import DynamicRule
+from satview.filters.rules.handler_table import DynamicRule
 
 if TYPE_CHECKING:
     from satview.capture.sim.machine import Machine
@@ -168,13 +168,13 @@ class TraceControl:
             answer = handler.function(handler.data)
             if isinstance(answer, GeneratorType):
                 answer = finish(answer, lambda call: self._call_of_handler(call, handler.pid))
-            if WATCH.places:
+            if WATCH.locations:
                 self.machine.report_forgotten(f"of process {handler.pid}, event handler")
             return int(answer)
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001  -- an event that nobody judged passes
-            self.machine.fault(f"of process {handler.pid}", f"event handler raised {told(error)}", place_of(error))
+            self.machine.fault(f"of process {handler.pid}", f"event handler raised {told(error)}", location_of(error))
             return 1
         finally:
             self._in_handler, self._caller, WATCH.is_on = False, before, False
@@ -182,7 +182,7 @@ class TraceControl:
     def _call_of_handler(self, call: Any, pid: int) -> int:
         if not isinstance(call, TraceEvent):
             raise TypeError(f"a handler yielded {call!r:.60}; it may yield TraceEvent() calls only")
-        call.place = ""
+        call.location = ""
         return self.call(call.mode, call.args, self._caller[0], pid)
 
     def forget_process(self, pid: int) -> None:

@@ -1,4 +1,4 @@
-"""Runs a control program of the tutorial the way the guide tells: `tracelogger -d1 -n 3 -f FILE`, then the program."""
+"""Runs a control program of the tutorial as the guide describes: `tracelogger -d1 -n 3 -f FILE`, then the program."""
 
 from __future__ import annotations
 

@@ -20,15 +20,16 @@ from satview.base.time import TimeWindow, format_duration
 from satview.events.spec import Release
 from satview.export.c_program import c_program
 from satview.export.subset import SubsetReport, write_subset
-from satview.filters.building import BuiltRules, build
+from satview.filters.derived_columns import TraceDerivedColumns
 from satview.filters.diagnostics import RuleError
-from satview.filters.explain import explain
-from satview.filters.expression import Expression
-from satview.filters.facts import TraceFacts
-from satview.filters.handlers import Handlers
-from satview.filters.text import Rule, check_rules, process_names, read_rule_text, rules_text
+from satview.filters.expressions.expression import Expression
+from satview.filters.names import process_names
+from satview.filters.rules.building import BuiltRules, build
+from satview.filters.rules.explain import explain
+from satview.filters.rules.handlers import Handlers
+from satview.filters.rules.text import Rule, check_rules, read_rule_text, rules_text
 from satview.filters.tracelogger_command import from_tracelogger_args, tracelogger_command
-from satview.filters.would_capture import WouldCapture, would_capture
+from satview.filters.views.would_capture import WouldCapture, would_capture
 from satview.formats.registry import open_trace, source_files
 from satview.session.time_text import axis_of, parse_moment
 from satview.store.trace import Trace
@@ -107,7 +108,7 @@ def built_rules(files: list[str], allow_code: bool, trace: Trace) -> tuple[tuple
 
 
 def chosen_events(
-    built: BuiltRules, expressions: list[str], trace: Trace, facts: TraceFacts
+    built: BuiltRules, expressions: list[str], trace: Trace, facts: TraceDerivedColumns
 ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """Return the events that pass rules and conditions, bool (events,).
 
@@ -155,7 +156,7 @@ def _capture(args: argparse.Namespace, built: BuiltRules, trace: Trace) -> bool:
     if args.c_program:
         is_whole = _write_program(args, built, trace)
     if args.would_keep:
-        print_answer(would_capture(built, trace, TraceFacts(trace), window_of(trace, args.begin, args.end)))
+        print_answer(would_capture(built, trace, TraceDerivedColumns(trace), window_of(trace, args.begin, args.end)))
     return is_whole
 
 
@@ -172,7 +173,7 @@ def _write_program(args: argparse.Namespace, built: BuiltRules, trace: Trace) ->
 
 
 def _filter(args: argparse.Namespace, built: BuiltRules, trace: Trace) -> None:
-    facts = TraceFacts(trace)
+    facts = TraceDerivedColumns(trace)
     chosen = chosen_events(built, args.expression, trace, facts)
     window = window_of(trace, args.begin, args.end)
     if args.output is None:

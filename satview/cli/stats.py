@@ -20,7 +20,7 @@ from satview.base.errors import UsageError
 from satview.base.time import format_duration
 from satview.cli._sheets import print_csv, print_tables
 from satview.cli.filter import built_rules, chosen_events
-from satview.filters.facts import TraceFacts
+from satview.filters.derived_columns import TraceDerivedColumns
 from satview.formats.registry import open_trace
 from satview.session.time_text import axis_of, parse_range
 from satview.store.trace import Trace
@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"--per-server adds columns to --by {_PER_SERVER}; ask for that too")
     trace = open_trace(args.file)
     window = parse_range(args.range, axis_of(trace)) if args.range else None
-    facts = TraceFacts(trace)
+    facts = TraceDerivedColumns(trace)
     passes = None
     if args.rules or args.expression:
         _, built = built_rules(args.rules, args.allow_code, trace)

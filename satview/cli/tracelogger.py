@@ -21,8 +21,8 @@ from satview.capture.run import run as run_capture
 from satview.capture.workloads import registry
 from satview.events.spec import Release
 from satview.filters.diagnostics import RuleError
-from satview.filters.handlers import Handlers
-from satview.filters.text import read_rule_text
+from satview.filters.rules.handlers import Handlers
+from satview.filters.rules.text import read_rule_text
 
 DEFAULT_FILE = "tracebuffer.kev"
 DEFAULT_WORKLOAD = "automotive"

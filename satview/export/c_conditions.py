@@ -15,61 +15,34 @@ from satview.events.layout import Part, arguments_of, is_same_name, place_of, te
 from satview.export.c_places import Find, code_ranges, place_rows
 from satview.export.c_tables import Tables
 from satview.export.c_text import byte_count, literal
-from satview.filters.reach import has_argument
-from satview.filters.scalar import wrapped
-from satview.filters.semantics import CodeTest
-from satview.filters.switches import C
-from satview.filters.syntax import (
+from satview.filters.expressions.operators import ARITHMETIC, COMPARISONS, FUNCTIONS, wrapped
+from satview.filters.expressions.reach import has_argument
+from satview.filters.expressions.semantics import CodeTest
+from satview.filters.expressions.syntax import (
     And,
     Argument,
     Arithmetic,
-    Call,
     Compare,
     Field,
+    FunctionCall,
     In,
-    Match,
     Negative,
     Node,
     Not,
     Number,
     Or,
+    PatternMatch,
     Text,
     Word,
     children,
 )
-from satview.filters.vocabulary import FIELDS, Domain
+from satview.filters.expressions.vocabulary import FIELDS, Domain
+from satview.filters.rules.switches import C
 
 NAMES_THREAD: Final = frozenset({C.KERCALLENTER, C.KERCALLEXIT, C.THREAD})
 """Classes whose events the kernel gives to a handler with the thread that they belong to."""
 
 _HALF: Final = re.compile("[\ud800-\udfff]")
-_ARITHMETIC: Final = {
-    "+": "sum",
-    "-": "difference",
-    "*": "product",
-    "/": "quotient",
-    "%": "rest",
-    "&": "common_bits",
-    "|": "all_bits",
-    "^": "other_bits",
-    "<<": "shifted_left",
-    ">>": "shifted_right",
-}
-_FUNCTIONS: Final = {
-    "abs": "absolute",
-    "min": "smaller",
-    "max": "larger",
-    "signed": "signed_word",
-    "bit": "bit_of",
-}
-_COMPARISONS: Final = {
-    "==": ("is_equal", False),
-    "!=": ("is_other", False),
-    "<": ("is_less", False),
-    "<=": ("is_at_most", False),
-    ">": ("is_less", True),
-    ">=": ("is_at_most", True),
-}
 _PLAIN: Final = {"code": "code_of", "number": "event_number", "cpu": "cpu_of", "words": "word_count"}
 _UNTOLD: Final = {
     "time": ("an event handler is not told when the event was", "filter the trace afterwards"),
@@ -122,7 +95,7 @@ class Condition:
             return self._compare(node)
         if isinstance(node, In):
             return self._membership(node)
-        if isinstance(node, Match):
+        if isinstance(node, PatternMatch):
             name = self._tables.pattern(node.pattern)
             return self._texts(node.value, lambda text: self._tables.use("fits", text, f"&{name}"), node.pattern.text)
         return self._tables.use("has_failed", "event")  # the only flag is `failed`
@@ -138,18 +111,19 @@ class Condition:
     def _compare(self, node: Compare) -> str:
         if isinstance(node.right, Text):
             return self._is_one_of(node.left, [node.right.value])
-        part, is_swapped = _COMPARISONS[node.sign]
+        comparison = COMPARISONS[node.sign]
         left, right = self._number(node.left), self._number(node.right)
-        return self._tables.use(part, *((right, left) if is_swapped else (left, right)))
+        sides = (right, left) if comparison.is_swapped_in_c else (left, right)
+        return self._tables.use(comparison.c_name, *sides)
 
     def _membership(self, node: In) -> str:
-        if isinstance(node.choices[0], Text):
-            return self._is_one_of(node.value, [item.value for item in node.choices if isinstance(item, Text)])
+        if isinstance(node.items[0], Text):
+            return self._is_one_of(node.value, [item.value for item in node.items if isinstance(item, Text)])
         value = self._number(node.value)
-        constants = sorted({wrapped(item.value) for item in node.choices if isinstance(item, Number)})
+        constants = sorted({wrapped(item.value) for item in node.items if isinstance(item, Number)})
         tests = [
             self._tables.use("is_equal", value, self._number(item))
-            for item in node.choices
+            for item in node.items
             if not isinstance(item, Number)
         ]
         if constants:
@@ -204,9 +178,9 @@ class Condition:
         if isinstance(node, Negative):
             return use("negative", self._number(node.part))
         if isinstance(node, Arithmetic):
-            return use(_ARITHMETIC[node.sign], self._number(node.left), self._number(node.right))
-        assert isinstance(node, Call)
-        return use(_FUNCTIONS[node.name], *(self._number(part) for part in node.arguments))
+            return use(ARITHMETIC[node.sign].c_name, self._number(node.left), self._number(node.right))
+        assert isinstance(node, FunctionCall)
+        return use(FUNCTIONS[node.name].c_name, *(self._number(part) for part in node.arguments))
 
     def _field(self, node: Field) -> str:
         use = self._tables.use

@@ -1,4 +1,4 @@
-"""Globs and regular expressions as tables for C: the same automaton that views use, with its jumps worked out.
+"""Globs and regular expressions as tables for C: an automaton of the tree that RE2 gets, with its jumps worked out.
 
 State 0 means that the pattern fits; every other state waits for one character. A set of states is a bit mask of 64-bit
 words. `fits()` in the exported program goes through a text once and needs no memory but two such sets, so it can run
@@ -8,20 +8,21 @@ in an event handler.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cache
 from typing import Final
 
+from satview.export.c_automaton import Automaton
 from satview.export.c_text import constants
-from satview.filters.pattern import Pattern, Ranges
+from satview.filters.expressions.pattern import Pattern
+from satview.filters.expressions.pattern_syntax import Ranges
 
 _WORD_BITS: Final = 64
-_CODE_POINTS: Final = 0x110000
 _NONE: Final[Ranges] = ((1, 0),)  # C has no empty tables; no character is in this
 
 
 def pattern_table(name: str, pattern: Pattern) -> list[str]:
     """Return the C definition of a pattern's tables under a name."""
-    characters = pattern.characters()
+    automaton = Automaton(pattern.root)
+    characters = automaton.characters
     number = {index: bit for bit, (index, _, _) in enumerate(characters, 1)} | {0: 0}
     count = max(1, len(characters))  # C has no empty tables: a state that nothing reaches stands for none
     words = -(-(count + 1) // _WORD_BITS)
@@ -31,12 +32,11 @@ def pattern_table(name: str, pattern: Pattern) -> list[str]:
         return ", ".join(f"0x{bits >> _WORD_BITS * i & (1 << _WORD_BITS) - 1:x}ULL" for i in range(words))
 
     def reached(entries: list[int], at_start: bool, at_end: bool) -> str:
-        pattern.refill()
-        return mask(pattern.closure(entries, at_start=at_start, at_end=at_end))
+        return mask(automaton.closure(entries, at_start=at_start, at_end=at_end))
 
-    begin = [pattern.entry]
+    begin = [automaton.entry]
     again = [] if pattern.is_whole else begin
-    ranges = [_with_both_cases(item, pattern.ignores_case) for _, item, _ in characters] or [_NONE]
+    ranges = [item or _NONE for _, item, _ in characters] or [_NONE]
     following = [[entry] for _, _, entry in characters] or [[]]
     starts = [sum(len(item) for item in ranges[:i]) for i in range(count + 1)]
     pairs = [f"{{0x{low:x}, 0x{high:x}}}" for item in ranges for low, high in item]
@@ -52,29 +52,3 @@ def pattern_table(name: str, pattern: Pattern) -> list[str]:
         f"{int(pattern.is_whole)}",
         "};",
     ]
-
-
-def _with_both_cases(ranges: Ranges, ignores_case: bool) -> Ranges:
-    """Return ranges with every character whose capital or small letter is in them; C knows no letters."""
-    if not ignores_case:
-        return ranges or _NONE
-    others = _others()
-    more = {
-        other
-        for low, high in ranges
-        for number in (others if high - low > len(others) else range(low, high + 1))
-        if low <= number <= high
-        for other in others.get(number, ())
-    }
-    return (*ranges, *((number, number) for number in sorted(more))) or _NONE
-
-
-@cache
-def _others() -> dict[int, list[int]]:
-    """Return for every capital and small letter the characters that it is the capital or small letter of."""
-    found: dict[int, list[int]] = {}
-    for char in map(chr, range(_CODE_POINTS)):
-        for other in {char.lower(), char.upper()} - {char}:
-            if len(other) == 1:
-                found.setdefault(ord(other), []).append(ord(char))
-    return found

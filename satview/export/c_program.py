@@ -20,10 +20,8 @@ from satview.export.c_parts import FIND_PROCESSES, ordered, parts
 from satview.export.c_places import variant_tables
 from satview.export.c_tables import Tables
 from satview.export.c_text import comment, literal
-from satview.filters.building import BuiltRules
-from satview.filters.capturing import AllOf, for_capture
 from satview.filters.diagnostics import Diagnostic
-from satview.filters.expression import Expression
+from satview.filters.expressions.expression import Expression
 from satview.filters.external import (
     CALL_COUNT,
     INT_CLASSES,
@@ -32,10 +30,13 @@ from satview.filters.external import (
     has_event_masks,
     internal_codes,
 )
-from satview.filters.rules import DynamicRule, RuleSet
-from satview.filters.switches import C
-from satview.filters.text import Rule
-from satview.filters.writing import handler_rules, rules_of
+from satview.filters.rules.building import BuiltRules
+from satview.filters.rules.capturing import AllOf, for_capture
+from satview.filters.rules.handler_table import DynamicRule
+from satview.filters.rules.rule_set import RuleSet
+from satview.filters.rules.switches import C
+from satview.filters.rules.text import Rule
+from satview.filters.rules.writing import handler_rules, rules_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from satview.events.spec import Release
+from satview.export.c_automaton import Automaton
 from satview.export.c_patterns import pattern_table
 from satview.export.c_text import comment, constants
-from satview.filters.pattern import Pattern
+from satview.filters.expressions.pattern import Pattern
 
 
 @dataclass(slots=True)
@@ -52,7 +53,7 @@ class Tables:
             name = self._name(key, "pattern")
             self.parts.add("pattern")
             self.lines += [*comment(pattern.text), *pattern_table(name, pattern)]
-            self.pattern_words = max(self.pattern_words, len(pattern.characters()) // 64 + 1)
+            self.pattern_words = max(self.pattern_words, len(Automaton(pattern.root).characters) // 64 + 1)
         return name
 
     def processes(self, test: str, shown: str) -> str:

@@ -116,7 +116,7 @@ def classes_of(release: Release) -> tuple[ExternalClass, ...]:
 
 
 def has_event_masks(external: ExternalClass, release: Release) -> bool:
-    """Tell whether the event argument of a class is a bit mask: several events at once."""
+    """Return whether the event argument of a class is a bit mask: several events at once."""
     if external is ExternalClass.THREAD:
         return release is not Release.QNX_8
     return external in MASK_CLASSES
@@ -205,8 +205,8 @@ def internal_codes(external: ExternalClass, number: int, release: Release) -> tu
         kinds += [2] if 1 in kinds else []
         return tuple(code(WireClass.KER_CALL, number | kind << 7 | flag) for kind in kinds for flag in flags)
     if external in INT_CLASSES:
-        wanted = (ExternalClass.INTENTER, ExternalClass.INTEXIT) if external is ExternalClass.INT else (external,)
-        return tuple(code(WireClass.INT, e) for e, (c, _) in sorted(_INTERRUPTS.items()) if c in wanted)
+        requested = (ExternalClass.INTENTER, ExternalClass.INTEXIT) if external is ExternalClass.INT else (external,)
+        return tuple(code(WireClass.INT, e) for e, (c, _) in sorted(_INTERRUPTS.items()) if c in requested)
     if external is ExternalClass.PROCESS:
         return (code(WireClass.PR_TH, (number + 1) << 6),)
     if external in (ExternalClass.THREAD, ExternalClass.VTHREAD):

@@ -20,8 +20,8 @@ from PySide6.QtWidgets import (
 
 from satview.analysis.statistics import Statistics
 from satview.base.safe_text import tool_tip
-from satview.filters.fastwide import has_two_forms
-from satview.filters.passes import Effect
+from satview.filters.rules.fastwide import has_two_forms
+from satview.filters.views.passes import Effect
 from satview.gui.check_tree import CheckTree
 from satview.gui.filters.condition_box import ConditionBox
 from satview.gui.filters.groups import event_groups, thread_groups

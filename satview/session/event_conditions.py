@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from satview.events.spec import Argument
 from satview.events.states import NOT_A_STATE, STATE_BY_VALUE
+from satview.filters.derived_columns import DerivedColumns
 from satview.filters.diagnostics import ExpressionError
-from satview.filters.expression import Expression, validate
-from satview.filters.facts import Facts
+from satview.filters.expressions.expression import Expression, validate
 from satview.session.open_trace import OpenTrace
 from satview.store.trace import Trace
 
@@ -128,7 +128,7 @@ class _NoFacts:
     state_length_ns = priority = duration_ns
 
 
-_NO_FACTS: Final[Facts] = _NoFacts()
+_NO_FACTS: Final[DerivedColumns] = _NoFacts()
 
 
 def _fits(trace: Trace, event: int, text: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from satview.events.layout import canonical
 from satview.events.spec import Argument
-from satview.filters.fastwide import LoggedForm, logged_form
+from satview.filters.rules.fastwide import LoggedForm, logged_form
 from satview.store.trace import Trace
 
 _UNKNOWN = "not in the trace"

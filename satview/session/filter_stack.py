@@ -13,9 +13,9 @@ from PySide6.QtCore import QObject, Signal, Slot
 
 from satview.base.errors import SatviewError
 from satview.events.wire import CODE_COUNT
-from satview.filters import evaluate
-from satview.filters.mask import EventMask
-from satview.filters.passes import Effect, Pass, PassStack
+from satview.filters import rows as event_rows
+from satview.filters.rows import EventMask
+from satview.filters.views.passes import Effect, Pass, PassStack
 from satview.session.edit_history import Edit, EditHistory
 from satview.session.filter_state import FilterState, Mask, new_name
 from satview.session.filter_work import FilterEvaluator, FilterView, ViewWork
@@ -262,7 +262,7 @@ def passing_rows(
     Raises:
         Cancelled: `is_cancelled()` said so.
     """
-    return evaluate.rows(events, EventMask(codes, threads), is_cancelled)
+    return event_rows.rows(events, EventMask(codes, threads), is_cancelled)
 
 
 def _all(count: int) -> Mask:

@@ -9,8 +9,8 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.filters.passes import Effect, Pass, PassStack
-from satview.filters.text import without_comment
+from satview.filters.rules.text import without_comment
+from satview.filters.views.passes import Effect, Pass, PassStack
 
 Mask = NDArray[np.bool_]
 _NAMES = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"

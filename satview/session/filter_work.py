@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from satview.base.errors import Cancelled
 from satview.base.memory import borrowed
-from satview.filters import evaluate
-from satview.filters.event_facts import EventFacts
-from satview.filters.expression import Expression
-from satview.filters.facts import TraceFacts
-from satview.filters.handlers import FunctionRule, HandlerFile, Handlers
-from satview.filters.mask import EventMask
-from satview.filters.passes import Effect, Pass, PassEvaluator, PassStack
+from satview.filters import rows as event_rows
+from satview.filters.derived_columns import TraceDerivedColumns
+from satview.filters.event_context import EventContext
+from satview.filters.expressions.expression import Expression
+from satview.filters.rows import EventMask
+from satview.filters.rules.handlers import FunctionRule, HandlerFile, Handlers
+from satview.filters.views.passes import Effect, Pass, PassEvaluator, PassStack
 from satview.session.filter_state import FilterState, Mask
 from satview.session.jobs import IsCancelled, Report
 from satview.store.trace import Trace
@@ -57,7 +57,7 @@ class FilterView:
 
 
 class FilterEvaluator(PassEvaluator):
-    """Evaluates filters of one trace; one at a time, whichever thread asks. Facts are made once.
+    """Evaluates filters of one trace; one at a time, whichever thread asks. DerivedColumns are made once.
 
     Attributes:
         allowed: Python files that the user allowed to run.
@@ -65,7 +65,7 @@ class FilterEvaluator(PassEvaluator):
     """
 
     def __init__(self, trace: Trace) -> None:
-        self.facts = TraceFacts(trace)
+        self.facts = TraceDerivedColumns(trace)
         super().__init__(trace, self.facts, borrowed(self._load_function))
         self.allowed: set[Path] = set()
         self.folder = Path()
@@ -135,7 +135,7 @@ class FilterEvaluator(PassEvaluator):
         dimmed, marked, passing = found.dimmed, found.marked, by_passes
         chosen = len(trace.events)
         if state.chooses:
-            checked = evaluate.event_mask(trace.events, EventMask(state.codes, state.threads), is_cancelled)
+            checked = event_rows.event_mask(trace.events, EventMask(state.codes, state.threads), is_cancelled)
             chosen = int(np.count_nonzero(checked))
             if state.effect is Effect.HIDE:
                 passing = checked if passing is None else passing & checked
@@ -146,9 +146,9 @@ class FilterEvaluator(PassEvaluator):
         threads = rows = None
         if passing is not None:
             dimmed, marked = dimmed & passing, marked & passing
-            rows = evaluate.rows_of(passing)
+            rows = event_rows.rows_of(passing)
             threads = np.zeros(len(trace.threads), np.bool_)
-            for part in evaluate.chunks(len(rows)):
+            for part in event_rows.chunks(len(rows)):
                 threads[trace.events.thread.take(rows[part])] = True
         return FilterView(
             rows,
@@ -175,7 +175,7 @@ class _StoppableRule:
         self.file: HandlerFile = rule.file
         self.place = rule.place
 
-    def __call__(self, facts: EventFacts, /) -> int:
+    def __call__(self, facts: EventContext, /) -> int:
         """Return the handler's answer."""
         if self._is_cancelled():
             raise Cancelled("the filter was stopped")
@@ -224,7 +224,7 @@ class HitsWork:
 
     def __call__(self, is_cancelled: IsCancelled, _report: Report) -> object:
         """Return uint32 rows, ascending."""
-        return self._evaluator.alone(is_cancelled, lambda: evaluate.rows_of(self._evaluator.mask(self._item)))
+        return self._evaluator.alone(is_cancelled, lambda: event_rows.rows_of(self._evaluator.mask(self._item)))
 
 
 def _never() -> bool:

@@ -13,9 +13,9 @@ from PySide6.QtCore import QObject, Signal, Slot
 from satview.base.errors import Cancelled, SatviewError, UsageError
 from satview.events.wire import CODE_COUNT
 from satview.filters.diagnostics import ExpressionError
-from satview.filters.expression import Expression
-from satview.filters.passes import Pass
-from satview.filters.pattern import regex
+from satview.filters.expressions.expression import Expression
+from satview.filters.expressions.pattern import regex
+from satview.filters.views.passes import Pass
 from satview.session.filter_work import FilterEvaluator, HitsWork
 from satview.session.jobs import IsCancelled, LatestJob, Report, Work
 from satview.store.trace import Trace

@@ -16,7 +16,7 @@ from satview.events.spec import Release
 from satview.events.states import STATE_BY_NAME
 from tests.analysis.test_statistics_truth import since_dump, workload
 from tests.capture.made import ALL, FAST, WIDE, Traced, damaged, traced
-from tests.capture.truth_sums import Stretch, TruthSums
+from tests.capture.truth_sums import Span, TruthSums
 
 WORKLOADS = ("client-server", "nested-inversion", "message-deadlock", "producer-consumer", "partitions", "signals",
              "small-system", "automotive", "mishaps", "nested-servers",
@@ -156,7 +156,7 @@ def ends(found: Statistics, truth: TruthSums) -> tuple[dict[int, int], list[Mess
     return dict(zip(events.time_cycles.tolist(), events.cpu.tolist(), strict=True)), truth.messages
 
 
-def cpus_of(truth: TruthSums) -> dict[ThreadId, list[Stretch]]:
+def cpus_of(truth: TruthSums) -> dict[ThreadId, list[Span]]:
     runs = defaultdict(list)
     for run in truth.runs:
         runs[run.thread].append(run)

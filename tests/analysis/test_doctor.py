@@ -17,8 +17,8 @@ from satview.capture.rules import calls_of_text
 from satview.capture.sim.target import target
 from satview.capture.workloads import registry
 from satview.events.spec import Release
-from satview.filters.building import build
-from satview.filters.text import parse_rules
+from satview.filters.rules.building import build
+from satview.filters.rules.text import parse_rules
 from satview.filters.tracelogger_command import from_tracelogger_args, tracelogger_command
 from satview.formats.registry import open_trace
 from satview.store.trace import Trace

@@ -13,13 +13,13 @@ from pathlib import Path
 import numpy as np
 
 from satview.events.wire import WireClass, code
-from satview.filters import evaluate
-from satview.filters.expression import Expression
-from satview.filters.facts import TraceFacts
-from satview.filters.mask import EventMask
-from satview.filters.passes import Pass, PassEvaluator, PassStack
-from satview.filters.rules import RuleSet
-from satview.filters.switches import C
+from satview.filters import rows as event_rows
+from satview.filters.derived_columns import TraceDerivedColumns
+from satview.filters.expressions.expression import Expression
+from satview.filters.rows import EventMask
+from satview.filters.rules.rule_set import RuleSet
+from satview.filters.rules.switches import C
+from satview.filters.views.passes import Pass, PassEvaluator, PassStack
 from satview.formats.kev.reader import open_kev
 from satview.links.calls import calls
 from satview.links.interrupts import interrupts
@@ -52,7 +52,7 @@ def plain_comparison(trace: Trace, after_cycles: int) -> Callable[[], object]:
     answer = np.empty(len(events), np.bool_)
 
     def work() -> None:
-        for part in evaluate.chunks(len(events)):
+        for part in event_rows.chunks(len(events)):
             answer[part] = (
                 (events.cpu[part] == 1)
                 & ((events.code[part] == number) | (events.cpu[part] > 2))
@@ -97,14 +97,14 @@ def run(args: list[str]) -> None:
         return took_ns
 
     mask = chosen_mask(trace)
-    report("class/event and thread set, with rows", lambda: evaluate.rows(trace.events, mask))
+    report("class/event and thread set, with rows", lambda: event_rows.rows(trace.events, mask))
     only_codes = EventMask(mask.codes, np.ones_like(mask.threads))
-    report("class/event set alone", lambda: evaluate.event_mask(trace.events, only_codes))
+    report("class/event set alone", lambda: event_rows.event_mask(trace.events, only_codes))
     rules = static_rules(trace)
     report("static rules with a pid for kernel calls", lambda: rules.mask(trace))
     after = trace.clock.cycles(1_000_000_000)
     plain_ns = report("numpy by hand: the first expression below", plain_comparison(trace, after))
-    facts = TraceFacts(trace)
+    facts = TraceDerivedColumns(trace)
     for text in EXPRESSIONS:
         expression = Expression(text, trace.release)
         took = report(text, lambda expression=expression: expression.mask(trace, None, facts))
@@ -112,7 +112,7 @@ def run(args: list[str]) -> None:
             print(f"{'':<64} {took / plain_ns:.2f} x numpy by hand")
     report("links: kernel calls, interrupts and handlers", lambda: (calls(trace), interrupts(trace)))
     report("duration of every event", lambda: [facts.duration_ns(np.arange(part.start, part.stop))
-                                               for part in evaluate.chunks(len(trace.events))])
+                                               for part in event_rows.chunks(len(trace.events))])
     evaluator = PassEvaluator(trace, facts)
     stack = PassStack((Pass("a", expression="cpu == 1"), Pass("b", expression="class == COMM", is_inverted=True)))
     evaluator.result(stack)

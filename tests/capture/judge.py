@@ -24,7 +24,7 @@ _OF_IDLE = {RUNNING: IDLE, READY: WAITING}
 
 
 def is_idle(thread: ThreadId, cpus: int) -> bool:
-    """Tell whether a thread is the one of an idle CPU: the first ones of the kernel's process."""
+    """Return whether a thread is the one of an idle CPU: the first ones of the kernel's process."""
     return thread[0] == 1 and thread[1] <= cpus
 
 
@@ -77,7 +77,7 @@ class Judge:
         self.pairs()
 
     def is_lost(self, time: int, cpu: int, with_edges: bool = False) -> bool:
-        """Tell whether the viewer marks a moment of a CPU as missing.
+        """Return whether the viewer marks a moment of a CPU as missing.
 
         An event whose last slot is the first after the gap gives the gap's end its time, and one whose TIME event is
         the last before it gives its beginning; both are missing themselves.
@@ -139,7 +139,7 @@ class Judge:
         return int(us * self.trace.clock.cycles_per_s / 1e6)
 
     def cpu(self, info: LaneInfo) -> None:
-        """The lane of a CPU shows who had it; together its stretches of a thread are no longer than that one ran."""
+        """The lane of a CPU shows who had it; together its spans of a thread are no longer than that one ran."""
         spans = self.timeline.lane(info.index).spans
         runs = sorted((r for r in self.truth.runs if r.cpu == info.cpu), key=lambda r: r.start)
         if spans.thread is None:
@@ -217,7 +217,7 @@ class Judge:
         assert found or len(rows) < 20 or len(self.lost)
 
     def _may_be_alone(self, row: int, leave: int) -> bool:
-        """Tell whether the pair of a call is out of reach: after the end, beyond a loss, its caller not known."""
+        """Return whether the pair of a call is out of reach: after the end, beyond a loss, its caller not known."""
         events = self.trace.events
         if leave >= self.trace.window.end or np.any(self.lost[:, 1] > events.time_cycles[row]):
             return True

@@ -138,12 +138,12 @@ def names(trace: Trace) -> list[str]:
     return [trace.catalogue.name(int(code)) for code in trace.events.code]
 
 
-def events(trace: Trace, *wanted: str, skew: Sequence[int] = ()) -> list[tuple[int, str, tuple[int, ...]]]:
+def events(trace: Trace, *requested: str, skew: Sequence[int] = ()) -> list[tuple[int, str, tuple[int, ...]]]:
     """Return (time, name, payload words) of the events with one of some names; times without the skew of their CPUs."""
     found, ahead = [], [*skew, *[0] * (64 - len(skew))]
     for row, code in enumerate(trace.events.code):
         name = trace.catalogue.name(int(code))
-        if not wanted or name in wanted:
+        if not requested or name in requested:
             time = int(trace.events.time_cycles[row]) - ahead[trace.events.cpu[row]]
             found.append((time, name, tuple(int(w) for w in trace.payloads.words(row))))
     return found

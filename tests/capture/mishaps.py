@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from satview.capture.kernel import Kernel
-from satview.capture.sim.call_base import Call
+from satview.capture.sim.call import Call
 from satview.capture.sim.calls import (
     SIGUSR1,
     BarrierWait,

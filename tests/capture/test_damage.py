@@ -10,7 +10,7 @@ import pytest
 from satview.capture.workloads import registry
 from satview.events.spec import Release
 from satview.events.states import ABSENT, UNKNOWN
-from satview.filters.facts import TraceFacts
+from satview.filters.derived_columns import TraceDerivedColumns
 from satview.links.table import LinkKind
 from satview.links.trace_links import link_of
 from satview.timeline.lane_tree import LaneKind, Timeline
@@ -55,24 +55,24 @@ def test_filters_know_the_pairs_and_states_that_a_click_shows(
 ) -> None:
     workload = registry.find(name)
     trace = damaged(workload.setup, 20, tmp_path, release, workload.cpus, ring=ring, wide=True).trace
-    facts, timeline = TraceFacts(trace), Timeline(trace)
+    columns, timeline = TraceDerivedColumns(trace), Timeline(trace)
     every = np.arange(len(trace.events))
     shown = [link_of(trace, event) for event in every.tolist()]
-    durations = facts.duration_ns(every)
+    durations = columns.duration_ns(every)
     paired = [row for row, link in enumerate(shown) if link and link.kind in PAIRS]
     assert paired == np.flatnonzero(durations >= 0).tolist()
     for row in paired:
         first, last = trace.events.time_cycles[[shown[row].from_row, shown[row].to_row]].tolist()
         assert durations[row] == trace.clock.duration_ns(last - first), row
-    told = facts.state_length_ns(every)
+    lengths = columns.state_length_ns(every)
     for info in timeline.infos:
         if info.kind is not LaneKind.THREAD:
             continue
         spans = timeline.lane(info.index).spans
         ends = np.minimum(np.append(spans.start_cycles[1:], spans.end_cycles), trace.events.time_cycles[-1])
         for start, end, value, event in zip(spans.start_cycles, ends, spans.value, spans.event, strict=True):
-            if event < len(every) and value not in (UNKNOWN, ABSENT) and told[event] >= 0:
-                assert told[event] == trace.clock.duration_ns(int(end - start)), event
+            if event < len(every) and value not in (UNKNOWN, ABSENT) and lengths[event] >= 0:
+                assert lengths[event] == trace.clock.duration_ns(int(end - start)), event
         follows = spans.value[1:] == UNKNOWN
         forgotten = spans.event[:-1][follows & (spans.event[:-1] < len(every)) & (spans.event[1:] >= len(every))]
-        assert (told[forgotten] == -1).all()
+        assert (lengths[forgotten] == -1).all()

@@ -9,8 +9,8 @@ import pytest
 from satview.capture.emit import COMM_EVENTS, Emitter
 from satview.capture.gate import ON, WIDE
 from satview.capture.payloads import call_payloads
-from satview.capture.sim.call_base import Sigevent
 from satview.capture.sim.calls import Mmap
+from satview.capture.sim.sigevent import Sigevent
 from satview.capture.sim.target import target
 from satview.capture.sim.threads import Partition, Process, Thread
 from satview.events import naming, wire

@@ -33,11 +33,11 @@ def test_every_name_of_the_descriptions_is_there():
     text = shared_path("spec/traceevent.md").read_text(encoding="utf-8")
     calls = json.loads(shared_path("spec/kercalls.json").read_text(encoding="utf-8"))
     text += json.dumps(calls)
-    wanted = set(re.findall(r"\b(?:_NTO_TRACE|_NTO_INTR|_NTO_TCTL|__KER)_[A-Z0-9_]+\b", text)) - NO_NAMES
+    requested = set(re.findall(r"\b(?:_NTO_TRACE|_NTO_INTR|_NTO_TCTL|__KER)_[A-Z0-9_]+\b", text)) - NO_NAMES
     known = {name for release in (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8)
              for name in header_names(release)}
-    assert len(wanted) > 200
-    assert sorted(wanted - known) == []
+    assert len(requested) > 200
+    assert sorted(requested - known) == []
 
 
 @pytest.mark.parametrize(

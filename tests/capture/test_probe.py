@@ -11,7 +11,7 @@ from satview.formats.kev.reader import open_kev
 from satview.store.trace import Trace
 
 RULES = {
-    "chosen processes": "WHERE pid in (2, 3)\n",
+    "selected processes": "WHERE pid in (2, 3)\n",
     "by name": 'ADDALLCLASSES\nADDCLASSEVHANDLER KERCALL WHERE name ~ "*er*"\n'
                "ADDCLASSEVHANDLER THREAD WHERE tid == 1\n",
     "by priority": "ADDCLASS COMM\nADDCLASS THREAD\nSETCLASSFAST THREAD\n"

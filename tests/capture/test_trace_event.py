@@ -237,15 +237,15 @@ def test_6_4_clears_comm_tids_the_wrong_way_round() -> None:
 
 def test_only_the_chosen_process_is_traced() -> None:
     made, sink = kernel()
-    chosen = made.spawn("chosen", _ticking)
+    selected = made.spawn("selected", _ticking)
     made.spawn("other", _ticking)
     for name in ("SETCLASSPID",):
-        call(made, name, Class.KERCALL, chosen.pid)
-        call(made, name, Class.THREAD, chosen.pid)
+        call(made, name, Class.KERCALL, selected.pid)
+        call(made, name, Class.THREAD, selected.pid)
     call(made, "STARTNOSTATE")
     run(made, 20)
     pids = {first for code, _, first, _ in lines(finish(made, sink)) if code >> 10 == 4 and code & 0x3FF < 26}
-    assert pids == {chosen.pid}
+    assert pids == {selected.pid}
 
 
 def _ticking() -> Program:
@@ -440,7 +440,7 @@ def test_a_forgotten_yield_in_a_handler_is_told_once_with_its_line() -> None:
     registry.find("client-server").setup(made)
     run(made, 50)
     (fault,) = made.machine.faults
-    assert fault.place == f"test_trace_event.py:{handler.__code__.co_firstlineno + 1}"
+    assert fault.location == f"test_trace_event.py:{handler.__code__.co_firstlineno + 1}"
     assert "write `yield TraceEvent(...)`" in str(fault)
 
 

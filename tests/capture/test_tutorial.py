@@ -113,14 +113,14 @@ def test_they_print_the_guide_s_shape(example: str, golden: str, tmp_path: Path,
         runpy.run_path(str(FOLDER / f"{example}.py"), run_name="__main__")
     printed = capsys.readouterr()
     assert stop.value.code in (0, 1), "1: the third buffer ends within an event"
-    wanted = [shape(line) for line in shared_path(f"golden/{golden}.results.txt").read_text().splitlines()]
+    expected = [shape(line) for line in shared_path(f"golden/{golden}.results.txt").read_text().splitlines()]
     got = [shape(line) for line in printed.out.splitlines()]
-    keys = {line.split("::")[0] for line in wanted if line.startswith("TRACE_")}
+    keys = {line.split("::")[0] for line in expected if line.startswith("TRACE_")}
     assert keys <= {line.split("::")[0] for line in got}
     assert f"TRACE_TRACELOGGER_ARGS:: tracelogger -d1 -n 3 -f {file.name}" in printed.out
-    threads = {line for line in wanted if "THREAD:THRUNNING" in line and line.startswith("t:#")}     # not misprinted
+    threads = {line for line in expected if "THREAD:THRUNNING" in line and line.startswith("t:#")}     # not misprinted
     assert threads <= set(got), "as the listing has it"
     if example == "event_handlers":
-        listed = {line for line in wanted if line.startswith("t:")}
+        listed = {line for line in expected if line.startswith("t:")}
         assert listed == {line for line in got if line.startswith("t:")}
         assert len(listed) == 2

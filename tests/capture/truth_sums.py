@@ -45,8 +45,8 @@ class Lengths:
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
-    """A stretch of a thread: on a CPU, or (`cpu` -1) in a state."""
+class Span:
+    """A span of a thread: on a CPU, or (`cpu` -1) in a state."""
 
     thread: ThreadId
     cpu: int
@@ -69,32 +69,32 @@ class TruthSums:
             self._interrupts[span.cpu].append(span)
 
     def begins(self, time: int) -> bool:
-        """Tell whether a moment is in the range."""
+        """Return whether a moment is in the range."""
         return self.window.start <= time < self.window.end
 
-    def cut(self, part: Stretch) -> int:
-        """Return how much of a stretch is in the range."""
+    def cut(self, part: Span) -> int:
+        """Return how much of a span is in the range."""
         return max(0, min(part.end, self.window.end) - max(part.start, self.window.start))
 
     def is_idle(self, thread: ThreadId) -> bool:
-        """Tell whether a thread is that of an idle CPU."""
+        """Return whether a thread is that of an idle CPU."""
         return is_idle(thread, self.cpus)
 
     @cached_property
-    def runs(self) -> list[Stretch]:
+    def runs(self) -> list[Span]:
         """Runs up to the end of the range, as they began; to a trace each ends with the thread's next state."""
         found = []
         for run in sorted(self.truth.runs, key=lambda run: run.start):
             history = self.histories[run.thread]
             start = run.start + self.truth.skew_cycles[run.cpu]
-            place = bisect_right(history, (start, ANY))
-            off = history[place][0] if place < len(history) else self.end
+            index = bisect_right(history, (start, ANY))
+            off = history[index][0] if index < len(history) else self.end
             if start < self.window.end:
-                found.append(Stretch(run.thread, run.cpu, RUNNING, start, off))
+                found.append(Span(run.thread, run.cpu, RUNNING, start, off))
         return found
 
     def interrupted(self, cpu: int, start: int, end: int) -> int:
-        """Return how long a CPU handled interrupts in the part of a stretch that is in the range."""
+        """Return how long a CPU handled interrupts in the part of a span that is in the range."""
         start, end = max(start, self.window.start), min(end, self.window.end)
         spans = self._interrupts[cpu]
         first = bisect_right(spans, start, key=lambda span: span.exit)
@@ -102,14 +102,14 @@ class TruthSums:
         return sum(min(span.exit, end) - max(span.enter, start) for span in spans[first:last])
 
     @cached_property
-    def states(self) -> list[Stretch]:
+    def states(self) -> list[Span]:
         """States of all threads up to the end of the range, by thread, then in time order; one told twice is one."""
         created = {life.thread for life in self.truth.lives}
         found = []
         for thread, history in self.histories.items():
             before = ABSENT if thread in created else history[0][1]
             entries = _merged([(0, before), *history, (self.end, NOT_A_STATE)])
-            spans = (Stretch(thread, -1, value, start, end) for (start, value), (end, _) in pairwise(entries))
+            spans = (Span(thread, -1, value, start, end) for (start, value), (end, _) in pairwise(entries))
             found += [span for span in spans if span.start < self.window.end]
         return found
 
@@ -142,10 +142,10 @@ class TruthSums:
         return [message for message in self.truth.messages if self.begins(message.sent)]
 
     def has_told_size(self, message: Message) -> bool:
-        """Tell whether the range holds the receipt of a message and the exit from MSG_RECEIVEV that follows it."""
+        """Return whether the range holds the receipt of a message and the exit from MSG_RECEIVEV that follows it."""
         exits = self._exits[message.server]
-        place = bisect_left(exits, message.received)
-        return self.begins(message.received) and place < len(exits) and self.begins(exits[place])
+        index = bisect_left(exits, message.received)
+        return self.begins(message.received) and index < len(exits) and self.begins(exits[index])
 
     @cached_property
     def _exits(self) -> dict[ThreadId | None, list[int]]:
@@ -158,13 +158,13 @@ class TruthSums:
     def blocked(self, message: Message) -> dict[str, int]:
         """Return how long the client of a message was in SEND and then in REPLY; what did not end is not there."""
         history = self.histories[message.client]
-        place = bisect_right(history, (message.sent, ANY))
+        index = bisect_right(history, (message.sent, ANY))
         found = {}
         for state in ("SEND", "REPLY"):
-            if place < len(history) and history[place][1] == STATE_BY_NAME[state].value:
-                if place + 1 < len(history):
-                    found[state] = history[place + 1][0] - history[place][0]
-                place += 1
+            if index < len(history) and history[index][1] == STATE_BY_NAME[state].value:
+                if index + 1 < len(history):
+                    found[state] = history[index + 1][0] - history[index][0]
+                index += 1
         return found
 
 

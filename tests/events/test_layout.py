@@ -19,7 +19,7 @@ from satview.events.layout import (
 )
 from satview.events.spec import Release
 from satview.events.words import encode, join64, sigevent_words, split64
-from satview.filters import facts
+from satview.filters.derived_columns import _PRIORITY_WORD
 from satview.filters.external import external_of
 from tests.filters.made import RUNNING, made
 
@@ -154,7 +154,7 @@ def test_hot_paths_take_these_words_for_granted(release):
         spec = book.spec(code)
         if spec.class_name == "THREAD":
             assert (words(code, "pid"), words(code, "tid")) == ({0}, {1})
-            assert words(code, "priority") <= {facts._PRIORITY_WORD}
+            assert words(code, "priority") <= {_PRIORITY_WORD}
         if spec.class_name == "PROCESS":
             assert words(code, "pid") == ({0} if code == wire.PROC_THREAD_NAME else {1})
             assert words(code, "name") <= {2}

@@ -19,9 +19,9 @@ from satview.events.naming import names
 from satview.events.spec import Release
 from satview.events.wire import KER_64BIT, WireClass
 from satview.export.c_program import CProgram
-from satview.filters.event_facts import EventFacts, feature_of
+from satview.filters.event_context import EventContext, feature_of
 from satview.filters.external import ExternalClass, external_of, has_event_masks
-from satview.filters.rules import RuleSet
+from satview.filters.rules.rule_set import RuleSet
 from satview.store.trace import Trace
 from tests.capture.made import as_trace, finish, kernel, mode, run
 from tests.filters.matrix import classes_with_handlers
@@ -90,7 +90,7 @@ class Given:
         row: Its row in the trace with everything on.
     """
 
-    facts: EventFacts
+    facts: EventContext
     row: int
 
 
@@ -112,9 +112,9 @@ def everything(name: str, release: Release, folder: Path, *, wide: bool, ms: flo
     made, sink = kernel(release, cpus, 3, 64, ())
     registry.find(name).setup(made)
     run(made, 1)
-    seen: list[EventFacts] = []
+    seen: list[EventContext] = []
 
-    def record(facts: EventFacts) -> int:
+    def record(facts: EventContext) -> int:
         seen.append(facts)
         return 1
 
@@ -129,7 +129,7 @@ def everything(name: str, release: Release, folder: Path, *, wide: bool, ms: flo
     return Everything(trace, _matched(trace, seen, release))
 
 
-def _matched(trace: Trace, seen: Iterable[EventFacts], release: Release) -> list[Given]:
+def _matched(trace: Trace, seen: Iterable[EventContext], release: Release) -> list[Given]:
     """Return the events with their rows: on each CPU both have the same order."""
     asked = set(classes_with_handlers(release))
     rows: dict[int, list[int]] = {}
@@ -164,14 +164,14 @@ class Ran:
 class Runner:
     """Runs compiled programs on the events of one capture."""
 
-    def __init__(self, release: Release, processes: Mapping[int, bytes], events: Sequence[EventFacts]) -> None:
+    def __init__(self, release: Release, processes: Mapping[int, bytes], events: Sequence[EventContext]) -> None:
         self._release, self._events = release, events
         known = [struct.pack("=II", pid, len(name)) + name for pid, name in processes.items()]
         self._processes = struct.pack("=I", len(known)) + b"".join(known)
         self._packed = [self._pack(facts) for facts in events]
         self._admitted: dict[tuple[object, ...], list[bool]] = {}
 
-    def _pack(self, facts: EventFacts) -> bytes:
+    def _pack(self, facts: EventContext) -> bytes:
         address = external_of(facts.code, self._release)
         number = address.number if address.vector_word < 0 else facts.words[address.vector_word]
         argument = number if address.vector_word >= 0 else argument_of(address.external, number, self._release)

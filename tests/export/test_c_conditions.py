@@ -10,10 +10,10 @@ from satview.events.layout import arguments_of
 from satview.events.spec import Release
 from satview.events.wire import KER_64BIT, WireClass, code
 from satview.export.c_program import c_program
-from satview.filters.building import build
-from satview.filters.event_facts import EventFacts
-from satview.filters.expression import Expression
-from satview.filters.text import parse_rules
+from satview.filters.event_context import EventContext
+from satview.filters.expressions.expression import Expression
+from satview.filters.rules.building import build
+from satview.filters.rules.text import parse_rules
 from tests.export.c_target import Runner, compiled
 
 CALLS = [number for number in range(2, 98) if number not in (0x45, 0x46)]
@@ -60,7 +60,7 @@ def random_call(rng, number):
 def call(event_code, words, pid=7, tid=1, cpu=0, **more):
     size = max(2, len(words))
     padded = (*words, *[0] * (size + size % 2 - len(words)))
-    return EventFacts(event_code, pid, tid, padded, cpu, word_count=len(words) or 2, **more)
+    return EventContext(event_code, pid, tid, padded, cpu, word_count=len(words) or 2, **more)
 
 
 def test_arithmetic_comparisons_and_errors_are_those_of_views(tmp_path):

@@ -11,9 +11,10 @@ import pytest
 
 from satview.events.spec import Release
 from satview.export.c_program import c_program
-from satview.filters.building import build
-from satview.filters.capturing import for_capture
-from satview.filters.text import parse_rules, process_names
+from satview.filters.names import process_names
+from satview.filters.rules.building import build
+from satview.filters.rules.capturing import for_capture
+from satview.filters.rules.text import parse_rules
 from tests.export.c_target import everything, passed
 from tests.filters.matrix import rules
 from tests.filters.random_rules import RandomRules

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from satview.events.catalogue import catalogue
 from satview.events.spec import Release
 from satview.export.c_program import c_program
-from satview.filters.building import build
 from satview.filters.external import ExternalClass
-from satview.filters.rules import RuleSet
-from satview.filters.text import parse_rules
+from satview.filters.rules.building import build
+from satview.filters.rules.rule_set import RuleSet
+from satview.filters.rules.text import parse_rules
 from satview.filters.tracelogger_command import from_tracelogger_args, tracelogger_command
 from tests.export.c_target import Runner, compiled, constants
 from tests.filters.test_rules import random_rules

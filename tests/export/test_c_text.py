@@ -13,9 +13,9 @@ from satview.events.spec import Release
 from satview.export.c_parts import ordered, parts
 from satview.export.c_program import c_program
 from satview.export.c_text import comment, constants, literal
-from satview.filters.building import build
 from satview.filters.external import ExternalClass
-from satview.filters.text import Rule, parse_rules
+from satview.filters.rules.building import build
+from satview.filters.rules.text import Rule, parse_rules
 from tests.export.c_target import Runner, compiled
 
 QNX_6 = Release.QNX_6

@@ -20,7 +20,7 @@ from satview.events.wire import (
 )
 from satview.export.subset import write_subset
 from satview.export.subset_opening import opening_state
-from satview.filters.expression import Expression
+from satview.filters.expressions.expression import Expression
 from satview.formats.kev.assemble import trace_from_slots
 from satview.formats.kev.reader import open_kev
 from satview.formats.kev.writer import write_kev

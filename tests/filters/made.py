@@ -98,39 +98,39 @@ def random_trace(seed: int, count: int = 400, release: Release = Release.QNX_6, 
     for _ in range(count):
         at += rng.choice((1, 3, 700, 40_000))
         cpu = rng.randrange(2)
-        chosen = rng.choice(usual if rng.random() < 0.6 else book.codes() if rng.random() < 0.9 else range(1024, 32768))
-        _one(maker, rng, at, cpu, chosen)
+        picked = rng.choice(usual if rng.random() < 0.6 else book.codes() if rng.random() < 0.9 else range(1024, 32768))
+        _one(maker, rng, at, cpu, picked)
     return make_trace(maker, release)
 
 
-def _one(maker: Maker, rng: random.Random, at: int, cpu: int, chosen: int) -> None:
-    wire_class, event = chosen >> 10, chosen & 1023
+def _one(maker: Maker, rng: random.Random, at: int, cpu: int, picked: int) -> None:
+    wire_class, event = picked >> 10, picked & 1023
     pid, tid = rng.choice(THREADS)
     if wire_class == WireClass.CONTROL:
         maker.at(at, cpu, code(WireClass.CONTROL, 1), START_CYCLES + at >> 32, START_CYCLES + at & 0xFFFFFFFF)
     elif wire_class == WireClass.PR_TH and event >= 64:
         maker.text_at(at, cpu, code(WireClass.PR_TH, 320), (pid, tid), rng.choice((b"worker", b"", b"timer")))
     elif wire_class == WireClass.PR_TH:
-        maker.at(at, cpu, chosen, pid, tid, *([rng.randrange(1, 64), 2] if rng.random() < 0.5 else []))
+        maker.at(at, cpu, picked, pid, tid, *([rng.randrange(1, 64), 2] if rng.random() < 0.5 else []))
     elif wire_class == WireClass.INT:
         vector = rng.choice((0, 1, 5, 300, 0x80000001))
-        maker.at(at, cpu, chosen, *((pid, vector, 1, 2) if event in (3, 6) else (vector, 1)))
+        maker.at(at, cpu, picked, *((pid, vector, 1, 2) if event in (3, 6) else (vector, 1)))
     elif wire_class == WireClass.COMM:
         own = rng.random() < 0.5
         words = (tid, pid) if event >= 10 else (0x10001, pid if own else rng.choice((7, 12, 0xFFFFFFFF)))
-        maker.at(at, cpu, chosen, *words)
+        maker.at(at, cpu, picked, *words)
     elif wire_class == WireClass.USER and rng.random() < 0.5:
         maker.text_at(
             at,
             cpu,
-            chosen,
+            picked,
             (),
             rng.choice((b"hello world, said somebody", b"frame 17 of the film", b"\x01\x02ab defg")),
         )
     elif wire_class == WireClass.KER_CALL and rng.random() < 0.2:
-        maker.at(at, cpu, chosen, 0xFFFFFFFF, rng.choice((4, 260, 0xFFFFFFFF)))
+        maker.at(at, cpu, picked, 0xFFFFFFFF, rng.choice((4, 260, 0xFFFFFFFF)))
     else:
         size = rng.choice((2, 2, 2, 4, 6, 8, 10))
         maker.at(
-            at, cpu, chosen, *(rng.choice((0, 1, 3, 7, 12, 0xFF, 0x80000000, rng.getrandbits(32))) for _ in range(size))
+            at, cpu, picked, *(rng.choice((0, 1, 3, 7, 12, 0xFF, 0x80000000, rng.getrandbits(32))) for _ in range(size))
         )

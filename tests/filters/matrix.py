@@ -9,10 +9,10 @@ import numpy as np
 
 from satview.events.catalogue import catalogue
 from satview.events.spec import Release, Show
+from satview.filters.derived_columns import TraceDerivedColumns
+from satview.filters.expressions.reach import items_logged
 from satview.filters.external import ExternalClass, classes_of, external_of
-from satview.filters.facts import TraceFacts
-from satview.filters.reach import items_logged
-from satview.filters.rules import HANDLER_CLASSES
+from satview.filters.rules.handler_table import HANDLER_CLASSES
 from satview.store.trace import Trace
 
 FIELDS = ("class", "event", "state", "number", "code", "pid", "tid", "name", "thread_name", "time", "cpu", "words",
@@ -69,7 +69,7 @@ def condition_on(trace: Trace, external: ExternalClass, field: str, wide: bool) 
     if field == "text" and external is ExternalClass.PROCESS:
         return ['text ~ "*/*"']
     if field == "priority":
-        values = TraceFacts(trace).priority(rows)
+        values = TraceDerivedColumns(trace).priority(rows)
         return [f"priority >= {int(np.median(values[values >= 0]))}"] if (values >= 0).any() and wide else []
     if field == "argument":
         return [test for test in [_argument_test(trace, rows, wide)] if test]

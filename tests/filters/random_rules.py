@@ -9,11 +9,11 @@ import random
 from collections.abc import Iterator
 
 from satview.events.spec import Show
-from satview.filters.building import build
-from satview.filters.capturing import for_capture
+from satview.filters.expressions.reach import items_logged
 from satview.filters.external import ExternalClass
-from satview.filters.reach import items_logged
-from satview.filters.text import parse_rules, quoted
+from satview.filters.rules.building import build
+from satview.filters.rules.capturing import for_capture
+from satview.filters.rules.text import parse_rules, quoted
 from satview.store.trace import Trace
 from tests.filters.matrix import classes_with_handlers, rows_of
 

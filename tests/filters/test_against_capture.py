@@ -15,11 +15,11 @@ from satview.capture.workloads import registry
 from satview.events.modes import RULE_MODES, Mode
 from satview.events.spec import Release
 from satview.events.wire import WireClass
-from satview.filters.building import build
 from satview.filters.external import ExternalClass, classes_of
-from satview.filters.handlers import Handlers
-from satview.filters.rules import RuleSet
-from satview.filters.text import parse_rules
+from satview.filters.rules.building import build
+from satview.filters.rules.handlers import Handlers
+from satview.filters.rules.rule_set import RuleSet
+from satview.filters.rules.text import parse_rules
 from tests.capture.made import as_trace, finish, kernel, mode, run
 
 C = ExternalClass
@@ -68,12 +68,12 @@ def plain(trace, rows):
 
 
 @pytest.mark.parametrize("name", [name for name, _ in registry.names()])
-@pytest.mark.parametrize("chosen", list(RULES))
-def test_view_and_capture_agree_on_every_workload(name, chosen, tmp_path):
-    release = random.Random(name + chosen).choice([Release.QNX_6, Release.QNX_7])
+@pytest.mark.parametrize("selected", list(RULES))
+def test_view_and_capture_agree_on_every_workload(name, selected, tmp_path):
+    release = random.Random(name + selected).choice([Release.QNX_6, Release.QNX_7])
     everything = logged(name, release, [("ADDALLCLASSES",)], tmp_path)
     pids = [int(pid) for pid in everything.processes.pid if pid > 1]
-    modes = [tuple(pids[0] if part == "pid" else part for part in line) for line in RULES[chosen]]
+    modes = [tuple(pids[0] if part == "pid" else part for part in line) for line in RULES[selected]]
     rules = RuleSet(release)
     for line in modes:
         assert rules.apply(*line) == 0
@@ -138,13 +138,13 @@ def random_modes(seed, release, pid):
     usual = [Mode.ADDCLASS, Mode.DELCLASS, Mode.ADDEVENT, Mode.DELEVENT, Mode.SETCLASSPID, Mode.SETEVENTPID]
     for _ in range(rng.randrange(1, 14)):
         kind = rng.choice(usual if rng.random() < 0.7 else [m for m in RULE_MODES if "HANDLER" not in m.name])
-        choices = {
+        selections = {
             "class": lambda: rng.choice((*classes_of(release), rng.randrange(25))),
             "event": lambda: rng.choice((rng.randrange(33), 11, 14, 15, 1 << rng.randrange(32), rng.randrange(1100))),
             "pid": lambda: rng.choice((0, 1, pid, pid)),
             "tid": lambda: rng.choice((0, 1, 2)),
         }
-        found.append((kind.name, *(choices[part]() for part in kind.rule_arguments)))
+        found.append((kind.name, *(selections[part]() for part in kind.rule_arguments)))
     return found
 
 

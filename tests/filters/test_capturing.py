@@ -5,16 +5,16 @@ import pytest
 
 from satview.events.modes import Mode
 from satview.events.spec import Release
-from satview.filters.building import build
-from satview.filters.capturing import AllOf, check_capture, check_condition, for_capture, pass_limits
-from satview.filters.complete import completions
-from satview.filters.explain import explain
-from satview.filters.expression import Expression
+from satview.filters.expressions.complete import completions
+from satview.filters.expressions.expression import Expression
+from satview.filters.expressions.reach import is_wide_only
+from satview.filters.expressions.vocabulary import FIELDS, Known
 from satview.filters.external import ExternalClass as C
-from satview.filters.passes import Pass
-from satview.filters.reach import is_wide_only
-from satview.filters.text import parse_rules
-from satview.filters.vocabulary import FIELDS, Known
+from satview.filters.rules.building import build
+from satview.filters.rules.capturing import AllOf, check_capture, check_condition, for_capture
+from satview.filters.rules.explain import explain
+from satview.filters.rules.text import parse_rules
+from satview.filters.views.passes import Pass, pass_limits
 
 
 def faults(text, release=Release.QNX_7, is_wide=False):

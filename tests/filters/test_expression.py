@@ -11,9 +11,9 @@ from satview.events.catalogue import catalogue
 from satview.events.layout import place_of
 from satview.events.spec import Release
 from satview.events.wire import WireClass, code
+from satview.filters.derived_columns import TraceDerivedColumns, event_contexts
 from satview.filters.diagnostics import ExpressionError
-from satview.filters.expression import Expression, validate
-from satview.filters.facts import TraceFacts, event_facts
+from satview.filters.expressions.expression import Expression, validate
 from tests.filters.made import (
     MSG_RECEIVEV,
     MSG_RECEIVEV_EXIT,
@@ -141,7 +141,7 @@ def test_arguments_are_those_of_the_decoded_payload():
                 is_named = not argument.name.startswith("word ") and argument.name != "empty"
                 if isinstance(argument.value, int) and place is not None and is_named:
                     assert (place.word, place.words) == (argument.first_word, argument.words), argument
-                    value = next(iter(event_facts(trace, np.array([row]))))
+                    value = next(iter(event_contexts(trace, np.array([row]))))
                     text = f'arg."{argument.name}" == {argument.value & (2**64 - 1)}'
                     names = [item.name for item in payload.arguments]
                     if names.index(argument.name) == names.index(argument.name, 0) and names.count(argument.name) == 1:
@@ -314,12 +314,12 @@ conditions = st.recursive(
 @settings(max_examples=250, deadline=None)
 @given(conditions, st.integers(0, 5), st.booleans())
 def test_vectorised_is_one_by_one(text, seed, is_big):
-    trace, facts, events = _prepared(seed, is_big)
+    trace, derived, events = _prepared(seed, is_big)
     expression = Expression(text, trace.release)
     expected = [bool(expression(event)) for event in events]
-    assert expression.mask(trace, None, facts).tolist() == expected, text
+    assert expression.mask(trace, None, derived).tolist() == expected, text
     rows = np.arange(len(events))[seed % 3 :: 3]
-    assert expression.mask(trace, rows, facts).tolist() == expected[seed % 3 :: 3], text
+    assert expression.mask(trace, rows, derived).tolist() == expected[seed % 3 :: 3], text
 
 
 _KEPT = {}
@@ -329,8 +329,8 @@ def _prepared(seed, is_big):
     key = seed, is_big
     if key not in _KEPT:
         trace = random_trace(seed, 150, Release.QNX_6, "big" if is_big else "little")
-        facts = TraceFacts(trace)
-        _KEPT[key] = trace, facts, list(event_facts(trace, np.arange(len(trace.events)), facts))
+        derived = TraceDerivedColumns(trace)
+        _KEPT[key] = trace, derived, list(event_contexts(trace, np.arange(len(trace.events)), derived))
     return _KEPT[key]
 
 

@@ -8,14 +8,14 @@ import pytest
 from satview.base.errors import UsageError
 from satview.events.spec import Release
 from satview.events.wire import WireClass, code
-from satview.filters import handlers
-from satview.filters.building import build
-from satview.filters.event_facts import EventFacts
+from satview.filters.derived_columns import event_contexts
+from satview.filters.event_context import EventContext
 from satview.filters.external import ExternalClass
-from satview.filters.facts import event_facts
-from satview.filters.handlers import HandlerEvent, Handlers, load_handlers
-from satview.filters.rules import RuleSet
-from satview.filters.text import parse_rules
+from satview.filters.rules import handlers
+from satview.filters.rules.building import build
+from satview.filters.rules.handlers import HandlerEvent, Handlers, load_handlers
+from satview.filters.rules.rule_set import RuleSet
+from satview.filters.rules.text import parse_rules
 from tests.filters.made import MSG_SENDV, READY, RUNNING, SMSG, made
 
 RING0 = code(WireClass.KER_CALL, 2)
@@ -63,13 +63,13 @@ def test_the_guides_two_handlers_let_their_events_pass_in_turns(pair):
     built = build(parse_rules(RULES, Release.QNX_6), Release.QNX_6, handlers)
     kept = trace.events.code[built.mask(trace)].tolist()
     assert kept == [RUNNING, RING0, RUNNING, RING0, RUNNING, RING0]
-    assert trace.events.code[built.mask(trace)].tolist() == kept, "a second pass begins anew"
+    assert trace.events.code[built.mask(trace)].tolist() == kept, "a second pass begins again"
 
 
 def test_capture_and_view_give_the_same_events(pair):
     trace = busy()
     built = build(parse_rules(RULES, Release.QNX_6), Release.QNX_6, Handlers(lambda _: True, Release.QNX_6, pair))
-    one_by_one = [built.state.admits(facts) for facts in event_facts(trace, np.arange(len(trace.events)))]
+    one_by_one = [built.state.admits(context) for context in event_contexts(trace, np.arange(len(trace.events)))]
     assert one_by_one == built.mask(trace).tolist()
 
 
@@ -98,7 +98,7 @@ def test_nothing_runs_without_a_yes(tmp_path):
     with pytest.raises(UsageError, match="was not allowed to run"):
         load_handlers(tmp_path / "evil.py", Release.QNX_6, allow_code=False)
     assert not marker.exists()
-    assert load_handlers(tmp_path / "evil.py", Release.QNX_6, allow_code=True)("evil.py:f")(EventFacts(RUNNING)) == 1
+    assert load_handlers(tmp_path / "evil.py", Release.QNX_6, allow_code=True)("evil.py:f")(EventContext(RUNNING)) == 1
     assert marker.exists()
 
 
@@ -109,11 +109,11 @@ def test_a_handler_that_raises_is_switched_off_with_its_line(tmp_path):
     messages = []
     handlers = Handlers(lambda _: True, Release.QNX_6, tmp_path, messages.append)
     rule = handlers("bad.py:f")
-    assert rule(EventFacts(RUNNING, cpu=1)) == 0
-    assert rule(EventFacts(RUNNING)) == 1
+    assert rule(EventContext(RUNNING, cpu=1)) == 0
+    assert rule(EventContext(RUNNING)) == 1
     assert rule.problem == "bad.py:f was switched off: line 3: IndexError: tuple index out of range"
     assert messages == [rule.problem]
-    assert rule(EventFacts(RUNNING, cpu=1)) == 1, "off: everything passes"
+    assert rule(EventContext(RUNNING, cpu=1)) == 1, "off: everything passes"
     assert rule.calls == 2
 
 
@@ -136,12 +136,12 @@ def test_files_that_cannot_be_used(tmp_path, source, message):
 
 
 def test_what_a_handler_sees():
-    event = HandlerEvent(EventFacts(SMSG, 7, 2, (0x10001, 12), cpu=3, time_ns=5000), Release.QNX_6)
+    event = HandlerEvent(EventContext(SMSG, 7, 2, (0x10001, 12), cpu=3, time_ns=5000), Release.QNX_6)
     assert (event.name, event.event_class, event.el_num, event.data) == ("SND_MESSAGE", "COMM", 2, (0x10001, 12))
     assert (event.feature_mask, event.pid, event.tid, event.header) == (3, 7, 2, SMSG | 3 << 24)
-    assert HandlerEvent(EventFacts(code(WireClass.INT, 1), 7, 2), Release.QNX_6).feature_mask == 0
-    assert HandlerEvent(EventFacts(code(WireClass.COMM, 5), 7, 2), Release.QNX_6).pid == 0
-    assert HandlerEvent(EventFacts(code(WireClass.SYSTEM, 5), 7, 2), Release.QNX_6).tid == 2
+    assert HandlerEvent(EventContext(code(WireClass.INT, 1), 7, 2), Release.QNX_6).feature_mask == 0
+    assert HandlerEvent(EventContext(code(WireClass.COMM, 5), 7, 2), Release.QNX_6).pid == 0
+    assert HandlerEvent(EventContext(code(WireClass.SYSTEM, 5), 7, 2), Release.QNX_6).tid == 2
 
 
 def test_a_handler_that_says_true_is_not_taken_for_two():
@@ -149,8 +149,8 @@ def test_a_handler_that_says_true_is_not_taken_for_two():
     rules.add_class(ExternalClass.KERCALL)
     rules.add_class_ev_handler(ExternalClass.KERCALLENTER, lambda _: True)
     rules.add_class_ev_handler(ExternalClass.KERCALLEXIT, lambda _: 0)
-    assert rules.admits(EventFacts(RING0, 7, 1))
-    assert not rules.admits(EventFacts(RING0 + 128, 7, 1))
+    assert rules.admits(EventContext(RING0, 7, 1))
+    assert not rules.admits(EventContext(RING0 + 128, 7, 1))
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_a_handler_that_says_true_is_not_taken_for_two():
 def test_what_is_no_number_counts_as_true_or_false(tmp_path, body, passes):
     (tmp_path / "any.py").write_text(f"import re\ndef f(event):\n    return {body}\n")
     rule = Handlers(lambda _: True, Release.QNX_6, tmp_path)("any.py:f")
-    assert rule(EventFacts(RUNNING)) == passes
+    assert rule(EventContext(RUNNING)) == passes
     assert rule.problem == ""
 
 
@@ -190,9 +190,9 @@ def test_handlers_cannot_end_or_stop_the_program(tmp_path, monkeypatch, source, 
     monkeypatch.setattr(handlers, "PATIENCE_S", 0.3)
     (tmp_path / "bad.py").write_text(source)
     rule = Handlers(lambda _: True, Release.QNX_6, tmp_path)("bad.py:f")
-    assert rule(EventFacts(RUNNING)) == 1
+    assert rule(EventContext(RUNNING)) == 1
     assert re.search(f"bad.py:f was switched off: .*{message}", rule.problem)
-    assert rule(EventFacts(RUNNING)) == 1
+    assert rule(EventContext(RUNNING)) == 1
     assert rule.calls == 1
 
 
@@ -208,5 +208,5 @@ def test_many_short_calls_are_not_one_long_one(tmp_path, monkeypatch):
     monkeypatch.setattr(handlers, "PATIENCE_S", 0.3)
     (tmp_path / "slow.py").write_text("import time\ndef f(event):\n    time.sleep(0.05)\n    return 0\n")
     rule = Handlers(lambda _: True, Release.QNX_6, tmp_path)("slow.py:f")
-    assert [rule(EventFacts(RUNNING)) for _ in range(20)] == [0] * 20
+    assert [rule(EventContext(RUNNING)) for _ in range(20)] == [0] * 20
     assert rule.problem == ""

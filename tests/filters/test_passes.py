@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from satview.base.errors import UsageError
-from satview.filters.combination import parse_combination
 from satview.filters.diagnostics import ExpressionError, RuleError
-from satview.filters.passes import Effect, History, Pass, PassEvaluator, PassStack
+from satview.filters.views.combination import parse_combination
+from satview.filters.views.passes import Effect, History, Pass, PassEvaluator, PassStack
 from tests.filters.made import random_trace
 
 CALLS = Pass("calls", expression="class in (KER_CALL, KER_EXIT, INT_CALL)", effect=Effect.MARK)

@@ -9,7 +9,7 @@ import satview
 from satview.capture.logger_options import LoggerOptions
 from satview.capture.run import Capture, run
 from satview.events.spec import Release
-from satview.filters import presets
+from satview.filters.views import presets
 from satview.store.idle import idle_threads
 
 
@@ -22,8 +22,8 @@ def captured(request, tmp_path_factory):
     return satview.open_trace(path), truth
 
 
-def names(trace, chosen):
-    return {(int(trace.threads.pid[row]), int(trace.threads.tid[row])) for row in np.flatnonzero(chosen)}
+def names(trace, selected):
+    return {(int(trace.threads.pid[row]), int(trace.threads.tid[row])) for row in np.flatnonzero(selected)}
 
 
 def inside(trace, time):
@@ -64,6 +64,6 @@ def test_the_family_of_every_sender(captured):
             fresh = sends_to[open_.pop()] - family
             family |= fresh
             open_ += fresh
-        chosen = np.zeros(len(trace.threads), np.bool_)
-        chosen[trace.threads.row(*client)] = True
-        assert names(trace, presets.message_family(trace, chosen, graph)) == family, client
+        selected = np.zeros(len(trace.threads), np.bool_)
+        selected[trace.threads.row(*client)] = True
+        assert names(trace, presets.message_family(trace, selected, graph)) == family, client

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from satview.events.modes import RULE_MODES, Mode
 from satview.events.spec import Release
 from satview.events.wire import WireClass, code
-from satview.filters.event_facts import EventFacts
+from satview.filters.derived_columns import event_contexts
+from satview.filters.event_context import EventContext
 from satview.filters.external import ExternalClass, external_of, internal_codes
-from satview.filters.facts import event_facts
-from satview.filters.rules import RuleSet
-from satview.filters.switches import EINVAL, ENOTSUP, OK
-from satview.filters.writing import rules_of
+from satview.filters.rules.rule_set import RuleSet
+from satview.filters.rules.switches import EINVAL, ENOTSUP, OK
+from satview.filters.rules.writing import rules_of
 from tests.filters.made import (
     MSG_SENDV,
     MSG_SENDV_EXIT,
@@ -35,7 +35,7 @@ MMAP = code(WireClass.SYSTEM, 6)
 
 
 def admits(rules, event_code, *words, pid=7, tid=1):
-    return rules.admits(EventFacts(event_code, pid, tid, words or (0, 0)))
+    return rules.admits(EventContext(event_code, pid, tid, words or (0, 0)))
 
 
 def with_everything(release=Release.QNX_6):
@@ -191,8 +191,8 @@ def test_whose_thread_is_tested():
     assert admits(rules, REPLY_MESSAGE, 3, 12, pid=20, tid=1), "the client that is answered"
     assert not admits(rules, REPLY_MESSAGE, 1, 12, pid=12, tid=3)
     assert admits(rules, code(WireClass.COMM, 5), 1, 12, pid=1), "the kernel's own pulse: only the pid"
-    assert rules.admits(EventFacts(RMSG, 20, 1, (0x10001, 12), tested=(12, 3)))
-    assert not rules.admits(EventFacts(RMSG, 20, 1, (0x10001, 12), tested=(12, 4)))
+    assert rules.admits(EventContext(RMSG, 20, 1, (0x10001, 12), tested=(12, 3)))
+    assert not rules.admits(EventContext(RMSG, 20, 1, (0x10001, 12), tested=(12, 4)))
 
 
 def test_system_pids_are_stored_but_not_tested():
@@ -232,7 +232,7 @@ def test_handlers_class_first_then_event_and_both_must_pass():
     rules = with_everything()
 
     def handler(name, answer):
-        return lambda facts: (asked.append(name), answer)[1]
+        return lambda context: (asked.append(name), answer)[1]
 
     rules.add_class_ev_handler(C.COMM, handler("class", 1))
     rules.add_event_handler(C.COMM, 0, handler("event", 0))
@@ -252,7 +252,7 @@ def test_handlers_class_first_then_event_and_both_must_pass():
 def test_handlers_are_not_asked_about_events_that_are_off_or_of_others():
     rules = RuleSet()
     asked = []
-    rules.add_class_ev_handler(C.THREAD, lambda facts: asked.append(facts) or 1)
+    rules.add_class_ev_handler(C.THREAD, lambda context: asked.append(context) or 1)
     assert not admits(rules, RUNNING)
     rules.add_class(C.THREAD)
     rules.set_class_pid(C.THREAD, 7)
@@ -264,8 +264,8 @@ def test_handlers_are_not_asked_about_events_that_are_off_or_of_others():
 
 def test_answer_two_lets_the_exit_pass_unasked():
     rules = with_everything()
-    rules.add_class_ev_handler(C.KERCALLENTER, lambda facts: 2)
-    rules.add_class_ev_handler(C.KERCALLEXIT, lambda facts: 0)
+    rules.add_class_ev_handler(C.KERCALLENTER, lambda context: 2)
+    rules.add_class_ev_handler(C.KERCALLEXIT, lambda context: 0)
     assert not admits(rules, MSG_SENDV_EXIT)
     assert admits(rules, MSG_SENDV)
     assert not admits(rules, MSG_SENDV_EXIT, tid=2)
@@ -317,18 +317,18 @@ def random_rules(seed, release, handlers=False):
     modes = [m for m in RULE_MODES if handlers or "HANDLER" not in m.name]
     for _ in range(rng.randrange(40)):
         mode = rng.choice(modes)
-        choices = {
+        selections = {
             "class": lambda: rng.randrange(22),
             "tid": lambda: rng.choice((0, 1, 2)),
             "event": lambda: rng.choice((rng.randrange(33), 1 << rng.randrange(32), rng.randrange(1100))),
             "pid": lambda: rng.choice((0, 1, 7, 12, 20)),
             "handler": lambda: rng.choice(HANDLERS),
         }
-        rules.apply(mode, *(choices[part]() for part in mode.rule_arguments))
+        rules.apply(mode, *(selections[part]() for part in mode.rule_arguments))
     return rules
 
 
-HANDLERS = [lambda facts, n=n: (facts.words[0] + facts.tid + n) % 3 for n in range(3)]
+HANDLERS = [lambda context, n=n: (context.words[0] + context.tid + n) % 3 for n in range(3)]
 releases = st.sampled_from(list(RELEASES))
 
 
@@ -338,7 +338,7 @@ def test_vectorised_is_one_by_one(seed, release):
     trace = random_trace(seed % 17, 250, release, "big" if seed % 2 else "little")
     rules = random_rules(seed, release, handlers=seed % 3 == 0)
     together = rules.mask(trace)
-    single = [rules.admits(facts) for facts in event_facts(trace, np.arange(len(trace.events)))]
+    single = [rules.admits(context) for context in event_contexts(trace, np.arange(len(trace.events)))]
     rules.forget_calls()
     assert together.tolist() == single
     rows = np.flatnonzero(np.arange(len(together)) % 3 == 1)

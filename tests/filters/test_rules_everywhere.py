@@ -18,10 +18,11 @@ from satview.events.wire import (
     PROC_THREAD_NAME,
     WireClass,
 )
-from satview.filters.building import build
-from satview.filters.choice import rules_of_choice
-from satview.filters.text import parse_rules, process_names
-from satview.filters.would_capture import would_capture
+from satview.filters.names import process_names
+from satview.filters.rules.building import build
+from satview.filters.rules.text import parse_rules
+from satview.filters.views.selection import rules_of_selection
+from satview.filters.views.would_capture import would_capture
 from tests.capture.made import as_trace, finish, kernel, mode, run
 from tests.filters.matrix import rules
 from tests.filters.random_rules import RandomRules
@@ -62,10 +63,10 @@ def test_view_and_capture_agree_on_every_field_of_every_class(release, name, wid
     divided, total = 0, len(events(everything))
     for text in rules(everything, wide=wide):
         built = build(parse_rules(text, release, process_names(everything)), release)
-        chosen = events(everything, built.mask(everything))
+        selected = events(everything, built.mask(everything))
         logged = events(captured(name, release, text, small))
-        assert logged == chosen, text
-        divided += 0 < len(chosen) < total
+        assert logged == selected, text
+        divided += 0 < len(selected) < total
     assert divided > 10, "the conditions leave something out"
 
 
@@ -92,14 +93,14 @@ def test_random_rules_choose_log_and_foretell_the_same_events(release, wide, tmp
 
 def test_several_processes_chosen_in_a_view_become_a_capture(tmp_path):
     everything = captured("client-server", Release.QNX_7, "ADDALLCLASSES\nSETALLCLASSESWIDE\n", tmp_path)
-    chosen = np.isin(everything.threads.pid, [pid for pid in everything.processes.pid.tolist() if pid > 1][:2])
-    text = rules_of_choice(everything, np.ones(CODE_COUNT, np.bool_), chosen)
+    selected = np.isin(everything.threads.pid, [pid for pid in everything.processes.pid.tolist() if pid > 1][:2])
+    text = rules_of_selection(everything, np.ones(CODE_COUNT, np.bool_), selected)
     assert "WHERE pid in (" in text
     (tmp_path / "rules").mkdir()
     logged = captured("client-server", Release.QNX_7, text, tmp_path / "rules")
-    shown = np.flatnonzero(chosen[everything.events.thread])
+    shown = np.flatnonzero(selected[everything.events.thread])
     of_threads = [WireClass.KER_CALL, WireClass.PR_TH, WireClass.COMM]
     kinds = np.isin(everything.events.code >> 10, of_threads)
-    wanted = [event for event in events(everything, shown[kinds[shown]]) if event[0] not in NAMES]
-    assert [event for event in events(logged) if event[0] >> 10 in of_threads and event[0] not in NAMES] == wanted
-    assert len(wanted) > 20
+    requested = [event for event in events(everything, shown[kinds[shown]]) if event[0] not in NAMES]
+    assert [event for event in events(logged) if event[0] >> 10 in of_threads and event[0] not in NAMES] == requested
+    assert len(requested) > 20

@@ -8,18 +8,18 @@ from hypothesis import strategies as st
 from satview.base.errors import UsageError
 from satview.events.modes import Mode
 from satview.events.spec import Release
-from satview.filters.building import build
 from satview.filters.diagnostics import RuleError
-from satview.filters.explain import explain
 from satview.filters.external import ExternalClass
-from satview.filters.rules import RuleSet
-from satview.filters.text import (
+from satview.filters.names import process_names
+from satview.filters.rules.building import build
+from satview.filters.rules.explain import explain
+from satview.filters.rules.rule_set import RuleSet
+from satview.filters.rules.text import (
     FILE_LIMIT,
     Rule,
     check_rules,
     load_rules,
     parse_rules,
-    process_names,
     rules_text,
     save_rules,
     without_comment,

@@ -21,10 +21,10 @@ def test_classes_whatever_the_case():
 def test_durations_are_those_of_the_pairs():
     trace = satview.open_trace(SAMPLE)
     times = trace.events.time_cycles
-    wanted = [
+    requested = [
         row
         for row in range(len(trace.events))
         if (other := partner(trace, row)) is not None and abs(int(times[other] - times[row])) > 100_000
     ]
-    assert wanted
-    assert satview.select(trace, "duration > 100us").tolist() == wanted
+    assert requested
+    assert satview.select(trace, "duration > 100us").tolist() == requested

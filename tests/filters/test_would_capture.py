@@ -5,10 +5,11 @@ import pytest
 
 from satview.base.time import TimeWindow
 from satview.events.spec import Release
-from satview.filters.building import build
 from satview.filters.diagnostics import RuleError
-from satview.filters.text import parse_rules, process_names
-from satview.filters.would_capture import would_capture
+from satview.filters.names import process_names
+from satview.filters.rules.building import build
+from satview.filters.rules.text import parse_rules
+from satview.filters.views.would_capture import would_capture
 from tests.filters.test_rules_everywhere import captured
 
 RULES = {

@@ -18,9 +18,9 @@ from satview.events.layout import Layout, argument_names, is_same_name, layout_o
 from satview.events.spec import Release, Show
 from satview.events.words import encode, text_words
 from satview.export import listing_columns
-from satview.filters.columns import RowColumns
-from satview.filters.facts import TraceFacts, event_facts
-from satview.filters.scalar import _Event
+from satview.filters.derived_columns import TraceDerivedColumns, event_contexts
+from satview.filters.expressions.columns import RowColumns
+from satview.filters.expressions.scalar import _Event
 from satview.formats.kev.details import decode_payload
 from satview.formats.kev.structs import REST, build, member_names, prepared, struct_of
 from satview.formats.kev.writer import SlotWriter, slots_as_bytes
@@ -182,7 +182,7 @@ def test_the_encoder_and_the_writer_write_what_constructs_build(release, order):
 def test_columns_of_filters_read_what_constructs_build(release, order):
     """All arguments of all events at once, as filters do, and one by one, as event handlers do."""
     trace, rows = trace_of(release, order)
-    columns = RowColumns(trace, TraceFacts(trace), slice(0, len(trace.events)))
+    columns = RowColumns(trace, TraceDerivedColumns(trace), slice(0, len(trace.events)))
     everything = written(release, order)
     expected = {}
     for index, row in rows.items():
@@ -201,7 +201,7 @@ def test_columns_of_filters_read_what_constructs_build(release, order):
             assert values[row] == value, (name, trace.spec(row).name)
         assert codes_with(name, release)[trace.events.code[list(by_row)]].all()
     chosen = np.array(sorted(rows.values()))
-    facts = dict(zip(chosen.tolist(), event_facts(trace, chosen), strict=True))
+    facts = dict(zip(chosen.tolist(), event_contexts(trace, chosen), strict=True))
     for name, by_row in expected.items():
         for row, value in by_row.items():
             assert _Event(facts[row], release).argument(name) == value, (name, trace.spec(row).name)
@@ -210,7 +210,7 @@ def test_columns_of_filters_read_what_constructs_build(release, order):
 @every
 def test_texts_of_filters_are_those_that_constructs_build(release, order):
     trace, rows = trace_of(release, order)
-    columns = RowColumns(trace, TraceFacts(trace), slice(0, len(trace.events)))
+    columns = RowColumns(trace, TraceDerivedColumns(trace), slice(0, len(trace.events)))
     everything = written(release, order)
     count = 0
     for index, row in rows.items():
@@ -284,11 +284,11 @@ def test_any_words_mean_the_same_everywhere(release, order, events):
         maker.at(at + number, 0, codes[index % len(codes)], *words)
     trace = make_trace(maker, release)
     rows = [row for row, slot in enumerate(trace.events.slot.tolist()) if slot >= first]
-    columns = RowColumns(trace, TraceFacts(trace), slice(0, len(trace.events)))
+    columns = RowColumns(trace, TraceDerivedColumns(trace), slice(0, len(trace.events)))
     counts = trace.payloads.word_counts(np.arange(len(trace.events)))
     found = variants.variants(release, trace.events.code, counts, trace.payloads.column)
     failed, (errors, has_error) = columns.failed(), columns.errors()
-    facts = dict(zip(rows, event_facts(trace, np.array(rows)), strict=True))
+    facts = dict(zip(rows, event_contexts(trace, np.array(rows)), strict=True))
     for row in rows:
         code, words, raw = int(trace.events.code[row]), trace.payloads.words(row).tolist(), trace.payloads.raw(row)
         variant = variants.variant_of(release, code, words)

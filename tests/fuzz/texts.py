@@ -13,14 +13,15 @@ from satview.base.errors import SatviewError
 from satview.events.modes import RULE_MODES
 from satview.events.spec import Release
 from satview.export.c_program import c_program
-from satview.filters.building import build
-from satview.filters.capturing import for_capture
-from satview.filters.expression import Expression
+from satview.filters.derived_columns import event_contexts
+from satview.filters.expressions.expression import Expression
+from satview.filters.expressions.operators import FUNCTIONS
+from satview.filters.expressions.vocabulary import FIELDS
 from satview.filters.external import ExternalClass
-from satview.filters.facts import event_facts
-from satview.filters.text import check_rules, parse_rules, rules_text
+from satview.filters.rules.building import build
+from satview.filters.rules.capturing import for_capture
+from satview.filters.rules.text import check_rules, parse_rules, rules_text
 from satview.filters.tracelogger_command import tracelogger_command
-from satview.filters.vocabulary import FIELDS, FUNCTIONS
 from satview.store.trace import Trace
 from tests.fuzz.mutation import mutate, mutate_lines
 from tests.helpers.scene import scene
@@ -114,7 +115,7 @@ def run_expression(data: bytes, _folder: Path) -> None:
     try:
         found = Expression(text, trace.release)
         mask = found.mask(trace)
-        single = [bool(found(facts)) for facts in event_facts(trace, np.arange(len(trace.events)))]
+        single = [bool(found(facts)) for facts in event_contexts(trace, np.arange(len(trace.events)))]
     except SatviewError as error:
         str(error)
         return

@@ -22,7 +22,7 @@ from satview.analysis.statistics_sheets import SHEETS
 from satview.base.errors import SatviewError, TraceFormatError
 from satview.base.time import TimeWindow
 from satview.events.spec import Release
-from satview.filters.passes import Effect
+from satview.filters.views.passes import Effect
 from satview.formats.registry import open_trace
 from satview.gui.event_list.model import EventListModel
 from satview.gui.statistics.model import SheetModel

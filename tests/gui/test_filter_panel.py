@@ -12,7 +12,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QMenu, QPushButton
 
 from satview.events import wire
-from satview.filters.passes import Effect
+from satview.filters.views.passes import Effect
 from satview.formats.kev.writer import SlotWriter, write_kev
 from satview.gui import dialogs
 from satview.gui.filters import questions

@@ -15,8 +15,8 @@ from satview.events import wire
 from satview.events.kernel_calls import never_block
 from satview.events.spec import Release
 from satview.events.states import KERNEL_CALL
-from satview.filters.expression import select
-from satview.filters.switches import C
+from satview.filters.expressions.expression import select
+from satview.filters.rules.switches import C
 from satview.formats.registry import open_trace
 from satview.links.columns import partner
 from satview.links.table import Certainty, LinkKind

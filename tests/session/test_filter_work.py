@@ -5,8 +5,8 @@ import pytest
 
 from satview.base.errors import Cancelled
 from satview.events import wire
-from satview.filters.expression import Expression
-from satview.filters.passes import Effect, Pass
+from satview.filters.expressions.expression import Expression
+from satview.filters.views.passes import Effect, Pass
 from satview.session.event_conditions import of_event, proposals
 from satview.session.filter_work import CountWork
 from satview.session.lane_overlay import LaneOverlay

@@ -47,7 +47,7 @@ def test_bad_expression_is_told(opened):
 
 
 def test_a_pattern_that_never_ends_elsewhere_takes_no_time(monkeypatch):
-    monkeypatch.setattr("satview.filters.pattern.STEP_BUDGET", 60_000)
+    monkeypatch.setattr("satview.filters.expressions.pattern.STEP_BUDGET", 60_000)
     assert not fits_of("/^(a|aa)+$/")("a" * 3000 + "b")
     assert fits_of("/^(A|aa)+$/")("a" * 3000), "case is ignored"
 

@@ -9,10 +9,10 @@ from typing import Final
 from satview.analysis.doctor.needs import NO_LOSS, Need
 from satview.events.modes import Mode
 from satview.events.spec import Release
-from satview.filters.building import build
 from satview.filters.external import ExternalClass as C
 from satview.filters.external import classes_of
-from satview.filters.text import Rule
+from satview.filters.rules.building import build
+from satview.filters.rules.text import Rule
 from satview.filters.tracelogger_command import logger_numbers, tracelogger_command
 from satview.store.trace import Trace
 

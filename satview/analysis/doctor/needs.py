@@ -15,8 +15,8 @@ from satview.analysis.verdicts.thresholds import default_thresholds
 from satview.base.time import format_duration
 from satview.events import wire
 from satview.events.spec import Release
+from satview.filters.derived_columns import TraceDerivedColumns
 from satview.filters.external import ExternalClass as C
-from satview.filters.facts import TraceFacts
 from satview.links.actors import interrupt_rows
 from satview.links.blockers import blockers
 from satview.links.mutexes import MUTEX, entries_of
@@ -92,7 +92,7 @@ def _states(trace: Trace) -> str:
 
 def _priorities(trace: Trace) -> str:
     rows = trace.states.event
-    return "" if np.any(TraceFacts(trace).priority(rows) > 0) else "no priorities are there"
+    return "" if np.any(TraceDerivedColumns(trace).priority(rows) > 0) else "no priorities are there"
 
 
 def _calls(trace: Trace) -> str:

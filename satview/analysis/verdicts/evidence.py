@@ -13,7 +13,7 @@ from satview.analysis.verdicts.thresholds import Thresholds
 from satview.analysis.verdicts.verdict import Severity, Verdict, VerdictKind
 from satview.base.time import format_duration
 from satview.events.states import NOT_A_STATE, RUNNING
-from satview.filters.facts import TraceFacts
+from satview.filters.derived_columns import TraceDerivedColumns
 from satview.links.columns import state_ends
 from satview.links.table import NO_EVENT, OPEN, Certainty, Rows
 from satview.store.idle import idle_threads
@@ -67,7 +67,7 @@ class Evidence:
     def __init__(self, trace: Trace, thresholds: Thresholds) -> None:
         self.trace = trace
         self.thresholds = thresholds
-        self.facts = TraceFacts(trace)
+        self.facts = TraceDerivedColumns(trace)
 
     # Intervals
 

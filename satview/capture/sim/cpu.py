@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from satview.capture.sim.threads import Thread
+from satview.capture.sim.threads import Thread
 
 
 class Cpu:
@@ -14,7 +11,7 @@ class Cpu:
     Attributes:
         thread: Who runs; None only inside the kernel, between a block and the next switch.
         until: When its thread's user code ends; None = never (idle).
-        token: Outdates continue events of earlier stretches.
+        token: Outdates continue events of earlier spans of user code.
         handoff: Thread to switch to without a detour over the ready queue.
         claimed: Priority promised to a thread that was sent here; -1 = none.
     """

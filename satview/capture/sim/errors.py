@@ -61,24 +61,24 @@ class WorkloadError(SatviewError):
 
     Attributes:
         thread: `process tid` of the culprit.
-        place: File and line of its program, `name.py:12`; empty where there is none.
+        location: File and line of its program, `name.py:12`; empty where there is none.
     """
 
-    def __init__(self, thread: str, place: str, what: str) -> None:
+    def __init__(self, thread: str, location: str, what: str) -> None:
         self.thread = thread
-        self.place = place
-        where = f" at {place}" if place else ""
+        self.location = location
+        where = f" at {location}" if location else ""
         super().__init__(f"thread {thread}{where}: {what}")
 
 
-def place_of(fault: BaseException) -> str:
+def location_of(fault: BaseException) -> str:
     """Return file and line where an exception began, `name.py:12`; of a program's code rather than the simulation's."""
     trace, ours, theirs = fault.__traceback__, "", ""
     while trace is not None:
-        place = f"{trace.tb_frame.f_code.co_filename.replace(chr(92), '/').rsplit('/', 1)[-1]}:{trace.tb_lineno}"
+        location = f"{trace.tb_frame.f_code.co_filename.replace(chr(92), '/').rsplit('/', 1)[-1]}:{trace.tb_lineno}"
         if str(trace.tb_frame.f_globals.get("__name__")).startswith(_OUR_CODE):
-            ours = place
+            ours = location
         else:
-            theirs = place
+            theirs = location
         trace = trace.tb_next
     return theirs or ours

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from satview.capture.sim.cpu import Cpu
+from satview.capture.sim.threads import Thread
 from satview.capture.sim.truth import CallSpan, Hold, Run, StateChange, Truth, Wait
-
-if TYPE_CHECKING:
-    from satview.capture.sim.cpu import Cpu
-    from satview.capture.sim.threads import Thread
 
 
 class History:

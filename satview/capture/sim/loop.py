@@ -6,12 +6,10 @@ import heapq
 import random
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from satview.capture.sim.cpu import Cpu
 from satview.capture.sim.target import Target
-
-if TYPE_CHECKING:
-    from satview.capture.sim.cpu import Cpu
 
 Action = Callable[[Any], None]
 _JITTER = 4096
@@ -113,7 +111,7 @@ class EventLoop:
     def poll_nested(self) -> None:
         """Take hardware interrupts that are due now: between two slots of a long event, or before the next event.
 
-        Neither costs time by itself, so what is recorded decides where their slots stand, but not when they come.
+        Neither costs time by itself, so what is recorded decides where their slots are, but not when they come.
         """
         if self.nesting:
             return

@@ -10,27 +10,27 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from satview.base.errors import told
 from satview.base.watchdog import Stuck
-from satview.capture.sim import processes, signals, timers
-from satview.capture.sim.calls import Call, Compute
+from satview.capture.sim import signals
+from satview.capture.sim.call import Call, Compute
 from satview.capture.sim.cpu import Cpu
-from satview.capture.sim.errors import Errno, QnxError, ThreadCancelled, WorkloadError, place_of
+from satview.capture.sim.errors import Errno, QnxError, ThreadCancelled, WorkloadError, location_of
 from satview.capture.sim.forgotten import ADVICE, WATCH
 from satview.capture.sim.history import History
+from satview.capture.sim.interrupt_controller import Interrupts
+from satview.capture.sim.interrupt_sources import InterruptSource
+from satview.capture.sim.lifecycle import end_of_program
 from satview.capture.sim.loop import EventLoop
 from satview.capture.sim.recorder import Recorder
 from satview.capture.sim.scheduler import SLICE_TICKS, Scheduler
 from satview.capture.sim.target import Target
-from satview.capture.sim.threads import Partition, Process, Thread
+from satview.capture.sim.threads import Partition, PendingCall, Process, Thread
+from satview.capture.sim.timeouts import Timers, unblock
+from satview.capture.sim.truth import Truth
 
-if TYPE_CHECKING:
-    from satview.capture.sim.interrupts import Interrupts, InterruptSource
-    from satview.capture.sim.truth import Truth
-
-Handler = Callable[["Machine", Cpu, Thread, Any], None]
 # Costs in nanoseconds, about those of a 2.5 GHz machine.
 SWITCH_NS = (300, 900)
 USER_NS = (150, 900)
@@ -47,15 +47,12 @@ class Machine(EventLoop):
         target: Release, CPUs, clock.
         seed: Of everything that varies.
         recorder: Gets every event.
-        handlers: Kernel call class to the function that carries it out.
         start_cycles: Counter value at which the simulation begins.
     """
 
-    def __init__(self, target: Target, seed: int, recorder: Recorder, handlers: dict[type, Handler],
-                 start_cycles: int = 0) -> None:
+    def __init__(self, target: Target, seed: int, recorder: Recorder, start_cycles: int = 0) -> None:
         super().__init__(target, seed, start_cycles)
         self.record = _polled(recorder, self)
-        self.handlers = handlers
         self.cpus = [Cpu(i) for i in range(target.cpus)]
         self.processes: dict[int, Process] = {}
         self.partitions: list[Partition] = []
@@ -64,8 +61,9 @@ class Machine(EventLoop):
         self.history.truth.skew_cycles = _skews(target, seed)
         self.scheduler = Scheduler(self)
         self.sources: dict[int, InterruptSource] = {}
-        self.timers: timers.Timers
-        self.interrupts: Interrupts
+        self.timers = Timers(self)
+        self.interrupts = Interrupts(self)
+        self.trace_event: Callable[..., int] = _no_trace_control
         self.faults: list[WorkloadError] = []
         self.on_death: list[Callable[[Process], None]] = []
         self.clock_adjust = (0, 0)      # ticks left, nanoseconds per tick
@@ -92,7 +90,7 @@ class Machine(EventLoop):
     def stop_waiting(self, cpu: Cpu, thread: Thread) -> None:
         """Take a thread that is about to die out of whatever it waits for."""
         if thread.state not in ("READY", "RUNNING", "DEAD"):
-            timers.unblock(self, cpu, thread, Errno.EINTR, "dead")
+            unblock(self, cpu, thread, Errno.EINTR, "dead")
 
     def finish_silently(self, thread: Thread) -> None:
         """End the call a thread is in, with its exit event, but without going back to its program."""
@@ -105,7 +103,7 @@ class Machine(EventLoop):
     # Into the kernel and out
 
     def kernel_entry(self, cpu: Cpu, work: Callable[[Cpu], None]) -> None:
-        """Interrupt the user code of a CPU, do kernel work there, and go on with whoever is due."""
+        """Interrupt the user code of a CPU, do kernel work there, and go on with the thread that is due."""
         self.hold(cpu)
         work(cpu)
         self.leave(cpu)
@@ -126,7 +124,7 @@ class Machine(EventLoop):
         if thread.call is not None or thread.finish is not None:
             self._finish(cpu, thread)
         if thread.pending_signals:
-            signals.deliver(self, cpu, thread)
+            signals.start_handler(self, thread)
         if thread.remaining is None:
             cpu.until = None
             return
@@ -165,7 +163,7 @@ class Machine(EventLoop):
         if item is not None:
             self.call(cpu, thread, item)
         else:
-            processes.end_of_program(self, cpu, thread)
+            end_of_program(self, cpu, thread)
         self.leave(cpu)
 
     def _watched(self, thread: Thread) -> Any:
@@ -175,16 +173,16 @@ class Machine(EventLoop):
             item = self._resume(thread)
         finally:
             WATCH.is_on = False
-        if WATCH.places:
+        if WATCH.locations:
             self.report_forgotten(thread, len(self.faults) == faults)
         return item
 
     def report_forgotten(self, culprit: Thread | str, is_told: bool = True) -> None:
-        """Note the calls that a program or a handler made and did not yield, each place once."""
-        for place in WATCH.take():
-            if is_told and place not in self._forgotten:
-                self._forgotten.add(place)
-                self.fault(culprit, ADVICE, place)
+        """Note the calls that a program or a handler made and did not yield, each location once."""
+        for location in WATCH.take():
+            if is_told and location not in self._forgotten:
+                self._forgotten.add(location)
+                self.fault(culprit, ADVICE, location)
 
     def _resume(self, thread: Thread) -> Any:
         """Return the next thing the program yields; None when it has ended, by itself or by its own fault."""
@@ -201,16 +199,16 @@ class Machine(EventLoop):
             thread.exit_value = -1
             return None
         except Stuck as stuck:
-            self.fault(thread, "ran for long without a kernel call or Compute; was ended", place_of(stuck))
+            self.fault(thread, "ran for long without a kernel call or Compute; was ended", location_of(stuck))
             return None
         except KeyboardInterrupt:
             raise
         except BaseException as fault:  # noqa: BLE001  -- ends that thread, not the simulation
-            self.fault(thread, f"raised {told(fault)}", place_of(fault))
+            self.fault(thread, f"raised {told(fault)}", location_of(fault))
             return None
         if isinstance(item, (Call, Compute)):
             return item
-        self.fault(thread, f"yielded {item!r:.80}, which is no kernel call", thread.place())
+        self.fault(thread, f"yielded {item!r:.80}, which is no kernel call", thread.location())
         thread.generator.close()
         return None
 
@@ -220,7 +218,7 @@ class Machine(EventLoop):
                 raise ValueError
             return max(self._least, min(self.target.cycles(int(item.ns)), _LONGEST))
         except (TypeError, ValueError, OverflowError):
-            self.fault(thread, f"yielded Compute({item.ns!r:.40}), which is no time", thread.place())
+            self.fault(thread, f"yielded Compute({item.ns!r:.40}), which is no time", thread.location())
             return self._least
 
     def guard(self, thread: Thread, what: str, function: Callable[[], Any]) -> Any:
@@ -230,37 +228,41 @@ class Machine(EventLoop):
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001
-            self.fault(thread, f"{what} raised {told(error)}", place_of(error))
+            self.fault(thread, f"{what} raised {told(error)}", location_of(error))
             return None
 
-    def fault(self, culprit: Thread | str, what: str, place: str) -> None:
+    def fault(self, culprit: Thread | str, what: str, location: str) -> None:
         """Note what a program did wrong; one that does so for ever is not noted for ever."""
         if len(self.faults) < MAX_FAULTS:
             label = culprit if isinstance(culprit, str) else culprit.label
-            self.faults.append(WorkloadError(label, place, what))
+            self.faults.append(WorkloadError(label, location, what))
 
-    def call(self, cpu: Cpu, thread: Thread, call: Any) -> None:
+    def call(self, cpu: Cpu, thread: Thread, call: Call) -> None:
         """Carry out a kernel call of the thread that runs on a CPU."""
-        handler = self.handlers.get(type(call))
-        if handler is None:
-            self.fault(thread, f"yielded {type(call).__name__}, which this kernel does not know", thread.place())
-            self.fail(thread, Errno.ENOSYS)
-            return
         thread.exit_values = {}
         thread.exit_error = 0
         if thread.is_cancelled and call.is_cancellation_point:
             thread.error = ThreadCancelled()
             return
         try:
-            handler(self, cpu, thread, call)
+            call.carry_out(self, cpu, thread)
+        except QnxError as error:
+            self.fail(thread, Errno(error.errno or 0), error.detail)
         except Exception as error:  # noqa: BLE001  -- arguments of the wrong type show wherever they are first used
-            self.fault(thread, f"called {type(call).__name__} with bad arguments: {error}", thread.place())
+            self.fault(thread, f"called {type(call).__name__} with bad arguments: {error}", thread.location())
             self.fail(thread, Errno.EFAULT)
 
-    def enter(self, cpu: Cpu, thread: Thread, call: Call) -> None:
-        """Emit the entry of a call; handlers do it, as some calls never reach the kernel."""
+    def enter(self, cpu: Cpu, thread: Thread, call: PendingCall) -> None:
+        """Emit the entry of a call; each call does it itself, as some never reach the kernel.
+
+        Raises:
+            QnxError: ENOSYS; the release has no such call, and its library no older one to call instead.
+        """
         if not self.target.has_call(call.name):
-            call = call.older() or call
+            older = call.older()
+            if older is None:
+                raise QnxError(Errno.ENOSYS, f"release {self.target.release} has no {call.name}")
+            call = older
         thread.call = call
         time = self.stamp()
         is_logged = self.target.has_call(call.name) and not call.is_silent(self.target)
@@ -339,7 +341,7 @@ class Machine(EventLoop):
         """Let a thread end itself: now if it waits where it may be cancelled, else at the next such call."""
         thread.is_cancelled = True
         if thread.call is not None and thread.call.is_cancellation_point and thread.waiting_on is not None:
-            timers.unblock(self, cpu, thread, Errno.EINTR, "cancelled")
+            unblock(self, cpu, thread, Errno.EINTR, "cancelled")
             thread.error = ThreadCancelled()
 
     def switch_cost(self) -> None:
@@ -367,6 +369,11 @@ class Machine(EventLoop):
             if cpu.thread is not None:
                 self.history.ran(cpu, cpu.thread, cpu.thread.run_since, self.now)
         self.truth.end = self.now
+
+
+def _no_trace_control(*_: Any) -> int:
+    """Refuse TraceEvent() on a machine without a trace control."""
+    raise QnxError(Errno.ENOSYS)
 
 
 def _polled(recorder: Recorder, machine: Machine) -> Recorder:

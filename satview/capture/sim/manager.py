@@ -3,55 +3,41 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from satview.capture.sim import messages
-from satview.capture.sim.calls import (
-    SIDE_CHANNEL,
-    Compute,
-    Mmap,
-    MsgError,
-    MsgReceive,
-    MsgReply,
-    MsgSend,
-    MsgSendnc,
-    Munmap,
-    Ring0,
-    Spawn,
-    WaitPid,
-)
+from satview.capture.sim.call import Compute
+from satview.capture.sim.cpu import Cpu
+from satview.capture.sim.delivery import Received
 from satview.capture.sim.errors import Errno
-from satview.capture.sim.processes import MANAGER_PRIORITY, add_process, add_thread, create, new_process, start
+from satview.capture.sim.lifecycle import MANAGER_PRIORITY, add_process, add_thread, create, new_process, start
+from satview.capture.sim.messages import MsgError, MsgReceive, MsgReply
+from satview.capture.sim.process_calls import Mmap, Munmap, Ring0, Spawn, WaitPid
+from satview.capture.sim.services import KernelServices
 from satview.capture.sim.threads import Channel, Policy, Process, Program, Thread
 
-if TYPE_CHECKING:
-    from satview.capture.sim.cpu import Cpu
-    from satview.capture.sim.machine import Machine
-
 MANAGER_WORKERS = 6
-_MESSAGE_TYPE = {Spawn: 0x0E, WaitPid: 0x0F, Mmap: 0x40, Munmap: 0x41}
 _LIBRARY_TEXT, _LIBRARY_DATA = 0x2071B8, 0x43C4     # lengths as in a 7.1 listing
 _EVERYTHING = 0xFFFFFFFFFFFFFFFF
 _PAGE = 0x1000
 _MAP_NS, _SET_UP_NS = 4_000, 6_000
 
 
-def boot(machine: Machine, name: str) -> Process:
+def boot(kernel: KernelServices, name: str) -> Process:
     """Start the process manager: one idle thread per CPU, and a pool of workers at its channel."""
-    manager = add_process(machine, name, pid=1)
-    for cpu in machine.cpus:
+    manager = add_process(kernel, name, pid=1)
+    for cpu in kernel.cpus:
         idle = add_thread(manager, _idle(), 0, Policy.FIFO, "idle", runmask=1 << cpu.index)
         idle.remaining = None
         idle.state = "RUNNING"
         idle.cpu = idle.last_cpu = cpu.index
-        idle.run_since = machine.now
-        machine.history.state(machine.now, idle, "RUNNING", cpu.index)
+        idle.run_since = kernel.now
+        kernel.history.state(kernel.now, idle, "RUNNING", cpu.index)
         cpu.thread = cpu.idle = idle
     channel = Channel(manager, 1)
     manager.channels[1] = channel
     manager.next_chid = 2
     for _ in range(MANAGER_WORKERS):
-        start(machine, machine.cpus[0], add_thread(manager, _worker(), MANAGER_PRIORITY), is_boot=True)
+        start(kernel, kernel.cpus[0], add_thread(manager, _worker(), MANAGER_PRIORITY), is_boot=True)
     return manager
 
 
@@ -84,7 +70,7 @@ def _worker() -> Program:
             yield MsgReply(got.rcvid)
 
 
-def _wait_for_child(got: messages.Received) -> Program:
+def _wait_for_child(got: Received) -> Program:
     known = yield Ring0(partial(_note_waiter, got.payload.pid, got.rcvid))
     if known is None:
         yield MsgError(got.rcvid, Errno.ECHILD)
@@ -92,8 +78,8 @@ def _wait_for_child(got: messages.Received) -> Program:
         yield MsgReply(got.rcvid, payload=known[0])
 
 
-def _note_waiter(pid: int, rcvid: int, machine: Machine, cpu: Cpu) -> tuple[Any, ...] | None:  # noqa: ARG001
-    process = machine.processes.get(pid)
+def _note_waiter(pid: int, rcvid: int, kernel: KernelServices, cpu: Cpu) -> tuple[Any, ...] | None:  # noqa: ARG001
+    process = kernel.processes.get(pid)
     if process is None:
         return None
     if process.is_dead:
@@ -102,92 +88,78 @@ def _note_waiter(pid: int, rcvid: int, machine: Machine, cpu: Cpu) -> tuple[Any,
     return ()
 
 
-def _create(spawn: Spawn, parent: int, machine: Machine, cpu: Cpu) -> int:
+def _create(spawn: Spawn, parent: int, kernel: KernelServices, cpu: Cpu) -> int:
     """Make a process with its first thread."""
-    bits = spawn.bits or machine.processes[parent].bits
-    process = new_process(machine, spawn.program, parent, bits)
-    machine.record.process_life(cpu.index, machine.stamp(), process, "CREATE")
-    machine.spend(60_000)
-    machine.truth.processes.append((machine.now, "created", process.pid, process.name))
-    caller = machine.processes[parent]
+    bits = spawn.bits or kernel.processes[parent].bits
+    process = new_process(kernel, spawn.program, parent, bits)
+    kernel.record.process_life(cpu.index, kernel.stamp(), process, "CREATE")
+    kernel.spend(60_000)
+    kernel.truth.processes.append((kernel.now, "created", process.pid, process.name))
+    caller = kernel.processes[parent]
     inherited = max((t.base_priority for t in caller.threads.values()), default=MANAGER_PRIORITY)
     priority = spawn.priority if spawn.priority > 0 else inherited
     asker = next((t for t in caller.threads.values() if t.state != "DEAD"), None)
     if asker is not None:
-        machine.record.path(cpu.index, machine.stamp(), asker, spawn.program)
-    thread = add_thread(process, _load(machine, spawn), priority)
-    if machine.target.waits_for_threads:
-        _wait_for_thread(machine, cpu, thread)
+        kernel.record.path(cpu.index, kernel.stamp(), asker, spawn.program)
+    thread = add_thread(process, _load(kernel, spawn), priority)
+    if kernel.target.waits_for_threads:
+        _wait_for_thread(kernel, cpu, thread)
     else:
-        start(machine, cpu, thread)
-        machine.record.process_life(cpu.index, machine.stamp(), process, "CREATE_NAME")
+        start(kernel, cpu, thread)
+        kernel.record.process_life(cpu.index, kernel.stamp(), process, "CREATE_NAME")
     return process.pid
 
 
-def _wait_for_thread(machine: Machine, cpu: Cpu, thread: Thread) -> None:
+def _wait_for_thread(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
     """Let a new thread set itself up while the worker that created it waits for that; it never was READY."""
     worker = cpu.thread
     if worker is None:
         raise AssertionError("the worker runs this")
-    create(machine, cpu, thread)
-    machine.block(cpu, worker, "WAITTHREAD", f"set-up of {thread.label}", (thread,))
+    create(kernel, cpu, thread)
+    kernel.block(cpu, worker, "WAITTHREAD", f"set-up of {thread.label}", (thread,))
 
     def set_up() -> None:
-        machine.spend(_SET_UP_NS)
-        machine.record.process_life(thread.cpu, machine.stamp(), thread.process, "CREATE_NAME")
-        machine.deferred.append((machine.cpus[thread.cpu], lambda here: machine.wake(here, worker, waker=thread)))
+        kernel.spend(_SET_UP_NS)
+        kernel.record.process_life(thread.cpu, kernel.stamp(), thread.process, "CREATE_NAME")
+        kernel.deferred.append((kernel.cpus[thread.cpu], lambda here: kernel.wake(here, worker, waker=thread)))
 
     thread.finish = set_up
     if cpu.handoff is None:
         cpu.handoff = thread
     else:
-        machine.scheduler.make_ready(cpu, thread)
+        kernel.scheduler.make_ready(cpu, thread)
 
 
-def _load(machine: Machine, spawn: Spawn) -> Program:
+def _load(kernel: KernelServices, spawn: Spawn) -> Program:
     """Map the C library, as the loader does, then run the program."""
-    library = "libc.so.3" if not machine.target.is_64bit else "libc.so.5"
+    library = "libc.so.3" if not kernel.target.is_64bit else "libc.so.5"
     yield Mmap(_LIBRARY_TEXT, file=library)
     yield Mmap(_LIBRARY_DATA, file=library, flags=0x00100071, prot=0x300)
     return (yield from spawn.body(*spawn.args))
 
 
-def _map(call: Mmap, pid: int, machine: Machine, cpu: Cpu) -> int:
-    process = machine.processes[pid]
+def _map(call: Mmap, pid: int, kernel: KernelServices, cpu: Cpu) -> int:
+    process = kernel.processes[pid]
     address = process.next_address
     process.next_address += -(-call.length // _PAGE) * _PAGE
-    machine.spend(_MAP_NS)
-    machine.record.mapped(cpu.index, machine.stamp(), process, address, call)
+    kernel.spend(_MAP_NS)
+    kernel.record.mapped(cpu.index, kernel.stamp(), process, address, call)
     return address
 
 
-def _unmap(call: Munmap, pid: int, machine: Machine, cpu: Cpu) -> int:
-    machine.spend(_MAP_NS)
-    machine.record.unmapped(cpu.index, machine.stamp(), machine.processes[pid], call.address, call.length)
+def _unmap(call: Munmap, pid: int, kernel: KernelServices, cpu: Cpu) -> int:
+    kernel.spend(_MAP_NS)
+    kernel.record.unmapped(cpu.index, kernel.stamp(), kernel.processes[pid], call.address, call.length)
     return 0
 
 
-def ring0(machine: Machine, cpu: Cpu, thread: Thread, call: Ring0) -> None:
-    """Run a function of the process manager in the kernel's mode."""
-    machine.enter(cpu, thread, call)
-    value = machine.guard(thread, "Ring0 function", lambda: call.function(machine, cpu))
-    machine.complete(thread, value, ret_val=value if isinstance(value, int) else 0)
-
-
-def ask_manager(machine: Machine, cpu: Cpu, thread: Thread, call: Spawn | WaitPid | Mmap | Munmap) -> None:
-    """Turn a library function into the message it is."""
-    send = MsgSendnc if isinstance(call, (Mmap, Munmap)) else MsgSend
-    message = bytes((_MESSAGE_TYPE[type(call)],)).ljust(64, b"\0")
-    messages.msg_send(machine, cpu, thread, send(SIDE_CHANNEL, message, payload=call))
-
-
-def _reap(pid: int, machine: Machine, cpu: Cpu) -> list[tuple[int, Any]]:
-    """Remove what is left of a dead process; return whom to tell."""
-    process = machine.processes[pid]
-    machine.spend(30_000)
-    machine.record.unmapped(cpu.index, machine.stamp(), process, 0, _EVERYTHING)
-    time = machine.stamp()
-    machine.record.process_life(cpu.index, time, process, "DESTROY_NAME")
-    machine.record.process_life(cpu.index, machine.stamp(), process, "DESTROY")
-    machine.truth.processes.append((time, "destroyed", pid, process.name))
+def _reap(pid: int, kernel: KernelServices, cpu: Cpu) -> list[tuple[int, Any]]:
+    """Remove what is left of a dead process; return the rcvids of those who wait for its end, with its value."""
+    process = kernel.processes[pid]
+    kernel.spend(30_000)
+    kernel.record.unmapped(cpu.index, kernel.stamp(), process, 0, _EVERYTHING)
+    time = kernel.stamp()
+    kernel.record.process_life(cpu.index, time, process, "DESTROY_NAME")
+    kernel.record.process_life(cpu.index, kernel.stamp(), process, "DESTROY")
+    kernel.truth.processes.append((time, "destroyed", pid, process.name))
     return [(rcvid, process.exit_value) for rcvid in process.waiters]

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from satview.capture.sim.threads import Thread
+from satview.capture.sim.threads import Thread
 
 _FIRST_ADDRESS = 0x804A000
 
@@ -49,7 +48,7 @@ class Mutex(SyncObject):
         self.owner: Thread | None = None
 
     def owner_word(self) -> int:
-        """Return owner and waiters flag as they stand in memory."""
+        """Return owner and waiters flag as they are in memory."""
         if self.owner is None:
             return 0
         word = (self.owner.tid << 16 | self.owner.pid & 0xFFFF) & 0x7FFFFFFF

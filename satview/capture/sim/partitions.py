@@ -8,27 +8,23 @@ its receiver works in its own partition.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from satview.capture.sim.cpu import Cpu
+from satview.capture.sim.services import KernelServices
 from satview.capture.sim.threads import Partition, Thread
-
-if TYPE_CHECKING:
-    from satview.capture.sim.cpu import Cpu
-    from satview.capture.sim.machine import Machine
 
 WINDOW_MS = 100
 
 
 class PartitionScheduler:
-    """Keeps the accounts of the partitions of a machine."""
+    """Keeps the accounts of the partitions of a kernel."""
 
-    def __init__(self, machine: Machine) -> None:
-        self.machine = machine
-        self.window = machine.target.cycles(WINDOW_MS * 1_000_000)
+    def __init__(self, kernel: KernelServices) -> None:
+        self.kernel = kernel
+        self.window = kernel.target.cycles(WINDOW_MS * 1_000_000)
 
     def add(self, name: str, budget_percent: int, critical_ms: int = 0) -> Partition:
         """Make a partition; its share comes out of the System partition's."""
-        partitions = self.machine.partitions
+        partitions = self.kernel.partitions
         partition = Partition(len(partitions), name, budget_percent, critical_ms)
         if partitions:
             partitions[0].budget_percent -= budget_percent
@@ -37,16 +33,16 @@ class PartitionScheduler:
 
     def budget(self, partition: Partition) -> int:
         """Return a partition's budget in cycles per window, all CPUs together."""
-        return self.window * len(self.machine.cpus) * partition.budget_percent // 100
+        return self.window * len(self.kernel.cpus) * partition.budget_percent // 100
 
     def may_run(self, thread: Thread) -> bool:
-        """Tell whether a thread's partition has budget left, or the thread may draw on the critical budget."""
+        """Return whether a thread's partition has budget left, or the thread may draw on the critical budget."""
         partition = thread.partition
         if partition is None or thread.is_idle:
             return True
         if partition.used_total < self.budget(partition):
             return True
-        limit = self.machine.target.cycles(partition.critical_ms * 1_000_000)
+        limit = self.kernel.target.cycles(partition.critical_ms * 1_000_000)
         return thread.is_critical and partition.critical_used < limit
 
     def charge(self, cpu: Cpu, thread: Thread, start: int, end: int) -> None:
@@ -56,11 +52,11 @@ class PartitionScheduler:
             return
         used = end - start
         if used:
-            self.machine.truth.charges.append((partition.ident, (thread.pid, thread.tid), start, end))
+            self.kernel.truth.charges.append((partition.ident, (thread.pid, thread.tid), start, end))
         self._forget_old(partition)
         if thread.is_critical and partition.used_total >= self.budget(partition):
             partition.critical_used += used
-            limit = self.machine.target.cycles(partition.critical_ms * 1_000_000)
+            limit = self.kernel.target.cycles(partition.critical_ms * 1_000_000)
             if limit and partition.critical_used >= limit > partition.critical_used - used:
                 self._bankrupt(cpu, thread, partition)
         partition.used.append((end, used))
@@ -95,12 +91,12 @@ class PartitionScheduler:
         if thread.partition is partition and thread.is_critical == is_critical:
             return False
         if thread.state == "RUNNING" and thread.cpu >= 0:
-            self.machine.scheduler.charge(self.machine.cpus[thread.cpu], thread)
+            self.kernel.scheduler.charge(self.kernel.cpus[thread.cpu], thread)
         thread.partition, thread.is_critical = partition, is_critical
         return True
 
     def _forget_old(self, partition: Partition) -> None:
-        oldest = self.machine.now - self.window
+        oldest = self.kernel.now - self.window
         while partition.used and partition.used[0][0] <= oldest:
             partition.used_total -= partition.used.popleft()[1]
         if partition.used_total < self.budget(partition):
@@ -108,11 +104,11 @@ class PartitionScheduler:
 
     def _bankrupt(self, cpu: Cpu, thread: Thread, partition: Partition) -> None:
         partition.bankruptcies += 1
-        time = self.machine.stamp()
-        self.machine.truth.bankruptcies.append((time, partition.ident, (thread.pid, thread.tid)))
-        self.machine.record.partition_bankrupt(cpu.index, time, thread, partition)
+        time = self.kernel.stamp()
+        self.kernel.truth.bankruptcies.append((time, partition.ident, (thread.pid, thread.tid)))
+        self.kernel.record.partition_bankrupt(cpu.index, time, thread, partition)
 
     def forget_old(self) -> None:
         """Give all partitions back what they used before the window."""
-        for partition in self.machine.partitions:
+        for partition in self.kernel.partitions:
             self._forget_old(partition)

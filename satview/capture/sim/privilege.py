@@ -7,26 +7,24 @@ Sources: manuals of InterruptAttach(), InterruptHookTrace(), ThreadCtl(); captur
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from satview.capture.sim.errors import Errno
-
-if TYPE_CHECKING:
-    from satview.capture.sim.machine import Machine
-    from satview.capture.sim.threads import Thread
+from satview.capture.sim.errors import Errno, QnxError
+from satview.capture.sim.services import KernelServices
+from satview.capture.sim.threads import Thread
 
 TCTL_IO = 1          # _NTO_TCTL_IO
 MISSING = "it needs I/O privilege: ThreadCtl(_NTO_TCTL_IO) first"
 
 
-def has_io(machine: Machine, thread: Thread) -> bool:
-    """Tell whether a thread has I/O privilege, or the target asks nobody for it."""
-    return thread.has_io or not machine.target.needs_privilege
+def has_io(kernel: KernelServices, thread: Thread) -> bool:
+    """Return whether a thread has I/O privilege, or the target asks nobody for it."""
+    return thread.has_io or not kernel.target.needs_privilege
 
 
-def refused(machine: Machine, thread: Thread) -> bool:
-    """Let the call of a thread without I/O privilege fail with EPERM; return whether it did."""
-    if has_io(machine, thread):
-        return False
-    machine.fail(thread, Errno.EPERM, MISSING)
-    return True
+def check_io(kernel: KernelServices, thread: Thread) -> None:
+    """Refuse the call of a thread without I/O privilege.
+
+    Raises:
+        QnxError: EPERM; it has none, and the target asks for it.
+    """
+    if not has_io(kernel, thread):
+        raise QnxError(Errno.EPERM, MISSING)

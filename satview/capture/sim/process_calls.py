@@ -1,187 +1,44 @@
-"""Kernel calls for threads, scheduling, signals, processes, and TraceEvent()."""
+"""Calls of the process manager: library functions that are messages to it, and Ring0()."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
-from satview.capture.sim.call_base import Call, code_address
-from satview.capture.sim.forgotten import WATCH
-from satview.capture.sim.threads import ANY_CPU, Body, Policy
+from satview.capture.sim.call import SIDE_CHANNEL, Call, code_address
+from satview.capture.sim.cpu import Cpu
+from satview.capture.sim.messages import MsgSend, MsgSendnc
+from satview.capture.sim.services import KernelServices
+from satview.capture.sim.threads import Body, Thread
 
-if TYPE_CHECKING:
-    from satview.capture.sim.target import Target
-    from satview.capture.sim.threads import Thread
-
-_INSERTS = frozenset((9, 30, 31, 32, 42, 43))   # modes of TraceEvent() that insert an event
+__all__ = ["Mmap", "Munmap", "Ring0", "Spawn", "WaitPid"]
 
 
 @dataclass(slots=True)
-class ThreadCreate(Call):
-    """Start a thread in the caller's process; result: its tid."""
+class ManagerCall(Call):
+    """A library function that is a message to the process manager, with the call itself as its payload.
 
-    name = "THREAD_CREATE"
-    body: Body
-    args: tuple[Any, ...] = ()
-    priority: int = -1              # -1 = that of the caller
-    policy: Policy = Policy.RR
-    thread_name: str = ""
-    runmask: int = ANY_CPU
+    Attributes:
+        message_type: First byte of the message.
+        send: The kernel call that sends it.
+    """
 
-    def values(self, thread: Thread) -> dict[str, int]:
-        """Return addresses, policy and priority."""
-        priority = self.priority if self.priority >= 0 else thread.base_priority
-        return {"func_p": code_address(self.body, thread), "arg_p": 0x8047F30, "stacksize": 0x20000,
-                "policy": self.policy, "sched_priority": priority, "sched_curpriority": priority}
+    message_type: ClassVar[int] = 0
+    send: ClassVar[type[MsgSend]] = MsgSend
 
-
-@dataclass(slots=True)
-class ThreadJoin(Call):
-    """Wait for a thread of this process to end; result: its value."""
-
-    name = "THREAD_JOIN"
-    tid: int
-
-    def values(self, thread: Thread) -> dict[str, int]:  # noqa: ARG002
-        """Return tid."""
-        return {"tid": self.tid, "status_p": 0x8047E40}
+    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+        """Send the message."""
+        message = bytes((self.message_type,)).ljust(64, b"\0")
+        self.send(SIDE_CHANNEL, message, payload=self).carry_out(kernel, cpu, thread)
 
 
 @dataclass(slots=True)
-class ThreadName(Call):
-    """Name the calling thread."""
-
-    name = "THREAD_CTL"
-    text: str
-
-    def values(self, thread: Thread) -> dict[str, int]:  # noqa: ARG002
-        """Return the command."""
-        return {"cmd": 11, "data_p": 0x8047D90}
-
-
-@dataclass(slots=True)
-class ThreadRunmask(Call):
-    """Restrict the calling thread to some CPUs, one bit each."""
-
-    name = "THREAD_CTL"
-    mask: int
-
-    def values(self, thread: Thread) -> dict[str, int]:  # noqa: ARG002
-        """Return the command and the mask."""
-        return {"cmd": 4, "data_p": self.mask & 0xFFFFFFFF}
-
-
-@dataclass(slots=True)
-class SchedYield(Call):
-    """Let others of the same priority run."""
-
-    name = "SCHED_YIELD"
-
-
-@dataclass(slots=True)
-class SchedSet(Call):
-    """Set priority and policy of the calling thread; the last four are for sporadic scheduling."""
-
-    name = "SCHED_SET"
-    priority: int
-    policy: Policy = Policy.RR
-    low_priority: int = 0
-    budget_ns: int = 0
-    period_ns: int = 0
-    max_replenishments: int = 8
-
-    def values(self, thread: Thread) -> dict[str, int]:  # noqa: ARG002
-        """Return policy, priorities and budget."""
-        second = 1_000_000_000
-        return {"policy": self.policy, "sched_priority": self.priority, "param.ss_low_priority": self.low_priority,
-                "param.ss_max_repl": self.max_replenishments, "param.ss_repl_period.tv_sec": self.period_ns // second,
-                "param.ss_repl_period.tv_nsec": self.period_ns % second,
-                "param.ss_init_budget.tv_sec": self.budget_ns // second,
-                "param.ss_init_budget.tv_nsec": self.budget_ns % second}
-
-
-@dataclass(slots=True)
-class SchedJoinPartition(Call):
-    """Move the calling thread to a partition, by its number."""
-
-    name = "SCHED_CTL"
-    partition: int
-    is_critical: bool = False
-
-    def values(self, thread: Thread) -> dict[str, int]:  # noqa: ARG002
-        """Return the command."""
-        return {"cmd": 4, "data_p": 0x8047D00}
-
-
-@dataclass(slots=True)
-class SignalKill(Call):
-    """Send a signal to a process (tid 0) or a thread."""
-
-    name = "SIGNAL_KILL"
-    pid: int
-    tid: int
-    signo: int
-    code: int = 0
-    value: int = 0
-
-    def values(self, thread: Thread) -> dict[str, int]:  # noqa: ARG002
-        """Return target and signal."""
-        return {"pid": self.pid, "tid": self.tid, "signo": self.signo, "code": self.code, "value": self.value}
-
-
-@dataclass(slots=True)
-class SignalAction(Call):
-    """Set the handler of a signal: a program of its own, None to ignore, `default=True` to end the process."""
-
-    name = "SIGNAL_ACTION"
-    signo: int
-    handler: Body | None = None
-    default: bool = False
-
-    def values(self, thread: Thread) -> dict[str, int]:
-        """Return signal and address."""
-        return {"signo": self.signo, "sigstub_p": 0x78010, "pid": 0,
-                "act->sa_handler_p": code_address(self.handler, thread) if self.handler else 1}
-
-
-@dataclass(slots=True)
-class SignalWaitinfo(Call):
-    """Wait for one of these signals; result: its number."""
-
-    name = "SIGNAL_WAITINFO"
-    signals: tuple[int, ...]
-
-    def values(self, thread: Thread) -> dict[str, int]:  # noqa: ARG002
-        """Return the set as bits."""
-        bits = sum(1 << (signo - 1) for signo in self.signals)
-        return {"sig_wait->bits[0]": bits & 0xFFFFFFFF, "sig_wait->bits[1]": bits >> 32}
-
-
-@dataclass(slots=True)
-class SignalSuspend(Call):
-    """Wait until a signal handler has run; always ends with EINTR."""
-
-    name = "SIGNAL_SUSPEND"
-
-
-@dataclass(slots=True)
-class Ring0(Call):
-    """The process manager runs a function in the kernel's mode; the callable gets machine and CPU."""
-
-    name = "RING0"
-    function: Callable[[Any, Any], Any]
-
-    def values(self, thread: Thread) -> dict[str, int]:
-        """Return addresses."""
-        return {"func_p": code_address(self.function, thread), "arg_p": 0}
-
-
-@dataclass(slots=True)
-class Spawn(Call):
+class Spawn(ManagerCall):
     """Start a process: a message to the process manager, which does it. Result: pid."""
 
     name = "MSG_SENDV"
+    message_type = 0x0E
     program: str
     body: Body
     args: tuple[Any, ...] = ()
@@ -190,18 +47,21 @@ class Spawn(Call):
 
 
 @dataclass(slots=True)
-class WaitPid(Call):
+class WaitPid(ManagerCall):
     """Wait for a child process to end; result: its value."""
 
     name = "MSG_SENDV"
+    message_type = 0x0F
     pid: int
 
 
 @dataclass(slots=True)
-class Mmap(Call):
+class Mmap(ManagerCall):
     """Map memory, a file if `file` names one: a message to the process manager. Result: the address."""
 
     name = "MSG_SENDVNC"
+    message_type = 0x40
+    send = MsgSendnc
     length: int
     file: str = ""
     flags: int = 0x000800A2         # as a 7.1 listing shows for the text of a library
@@ -209,46 +69,29 @@ class Mmap(Call):
 
 
 @dataclass(slots=True)
-class Munmap(Call):
+class Munmap(ManagerCall):
     """Give memory back: a message to the process manager."""
 
     name = "MSG_SENDVNC"
+    message_type = 0x41
+    send = MsgSendnc
     address: int
     length: int
 
 
 @dataclass(slots=True)
-class TraceEvent(Call):
-    """The call of the trace interface; see `capture.trace_event`.
+class Ring0(Call):
+    """The process manager runs a function in the kernel's mode; the callable gets kernel and CPU."""
 
-    Attributes:
-        place: Where a program made it, until the kernel gets it: one that is thrown away before was not yielded.
-    """
+    name = "RING0"
+    function: Callable[[KernelServices, Cpu], Any]
 
-    name = "TRACE_EVENT"
-    mode: int
-    args: tuple[Any, ...] = ()
-    place: str = field(default="", compare=False, repr=False)
+    def arguments(self, thread: Thread) -> dict[str, int]:
+        """Return addresses."""
+        return {"func_p": code_address(self.function, thread), "arg_p": 0}
 
-    def __init__(self, mode: int, *args: Any) -> None:
-        if not isinstance(mode, int):
-            raise TypeError(f"TraceEvent: mode {mode!r:.40} is no number")
-        self.mode = mode
-        self.args = args
-        self.place = WATCH.place()
-
-    def __del__(self) -> None:
-        if getattr(self, "place", ""):     # none if the mode was no number
-            WATCH.thrown_away(self.place)
-
-    def is_silent(self, target: Target) -> bool:
-        """From 6.4 on nothing is logged of calls that insert an event but that event."""
-        return self.mode & 0x0FFFFFFF in _INSERTS and not target.is_old
-
-    def values(self, thread: Thread) -> dict[str, int]:  # noqa: ARG002
-        """Return the mode and the first arguments."""
-        numbers = [arg if isinstance(arg, int) else 0x8047B00 for arg in self.args[:4]]
-        names = ("class", "event", "data_1", "data_2")
-        values = {"mode": self.mode, **dict(zip(names, numbers, strict=False))}
-        # 6.x names the same words after the mode that inserts an event as it is.
-        return {**values, "class[header]": values.get("class", 0), "event[time_off]": values.get("event", 0)}
+    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+        """Run a function of the process manager in the kernel's mode."""
+        kernel.enter(cpu, thread, self)
+        value = kernel.guard(thread, "Ring0 function", lambda: self.function(kernel, cpu))
+        kernel.complete(thread, value, ret_val=value if isinstance(value, int) else 0)

@@ -2,90 +2,146 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
 
-from satview.capture.sim.call_base import SIDE_CHANNEL
-from satview.capture.sim.errors import Errno
-from satview.capture.sim.messages import (
+from satview.capture.sim.call import SIDE_CHANNEL, Call
+from satview.capture.sim.cpu import Cpu
+from satview.capture.sim.delivery import (
     PulseInFlight,
     adopt_priority,
-    find_channel,
     hurry,
+    live_connection,
     receive_pulse,
+    received_message,
     take_receiver,
 )
+from satview.capture.sim.errors import Errno, QnxError
+from satview.capture.sim.services import KernelServices
+from satview.capture.sim.sigevent import Sigevent, event_values
 from satview.capture.sim.threads import Connection, Process, Thread
 from satview.capture.sim.truth import Pulse
 
-if TYPE_CHECKING:
-    from satview.capture.sim.calls import MsgDeliverEvent, MsgSendPulse, Sigevent
-    from satview.capture.sim.cpu import Cpu
-    from satview.capture.sim.machine import Machine
+__all__ = ["MsgDeliverEvent", "MsgSendPulse", "MsgSendPulsePtr", "MsgVerifyEvent"]
 
 
-def msg_send_pulse(machine: Machine, cpu: Cpu, thread: Thread, call: MsgSendPulse) -> None:
-    """Send a pulse."""
-    machine.enter(cpu, thread, call)
-    connection = find_channel(machine, thread, call.coid)
-    if connection is None:
-        return
-    priority = call.priority if call.priority >= 0 else thread.priority
-    machine.complete(thread)
-    send_pulse(machine, cpu, connection, "SPULSE", priority, call.code, call.value, thread)
-
-
-def send_pulse(machine: Machine, cpu: Cpu, connection: Connection, event: str, priority: int, code: int, value: int,
-               sender: Thread | None = None) -> None:
+def send_pulse(kernel: KernelServices, cpu: Cpu, connection: Connection, event: str, priority: int, code: int,
+               value: int, sender: Thread | None = None) -> None:
     """Put a pulse into a channel, or straight into a waiting thread; `event` tells which kind is emitted."""
     channel = connection.channel
     scoid = SIDE_CHANNEL | connection.scoid
-    time = machine.stamp()
-    truth = Pulse(scoid, channel.process.pid, time, origin=machine.history.cause)
-    machine.history.cause = time
+    time = kernel.stamp()
+    truth = Pulse(scoid, channel.process.pid, time, origin=kernel.history.cause)
+    kernel.history.cause = time
     pulse = PulseInFlight(scoid, priority, code, value, truth)
-    machine.truth.pulses.append(pulse.truth)
+    kernel.truth.pulses.append(pulse.truth)
     tid = sender.tid if sender is not None else 0
     pid = sender.pid if sender is not None else channel.process.pid
-    machine.record.comm(cpu.index, time, event, (scoid, channel.process.pid), pid, tid)
+    kernel.record.comm(cpu.index, time, event, (scoid, channel.process.pid), pid, tid)
     if not channel.receivers:
         channel.pulses.append(pulse)
-        hurry(machine, cpu, channel)
+        hurry(kernel, cpu, channel)
         return
     server = take_receiver(channel)
-    adopt_priority(machine, cpu, server, channel, priority)
-    server.finish = lambda: receive_pulse(machine, server, channel, pulse)
-    machine.wake(cpu, server, waker=sender)
+    adopt_priority(kernel, cpu, server, channel, priority)
+    server.finish = lambda: receive_pulse(kernel, server, channel, pulse)
+    kernel.wake(cpu, server, waker=sender)
 
 
-def msg_deliver_event(machine: Machine, cpu: Cpu, thread: Thread, call: MsgDeliverEvent) -> None:
-    """Deliver an event to the client behind a rcvid."""
-    machine.enter(cpu, thread, call)
-    envelope = next((t.serving[call.rcvid] for t in thread.process.threads.values() if call.rcvid in t.serving), None)
-    if envelope is None:
-        machine.fail(thread, Errno.ESRCH)
-        return
-    machine.complete(thread)
-    deliver(machine, cpu, envelope.client.process, envelope.client, call.event, "SPULSE_DIS")
-
-
-def deliver(machine: Machine, cpu: Cpu, process: Process, target: Thread | None, event: Sigevent, pulse: str) -> None:
+def deliver(kernel: KernelServices, cpu: Cpu, process: Process, target: Thread | None, event: Sigevent,
+            pulse: str) -> None:
     """Carry out a sigevent that a process set up."""
     if process.is_dead:
         return
     if event.kind == "pulse":
         connection = process.connections.get(event.coid)
         if connection is not None and not connection.channel.process.is_dead:
-            send_pulse(machine, cpu, connection, pulse, event.priority, event.code, event.value)
+            send_pulse(kernel, cpu, connection, pulse, event.priority, event.code, event.value)
     elif event.kind == "intr" and target is not None:
-        wake_for_interrupt(machine, cpu, target)
+        wake_for_interrupt(kernel, cpu, target)
     elif event.kind == "signal":
-        machine.post_signal(cpu, process, target, event.signo, event.code)
+        kernel.post_signal(cpu, process, target, event.signo, event.code)
 
 
-def wake_for_interrupt(machine: Machine, cpu: Cpu, target: Thread) -> None:
+def wake_for_interrupt(kernel: KernelServices, cpu: Cpu, target: Thread) -> None:
     """End a thread's InterruptWait, or let its next one return at once."""
     if target.state == "INTR":
-        machine.complete(target)
-        machine.wake(cpu, target)
+        kernel.complete(target)
+        kernel.wake(cpu, target)
     else:
         target.unmasked_intr += 1
+
+
+@dataclass(slots=True)
+class MsgSendPulse(Call):
+    """Send a pulse; never waits."""
+
+    name = "MSG_SEND_PULSE"
+    coid: int
+    priority: int = -1              # -1 = that of the sender
+    code: int = 1
+    value: int = 0
+
+    def arguments(self, thread: Thread) -> dict[str, int]:
+        """Return coid, priority, code and value."""
+        priority = self.priority if self.priority >= 0 else thread.priority
+        return {"coid": self.coid, "priority": priority, "code": self.code, "value": self.value}
+
+    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+        """Send a pulse."""
+        kernel.enter(cpu, thread, self)
+        connection = live_connection(thread, self.coid)
+        priority = self.priority if self.priority >= 0 else thread.priority
+        kernel.complete(thread)
+        send_pulse(kernel, cpu, connection, "SPULSE", priority, self.code, self.value, thread)
+
+
+@dataclass(slots=True)
+class MsgSendPulsePtr(MsgSendPulse):
+    """Send a pulse with a pointer as its value (7.x on)."""
+
+    name = "MSG_SEND_PULSEPTR"
+
+    def older(self) -> Call:
+        """Send a pulse with a number."""
+        return MsgSendPulse(self.coid, self.priority, self.code, self.value)
+
+
+@dataclass(slots=True)
+class MsgDeliverEvent(Call):
+    """Notify a client of what it waits for."""
+
+    name = "MSG_DELIVER_EVENT"
+    rcvid: int
+    event: Sigevent = field(default_factory=Sigevent)
+
+    def arguments(self, _thread: Thread) -> dict[str, int]:
+        """Return rcvid and the event."""
+        return {"rcvid": self.rcvid, **event_values(self.event)}
+
+    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+        """Deliver an event to the client behind a rcvid."""
+        kernel.enter(cpu, thread, self)
+        envelope = received_message(thread, self.rcvid)
+        kernel.complete(thread)
+        deliver(kernel, cpu, envelope.client.process, envelope.client, self.event, "SPULSE_DIS")
+
+
+@dataclass(slots=True)
+class MsgVerifyEvent(Call):
+    """Check that an event could be delivered to a client."""
+
+    name = "MSG_VERIFY_EVENT"
+    rcvid: int
+    event: Sigevent = field(default_factory=Sigevent)
+
+    def arguments(self, _thread: Thread) -> dict[str, int]:
+        """Return rcvid and the event."""
+        return {"rcvid": self.rcvid, **event_values(self.event)}
+
+    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+        """Refuse a pulse to a connection that the client does not have."""
+        kernel.enter(cpu, thread, self)
+        client = received_message(thread, self.rcvid).client
+        if self.event.kind == "pulse" and self.event.coid not in client.process.connections:
+            raise QnxError(Errno.EBADF, f"the client has no connection {self.event.coid:#x}")
+        kernel.complete(thread)

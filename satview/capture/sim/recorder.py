@@ -1,24 +1,32 @@
-"""What a machine needs of whoever records its events."""
+"""What a machine needs of the recorder of its events."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-if TYPE_CHECKING:
-    from satview.capture.sim.calls import Call, Mmap, Sigevent
-    from satview.capture.sim.threads import Partition, Process, Thread
+from satview.capture.sim.sigevent import Sigevent
+from satview.capture.sim.threads import Partition, PendingCall, Process, Thread
+
+
+class Mapping(Protocol):
+    """A request to map memory; see `Mmap`."""
+
+    length: int
+    file: str
+    flags: int
+    prot: int
 
 
 class Recorder(Protocol):
-    """Gets every event with its CPU and time (cycles); whether it is written down is the recorder's affair."""
+    """Gets every event with its CPU and time (cycles); the recorder decides whether it is written."""
 
-    def kernel_enter(self, cpu: int, time: int, thread: Thread, call: Call) -> None:
+    def kernel_enter(self, cpu: int, time: int, thread: Thread, call: PendingCall) -> None:
         """A kernel call begins."""
 
-    def kernel_exit(self, cpu: int, time: int, thread: Thread, call: Call) -> None:
-        """A kernel call ends; its outcome stands in the thread."""
+    def kernel_exit(self, cpu: int, time: int, thread: Thread, call: PendingCall) -> None:
+        """A kernel call ends; its outcome is in the thread."""
 
-    def kernel_interrupted(self, cpu: int, time: int, thread: Thread, call: Call) -> None:
+    def kernel_interrupted(self, cpu: int, time: int, thread: Thread, call: PendingCall) -> None:
         """A kernel call ends without its arguments."""
 
     def thread_state(self, cpu: int, time: int, thread: Thread) -> None:
@@ -60,7 +68,7 @@ class Recorder(Protocol):
     def partition_bankrupt(self, cpu: int, time: int, thread: Thread, partition: Partition) -> None:
         """A critical thread has used up its partition's critical budget."""
 
-    def mapped(self, cpu: int, time: int, process: Process, address: int, call: Mmap) -> None:
+    def mapped(self, cpu: int, time: int, process: Process, address: int, call: Mapping) -> None:
         """Memory has been mapped (6.4 on)."""
 
     def unmapped(self, cpu: int, time: int, process: Process, address: int, length: int) -> None:

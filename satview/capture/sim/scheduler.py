@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING
 
+from satview.capture.sim.cpu import Cpu
+from satview.capture.sim.partitions import PartitionScheduler
+from satview.capture.sim.services import KernelServices
 from satview.capture.sim.threads import Policy, Thread
-
-if TYPE_CHECKING:
-    from satview.capture.sim.cpu import Cpu
-    from satview.capture.sim.machine import Machine
-    from satview.capture.sim.partitions import PartitionScheduler
 
 PRIORITIES = 256
 SLICE_TICKS = 4
@@ -54,18 +51,18 @@ class ReadyQueue:
 class Scheduler:
     """Decides for a machine which thread has which CPU."""
 
-    def __init__(self, machine: Machine) -> None:
-        self.machine = machine
+    def __init__(self, kernel: KernelServices) -> None:
+        self.kernel = kernel
         self.ready = ReadyQueue()
         self.partitions: PartitionScheduler | None = None
 
     def _choose(self, cpu: Cpu) -> Thread | None:
         if self.partitions is None:
             return self.ready.best(cpu.index)
-        chosen = self.ready.best(cpu.index, self.partitions)
-        if chosen is None or chosen.is_idle:
+        selected = self.ready.best(cpu.index, self.partitions)
+        if selected is None or selected.is_idle:
             return self.ready.best(cpu.index)   # free time: budgets do not matter while nobody with budget wants it
-        return chosen
+        return selected
 
     def _beats(self, new: Thread, old: Thread, is_yielding: bool) -> bool:
         if self.partitions is not None and not old.is_idle:
@@ -76,7 +73,7 @@ class Scheduler:
 
     def dispatch(self, cpu: Cpu) -> None:
         """Switch a CPU to the thread that is due there, if that is not the one it has."""
-        machine, old = self.machine, cpu.thread
+        kernel, old = self.kernel, cpu.thread
         best = self._choose(cpu)
         handed, cpu.handoff = cpu.handoff, None
         if handed is not None:
@@ -91,7 +88,7 @@ class Scheduler:
                     self.make_ready(cpu, handed)
                 return
             self.release(cpu, old)
-            machine.set_state(cpu, old, "READY")
+            kernel.set_state(cpu, old, "READY")
             self.ready.push(old, in_front=not is_yielding)
         if best is None:
             raise AssertionError(f"no thread for CPU {cpu.index}")
@@ -99,47 +96,47 @@ class Scheduler:
             self.ready.remove(best)
         self._start(cpu, best)
         if old is not None and not old.is_idle:
-            self._place(cpu, old)
+            self._find_cpu(cpu, old)
 
     def _start(self, cpu: Cpu, thread: Thread) -> None:
-        machine = self.machine
-        machine.switch_cost()
+        kernel = self.kernel
+        kernel.switch_cost()
         cpu.thread = thread
         thread.cpu = thread.last_cpu = cpu.index
-        thread.run_since = thread.charged_until = machine.set_state(cpu, thread, "RUNNING")
+        thread.run_since = thread.charged_until = kernel.set_state(cpu, thread, "RUNNING")
         thread.slice_ticks = 0
         if thread.sporadic is not None and thread.sporadic.active_since is None:
             thread.sporadic.active_since = thread.run_since
 
     def release(self, cpu: Cpu, thread: Thread) -> None:
         """Take the CPU from the thread that has it; its new state follows at once."""
-        machine = self.machine
+        kernel = self.kernel
         cpu.thread = None
         thread.cpu = -1
-        machine.history.ran(cpu, thread, thread.run_since, machine.now)
+        kernel.history.ran(cpu, thread, thread.run_since, kernel.now)
         self.charge(cpu, thread, is_leaving=True)
 
     def make_ready(self, cpu: Cpu, thread: Thread) -> int:
         """Put a thread into its queue and find it a CPU; return the time of the event."""
-        time = self.machine.set_state(cpu, thread, "READY")
+        time = self.kernel.set_state(cpu, thread, "READY")
         self.ready.push(thread)
-        self._place(cpu, thread)
+        self._find_cpu(cpu, thread)
         return time
 
     def forget(self, thread: Thread) -> None:
         """Take a ready thread out of its queue, as it dies."""
-        for cpu in self.machine.cpus:
+        for cpu in self.kernel.cpus:
             if cpu.handoff is thread:
                 cpu.handoff = None
                 return
         self.ready.remove(thread)
 
-    def _place(self, here: Cpu, thread: Thread) -> None:
+    def _find_cpu(self, here: Cpu, thread: Thread) -> None:
         """Interrupt another CPU that does something less urgent, unless this one will take the thread itself."""
         if here.thread is None and thread.runmask >> here.index & 1 and here.handoff is None:
             return
         best, best_key = None, (thread.priority, True)
-        for cpu in self.machine.cpus:
+        for cpu in self.kernel.cpus:
             if not thread.runmask >> cpu.index & 1:
                 continue
             running = cpu.thread.priority if cpu.thread is not None else thread.priority
@@ -149,14 +146,14 @@ class Scheduler:
             if key < best_key:
                 best, best_key = cpu, key
         if best is not None and best is not here and best_key[0] < thread.priority:
-            self.machine.send_ipi(best, thread.priority)
+            self.kernel.send_ipi(best, thread.priority)
 
     def set_priority(self, cpu: Cpu, thread: Thread, priority: int) -> None:
         """Change an effective priority; a ready or running thread shows it by a new event, a blocked one has it."""
         priority = max(1, min(PRIORITIES - 1, priority))
         if priority == thread.priority:
             return
-        if thread.state == "READY" and not any(c.handoff is thread for c in self.machine.cpus):
+        if thread.state == "READY" and not any(c.handoff is thread for c in self.kernel.cpus):
             self.ready.remove(thread)
             thread.priority = priority
             self.make_ready(cpu, thread)
@@ -164,9 +161,9 @@ class Scheduler:
         falls = priority < thread.priority
         thread.priority = priority
         if thread.state == "RUNNING" and thread.cpu >= 0:
-            self.machine.set_state(cpu, thread, "RUNNING", on_cpu=thread.cpu)
+            self.kernel.set_state(cpu, thread, "RUNNING", on_cpu=thread.cpu)
             if falls and thread.cpu != cpu.index:
-                self.machine.send_ipi(self.machine.cpus[thread.cpu], -1)
+                self.kernel.send_ipi(self.kernel.cpus[thread.cpu], -1)
 
     def serve(self, cpu: Cpu, server: Thread, client: Thread, message: object) -> None:
         """Let a server that received a message work in the partition of its client."""
@@ -179,16 +176,16 @@ class Scheduler:
             self._show(cpu, server)
 
     def _show(self, cpu: Cpu, thread: Thread) -> None:
-        """Tell of the new partition of a running thread, as of a new priority; a blocked one has it when it runs."""
+        """Report the new partition of a running thread, as of a new priority; a blocked one has it when it runs."""
         if thread.state == "RUNNING" and thread.cpu >= 0:
-            self.machine.set_state(cpu, thread, "RUNNING", on_cpu=thread.cpu)
+            self.kernel.set_state(cpu, thread, "RUNNING", on_cpu=thread.cpu)
             if thread.cpu != cpu.index:
-                self.machine.send_ipi(self.machine.cpus[thread.cpu], -1)
+                self.kernel.send_ipi(self.kernel.cpus[thread.cpu], -1)
 
     def tick(self, here: Cpu) -> None:
         """Account for one tick on all CPUs: slices of round robin, sporadic budgets, partitions."""
-        machine = self.machine
-        for cpu in machine.cpus:
+        kernel = self.kernel
+        for cpu in kernel.cpus:
             thread = cpu.thread
             if thread is None or thread.is_idle:
                 continue
@@ -207,11 +204,11 @@ class Scheduler:
                 self.partitions.forget_old()
                 must_look = must_look or not self.partitions.may_run(thread)
             if must_look and cpu is not here:
-                machine.send_ipi(cpu, -1)
+                kernel.send_ipi(cpu, -1)
 
     def charge(self, cpu: Cpu, thread: Thread, is_leaving: bool = False) -> None:
         """Book what a thread has used of its CPU and is not booked yet; `is_leaving` if it gives the CPU up."""
-        since, now = thread.charged_until, self.machine.now
+        since, now = thread.charged_until, self.kernel.now
         thread.charged_until = now
         self._charge_sporadic(thread, now - since, is_leaving)
         if self.partitions is not None and not thread.is_idle:
@@ -237,7 +234,7 @@ class Scheduler:
         since, account.active_since = account.active_since, None
         if account.used > 0 and since is not None and account.pending < account.max_replenishments:
             account.pending += 1
-            self.machine.at(since + account.period, self._replenish, (thread, account.used))
+            self.kernel.at(since + account.period, self._replenish, (thread, account.used))
             account.used = 0
         if account.left <= 0:
             thread.base_priority = account.low
@@ -252,7 +249,7 @@ class Scheduler:
         if thread.base_priority >= account.high:
             return
         thread.base_priority = account.high
-        self.machine.kernel_entry(self.machine.cpus[max(thread.last_cpu, 0)], lambda cpu: self._raise(cpu, thread))
+        self.kernel.kernel_entry(self.kernel.cpus[max(thread.last_cpu, 0)], lambda cpu: self._raise(cpu, thread))
 
     def _raise(self, cpu: Cpu, thread: Thread) -> None:
         """Give a thread its high priority back; from now on its time counts again."""
@@ -261,5 +258,5 @@ class Scheduler:
             return
         if thread.state == "RUNNING":
             self.charge(cpu, thread)
-            account.active_since = self.machine.now
+            account.active_since = self.kernel.now
         self.set_priority(cpu, thread, account.high)

@@ -75,7 +75,7 @@ class Target:
         return self.release is not Release.QNX_6
 
     def has_call(self, name: str) -> bool:
-        """Tell whether the kernel of the release has a kernel call."""
+        """Return whether the kernel of the release has a kernel call."""
         return _has_call(self.release, name)
 
     def cycles(self, ns: int) -> int:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Generator
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar, Protocol
 
-if TYPE_CHECKING:
-    from satview.capture.sim.calls import Call
-    from satview.capture.sim.timers import Timer
+from satview.capture.sim.sigevent import Sigevent
+from satview.capture.sim.target import Target
 
 Program = Generator[Any, Any, Any]
 Body = Callable[..., Program]
@@ -24,6 +23,25 @@ class Policy(IntEnum):
     RR = 2
     OTHER = 3
     SPORADIC = 4
+
+
+class PendingCall(Protocol):
+    """The kernel call that a thread is in, as its record and the recorder see it; see `Call`."""
+
+    name: ClassVar[str]
+
+    @property
+    def is_cancellation_point(self) -> bool:
+        """True if a thread may be cancelled in it."""
+
+    def arguments(self, thread: Thread, /) -> dict[str, int]:
+        """Return the arguments of the entry event under their names in the event table."""
+
+    def older(self) -> PendingCall | None:
+        """Return what the library calls instead where the kernel has no such call; None if it does not."""
+
+    def is_silent(self, target: Target, /) -> bool:
+        """Return whether a kernel that has the call logs nothing of it."""
 
 
 class Partition:
@@ -143,7 +161,7 @@ class Thread:
         self.remaining: int | None = 0
         self.value: Any = None         # goes into the generator at its next step
         self.error: BaseException | None = None
-        self.call: Call | None = None  # the kernel call it is in
+        self.call: PendingCall | None = None  # the kernel call it is in
         self.exit_values: dict[str, int] = {}   # of the exit event of its call
         self.exit_error = 0
         self.finish: Callable[[], None] | None = None
@@ -184,7 +202,7 @@ class Thread:
         """`process tid`, for reports."""
         return f"{self.process.short_name} {self.tid}" + (f" ({self.name})" if self.name else "")
 
-    def place(self) -> str:
+    def location(self) -> str:
         """Return file and line of the innermost frame its program stands at; empty once it has ended."""
         generator: Any = self.generator
         while getattr(generator, "gi_yieldfrom", None) is not None and hasattr(generator.gi_yieldfrom, "gi_frame"):
@@ -220,3 +238,18 @@ class Connection:
         self.channel = channel
         self.scoid = scoid
         self.flags = 0
+
+
+class Timer:
+    """A timer of a process."""
+
+    __slots__ = ("deadline", "event", "generation", "ident", "interval_ns", "process", "thread")
+
+    def __init__(self, ident: int, process: Process, thread: Thread, event: Sigevent) -> None:
+        self.ident = ident
+        self.process = process
+        self.thread = thread
+        self.event = event
+        self.interval_ns = 0
+        self.generation = 0
+        self.deadline = 0         # of its next expiry, in cycles

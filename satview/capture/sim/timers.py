@@ -1,206 +1,200 @@
-"""Sleeping, timers, timeouts of blocking calls, and the clock they run by."""
+"""Kernel calls that wait for a time, limit a wait, or set up timers."""
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
-from satview.capture.sim import messages, pulses
-from satview.capture.sim.errors import Errno
-from satview.capture.sim.objects import Condvar
-from satview.capture.sim.sync import forget_waiter, retake
+from satview.capture.sim.call import CLOCK_MONOTONIC, SECOND_NS, SIGALRM, Call
+from satview.capture.sim.cpu import Cpu
+from satview.capture.sim.errors import Errno, QnxError
+from satview.capture.sim.services import KernelServices
+from satview.capture.sim.sigevent import Sigevent, event_values
+from satview.capture.sim.threads import Thread, Timer
+from satview.capture.sim.timeouts import FLAGS_THREAD, NO_TIMER, log_expiry
 
-if TYPE_CHECKING:
-    from satview.capture.sim.calls import (
-        ClockTime,
-        Sigevent,
-        Sleep,
-        TimerCreate,
-        TimerDestroy,
-        TimerSettime,
-        TimerTimeout,
-    )
-    from satview.capture.sim.cpu import Cpu
-    from satview.capture.sim.machine import Machine
-    from satview.capture.sim.threads import Process, Thread
+__all__ = ["Sleep", "TimerAlarm", "TimerCreate", "TimerDestroy", "TimerInfo", "TimerSettime", "TimerTimeout"]
 
-Fire = Callable[["Cpu"], None]
-_NO_TIMER = 0xFFFFFFFF
-_FLAGS_THREAD, _FLAGS_PROCESS = 0x110, 0x111
-_NS = 1_000_000_000
+_INFO_ADDRESS = 0x8047C80
 
 
-class Timer:
-    """A timer of a process."""
+@dataclass(slots=True)
+class Sleep(Call):
+    """Sleep at least so long."""
 
-    __slots__ = ("deadline", "event", "generation", "ident", "interval_ns", "process", "thread")
+    name = "TIMER_TIMEOUT"
+    ns: int
 
-    def __init__(self, ident: int, process: Process, thread: Thread, event: Sigevent) -> None:
-        self.ident = ident
-        self.process = process
-        self.thread = thread
-        self.event = event
-        self.interval_ns = 0
-        self.generation = 0
-        self.deadline = 0         # of its next expiry, in cycles
+    def arguments(self, _thread: Thread) -> dict[str, int]:
+        """Return clock, states and time."""
+        seconds, rest = divmod(self.ns, SECOND_NS)
+        return {"clock_id": CLOCK_MONOTONIC, "id": CLOCK_MONOTONIC, "timeout_flags": 1 << 12, "ntime_sec": seconds,
+                "ntime_nsec": rest}
 
-
-class Timers:
-    """Everything that waits for a time. With a clock tick it expires on ticks, as up to 7.x; without, exactly then."""
-
-    def __init__(self, machine: Machine) -> None:
-        self.machine = machine
-        self._due: list[tuple[int, int, Fire]] = []
-        self._sequence = 0
-        self.pending = 0      # started and not yet fired
-        self.clock_interrupt = -1      # when the last one came
-
-    def set_off(self, timer: Timer, ns: int) -> None:
-        """Let a timer expire after a time, and then at its interval."""
-        _start(self.machine, timer, self.machine.now + self.machine.target.cycles(ns))
-
-    def start(self, deadline: int, fire: Fire) -> None:
-        """Call `fire(cpu)` in the kernel once the deadline has passed."""
-        machine = self.machine
-        self.pending += 1
-        if machine.target.tick_ns == 0:
-            machine.at(deadline, self._fire_now, fire)
-            return
-        self._sequence += 1
-        heapq.heappush(self._due, (deadline, self._sequence, fire))
-
-    def _fire_now(self, fire: Fire) -> None:
-        self.pending -= 1
-        self.machine.kernel_entry(self.machine.cpus[0], fire)
-
-    def expire(self, cpu: Cpu) -> None:
-        """Fire what is due; called after the clock interrupt."""
-        now = self.machine.now
-        while self._due and self._due[0][0] <= now:
-            self.pending -= 1
-            heapq.heappop(self._due)[2](cpu)
-
-    def arm_timeout(self, thread: Thread) -> None:
-        """Start the timeout that TimerTimeout set up for the wait a thread has just begun."""
-        machine = self.machine
+    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+        """Sleep; the time runs from now."""
+        kernel.enter(cpu, thread, self)
+        kernel.complete(thread)
         thread.timeout_token += 1
         token = thread.timeout_token
-        deadline = machine.now + machine.target.cycles(thread.timeout_ns or 0)
-        thread.timeout_ns = None
+        deadline = kernel.now + kernel.target.cycles(self.ns)
 
-        def fire(cpu: Cpu) -> None:
-            if thread.timeout_token == token and thread.state in thread.timeout_states:
-                _expired(machine, cpu, thread, _NO_TIMER, _FLAGS_THREAD)
-                unblock(machine, cpu, thread, Errno.ETIMEDOUT, "timeout")
+        def fire(where: Cpu) -> None:
+            if thread.timeout_token == token and thread.state == "NANOSLEEP":
+                log_expiry(kernel, where, thread, NO_TIMER, FLAGS_THREAD)
+                kernel.wake(where, thread)
 
-        self.start(deadline, fire)
-
-
-def _expired(machine: Machine, cpu: Cpu, thread: Thread, ident: int, flags: int) -> None:
-    """Log an expiry; where the kernel has no event for it the clock interrupt is what is seen."""
-    time = machine.stamp()
-    machine.record.timer(cpu.index, time, thread, ident, flags)
-    machine.history.cause = time if machine.target.logs_timers else machine.timers.clock_interrupt
+        kernel.timers.start(deadline, fire)
+        kernel.block(cpu, thread, "NANOSLEEP", "time")
 
 
-def unblock(machine: Machine, cpu: Cpu, thread: Thread, error: Errno, outcome: str) -> None:
-    """End a wait from outside: the call fails with `error`. A condition variable's waiter must get its mutex first."""
-    thing = thread.waiting_on
-    forget_waiter(machine, cpu, thread)
-    if isinstance(thing, messages.Envelope):
-        thing.dropped = True
-        channel = thing.connection.channel
-        if thing in channel.senders:
-            channel.senders.remove(thing)
-        if thing.server is not None:
-            thing.server.serving.pop(thing.rcvid, None)
-    elif isinstance(thing, messages.ChannelWait) and thread in thing.channel.receivers:
-        thing.channel.receivers.remove(thread)
-    machine.fail(thread, error)
-    if isinstance(thing, Condvar):
-        retake(machine, cpu, thing, thread, None, outcome)
-        return
-    machine.wake(cpu, thread, outcome=outcome)
+@dataclass(slots=True)
+class TimerTimeout(Call):
+    """Limit the next blocking call: in one of these states it ends with ETIMEDOUT after so long."""
+
+    name = "TIMER_TIMEOUT"
+    states: tuple[str, ...]
+    ns: int
+
+    def arguments(self, thread: Thread) -> dict[str, int]:
+        """Return clock, states and time."""
+        numbers = {"SEND": 4, "RECEIVE": 5, "REPLY": 6, "NANOSLEEP": 12, "MUTEX": 13, "CONDVAR": 14, "JOIN": 15,
+                   "INTR": 16, "SEM": 17}
+        flags = sum(1 << numbers[state] for state in self.states if state in numbers)
+        return {**Sleep(self.ns).arguments(thread), "timeout_flags": flags}
+
+    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+        """Set the limit of the next blocking call."""
+        kernel.enter(cpu, thread, self)
+        thread.timeout_ns = self.ns
+        thread.timeout_states = frozenset(self.states)
+        kernel.complete(thread)
 
 
-def sleep(machine: Machine, cpu: Cpu, thread: Thread, call: Sleep) -> None:
-    """Sleep; the time runs from now."""
-    machine.enter(cpu, thread, call)
-    machine.complete(thread)
-    thread.timeout_token += 1
-    token = thread.timeout_token
-    deadline = machine.now + machine.target.cycles(call.ns)
+@dataclass(slots=True)
+class TimerCreate(Call):
+    """Make a timer that delivers an event; result: its number."""
 
-    def fire(where: Cpu) -> None:
-        if thread.timeout_token == token and thread.state == "NANOSLEEP":
-            _expired(machine, where, thread, _NO_TIMER, _FLAGS_THREAD)
-            machine.wake(where, thread)
+    name = "TIMER_CREATE"
+    event: Sigevent
 
-    machine.timers.start(deadline, fire)
-    machine.block(cpu, thread, "NANOSLEEP", "time")
+    def arguments(self, _thread: Thread) -> dict[str, int]:
+        """Return clock and event."""
+        return {"timer_id": CLOCK_MONOTONIC, "id": CLOCK_MONOTONIC, **event_values(self.event)}
 
-
-def timer_timeout(machine: Machine, cpu: Cpu, thread: Thread, call: TimerTimeout) -> None:
-    """Set the limit of the next blocking call."""
-    machine.enter(cpu, thread, call)
-    thread.timeout_ns = call.ns
-    thread.timeout_states = frozenset(call.states)
-    machine.complete(thread)
+    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+        """Make a timer of the caller's process."""
+        kernel.enter(cpu, thread, self)
+        process = thread.process
+        timer = Timer(process.next_timer, process, thread, self.event)
+        process.next_timer += 1
+        process.timers[timer.ident] = timer
+        kernel.complete(thread, timer.ident, timer_id=timer.ident)
 
 
-def timer_create(machine: Machine, cpu: Cpu, thread: Thread, call: TimerCreate) -> None:
-    """Make a timer of the caller's process."""
-    machine.enter(cpu, thread, call)
-    process = thread.process
-    timer = Timer(process.next_timer, process, thread, call.event)
-    process.next_timer += 1
-    process.timers[timer.ident] = timer
-    machine.complete(thread, timer.ident, timer_id=timer.ident)
+@dataclass(slots=True)
+class TimerSettime(Call):
+    """Start a timer (0 stops it)."""
+
+    name = "TIMER_SETTIME"
+    timer: int
+    ns: int
+    interval_ns: int = 0
+
+    def arguments(self, _thread: Thread) -> dict[str, int]:
+        """Return number, first and further periods."""
+        return {"clock_id": self.timer, "id": self.timer, "itime->nsec_sec": self.ns // SECOND_NS,
+                "itime->nsec_nsec": self.ns % SECOND_NS, "itime->interval_nsec_sec": self.interval_ns // SECOND_NS,
+                "itime->interval_nsec_nsec": self.interval_ns % SECOND_NS}
+
+    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+        """Start or stop a timer."""
+        kernel.enter(cpu, thread, self)
+        timer = thread.process.timers.get(self.timer)
+        if timer is None:
+            raise QnxError(Errno.EINVAL, f"no timer {self.timer}")
+        timer.generation += 1
+        timer.interval_ns = self.interval_ns
+        kernel.complete(thread)
+        if self.ns > 0:
+            kernel.timers.set_off(timer, self.ns)
 
 
-def timer_settime(machine: Machine, cpu: Cpu, thread: Thread, call: TimerSettime) -> None:
-    """Start or stop a timer."""
-    machine.enter(cpu, thread, call)
-    timer = thread.process.timers.get(call.timer)
-    if timer is None:
-        machine.fail(thread, Errno.EINVAL, f"no timer {call.timer}")
-        return
-    timer.generation += 1
-    timer.interval_ns = call.interval_ns
-    machine.complete(thread)
-    if call.ns > 0:
-        machine.timers.set_off(timer, call.ns)
-
-
-def _start(machine: Machine, timer: Timer, deadline: int) -> None:
-    generation = timer.generation
-    timer.deadline = deadline
-
-    def fire(cpu: Cpu) -> None:
-        if timer.generation != generation or timer.process.is_dead:
-            return
-        _expired(machine, cpu, timer.thread, timer.ident, _FLAGS_PROCESS)
-        if timer.interval_ns > 0:
-            _start(machine, timer, deadline + machine.target.cycles(timer.interval_ns))
-        pulses.deliver(machine, cpu, timer.process, timer.thread, timer.event, "SPULSE_EXE")
-
-    machine.timers.start(deadline, fire)
-
-
-def timer_destroy(machine: Machine, cpu: Cpu, thread: Thread, call: TimerDestroy) -> None:
+@dataclass(slots=True)
+class TimerDestroy(Call):
     """Remove a timer."""
-    machine.enter(cpu, thread, call)
-    timer = thread.process.timers.pop(call.timer, None)
-    if timer is None:
-        machine.fail(thread, Errno.EINVAL, f"no timer {call.timer}")
-        return
-    timer.generation += 1
-    machine.complete(thread)
+
+    name = "TIMER_DESTROY"
+    timer: int
+
+    def arguments(self, _thread: Thread) -> dict[str, int]:
+        """Return its number."""
+        return {"id": self.timer}
+
+    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+        """Remove a timer."""
+        kernel.enter(cpu, thread, self)
+        timer = thread.process.timers.pop(self.timer, None)
+        if timer is None:
+            raise QnxError(Errno.EINVAL, f"no timer {self.timer}")
+        timer.generation += 1
+        kernel.complete(thread)
 
 
-def clock_time(machine: Machine, cpu: Cpu, thread: Thread, call: ClockTime) -> None:
-    """Return nanoseconds since boot."""
-    machine.enter(cpu, thread, call)
-    now_ns = machine.now * _NS // machine.target.cycles_per_s
-    machine.complete(thread, now_ns, **{"old(sec)": now_ns // _NS, "old(nsec)": now_ns % _NS})
+def _left_ns(kernel: KernelServices, timer: Timer | None) -> int:
+    left = max(0, timer.deadline - kernel.now) if timer is not None else 0
+    return left * SECOND_NS // kernel.target.cycles_per_s
+
+
+@dataclass(slots=True)
+class TimerInfo(Call):
+    """Ask for a timer, or the next one there is; result `(number, ns left, interval ns)`."""
+
+    name = "TIMER_INFO"
+    id: int
+    pid: int = 0
+    info_p: int = _INFO_ADDRESS
+
+    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+        """Return what is left."""
+        kernel.enter(cpu, thread, self)
+        idents = [ident for ident in sorted(thread.process.timers) if ident >= self.id]
+        if not idents:
+            raise QnxError(Errno.EINVAL, f"no timer from {self.id} on")
+        timer = thread.process.timers[idents[0]]
+        left = _left_ns(kernel, timer)
+        values = {"prev_id": idents[0], "info->tid": timer.thread.tid, "info->notify": timer.event.notify,
+                  "info->clockid": CLOCK_MONOTONIC, "info->itime.nsec": left, "info->otime.nsec": left}
+        for name, ns in (("itime.nsec", left), ("itime.interval_nsec", timer.interval_ns), ("otime.nsec", left),
+                         ("otime.interval_nsec", timer.interval_ns)):
+            values |= {f"info->{name}(sec)": ns // SECOND_NS, f"info->{name}(nsec)": ns % SECOND_NS}
+        kernel.complete(thread, (idents[0], left, timer.interval_ns), **values)
+
+
+@dataclass(slots=True)
+class TimerAlarm(Call):
+    """Send SIGALRM to the caller's process after a time (0 = not any more); result: ns that the last one had left."""
+
+    name = "TIMER_ALARM"
+    ns: int
+    interval_ns: int = 0
+
+    def arguments(self, _thread: Thread) -> dict[str, int]:
+        """Return clock and times."""
+        return {"id": CLOCK_MONOTONIC, "clock_id": CLOCK_MONOTONIC, "itime->nsec_sec": self.ns // SECOND_NS,
+                "itime->nsec_nsec": self.ns % SECOND_NS, "itime->interval_nsec_sec": self.interval_ns // SECOND_NS,
+                "itime->interval_nsec_nsec": self.interval_ns % SECOND_NS}
+
+    def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+        """Start the alarm of the process again."""
+        kernel.enter(cpu, thread, self)
+        process = thread.process
+        left = _left_ns(kernel, process.alarm)
+        if process.alarm is not None:
+            process.alarm.generation += 1
+        process.alarm = Timer(-1, process, thread, Sigevent("signal", signo=SIGALRM))
+        process.alarm.interval_ns = self.interval_ns
+        if self.ns > 0:
+            kernel.timers.set_off(process.alarm, self.ns)
+        seconds = {f"{name}->nsec_sec": left // SECOND_NS for name in ("otime", "oitime")}
+        rests = {f"{name}->nsec_nsec": left % SECOND_NS for name in ("otime", "oitime")}
+        kernel.complete(thread, left, **seconds, **rests)

@@ -1,4 +1,4 @@
-"""What really happened in a simulation, kept apart from any trace, so that traces and analyses can be judged."""
+"""What really happened in a simulation, separate from any trace, so that traces and analyses can be judged."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Message:
 
 @dataclass(slots=True)
 class Wait:
-    """A thread was blocked: in which state, on what, because of whom, how long, and how it ended.
+    """A thread was blocked: in which state, on what, because of which threads, how long, and how it ended.
 
     Attributes:
         owners: Threads that held what it waited for when the wait began; empty where nobody does (a timer, a condvar).
@@ -93,7 +93,7 @@ class CallSpan:
         is_logged: False if no trace ever shows it: the kernel does not know it, or logs nothing of it.
         exit: -1 = it never came back.
         error: As the program sees it, 0 = fine.
-        is_interrupted: A signal ended it; in place of the exit stands an event that tells no error.
+        is_interrupted: A signal ended it; in place of the exit is an event without an error number.
     """
 
     thread: ThreadId

@@ -29,7 +29,7 @@ from satview.capture.sim.calls import (
     ThreadCtl,
     TraceEvent,
 )
-from satview.capture.sim.messages import Received
+from satview.capture.sim.delivery import Received
 from satview.capture.sim.threads import Policy, Program
 from satview.capture.trace_event import mode
 from satview.capture.workloads import car_apps

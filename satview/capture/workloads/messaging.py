@@ -18,7 +18,7 @@ from satview.capture.sim.calls import (
     Sleep,
     ThreadCreate,
 )
-from satview.capture.sim.messages import Received
+from satview.capture.sim.delivery import Received
 from satview.capture.sim.objects import Condvar, Mutex, Semaphore
 from satview.capture.sim.threads import Policy, Program
 from satview.capture.workloads.parts import MS, US, Address, server

@@ -17,7 +17,7 @@ from satview.capture.sim.calls import (
     TimerCreate,
     TimerSettime,
 )
-from satview.capture.sim.messages import Received
+from satview.capture.sim.delivery import Received
 from satview.capture.sim.threads import Policy, Program
 
 MS = 1_000_000

@@ -9,9 +9,9 @@ from PySide6.QtGui import QFont, QFontDatabase, QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import QPlainTextEdit, QTextEdit, QVBoxLayout, QWidget
 
 from satview.events.spec import Release
-from satview.filters.capturing import check_capture
 from satview.filters.diagnostics import Diagnostic
-from satview.filters.text import check_rules
+from satview.filters.rules.capturing import check_capture
+from satview.filters.rules.text import check_rules
 from satview.gui.plain_label import PlainLabel
 from satview.gui.theme import DARK, LIGHT, colour, restyle
 

@@ -13,8 +13,7 @@ from PySide6.QtWidgets import QFrame, QMenu, QPushButton, QSizePolicy, QWidget
 
 from satview.base.errors import UsageError
 from satview.base.safe_text import menu_text, tool_tip
-from satview.filters.capturing import pass_limits
-from satview.filters.passes import Effect, Pass
+from satview.filters.views.passes import Effect, Pass, pass_limits
 from satview.gui.filters.chip import Chip, ChipText, chip_height_px
 from satview.gui.filters.flow import FlowLayout
 from satview.gui.quick_pick import LinePrompt

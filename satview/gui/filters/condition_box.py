@@ -8,7 +8,7 @@ from PySide6.QtCore import QTimer, Signal, Slot
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from satview.base.errors import UsageError
-from satview.filters.passes import Effect, Pass
+from satview.filters.views.passes import Effect, Pass
 from satview.gui.filters.chips import EFFECTS
 from satview.gui.filters.expression_line import ExpressionLine, fault_text
 from satview.gui.plain_label import PlainLabel

@@ -9,10 +9,10 @@ from PySide6.QtCore import QEvent, QPointF, QRect, Qt, Signal, Slot
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QLineEdit, QWidget
 
-from satview.filters.capturing import check_condition
-from satview.filters.complete import Completion, completions
 from satview.filters.diagnostics import Diagnostic
-from satview.filters.expression import Expression, validate
+from satview.filters.expressions.complete import Completion, completions
+from satview.filters.expressions.expression import Expression, validate
+from satview.filters.rules.capturing import check_condition
 from satview.gui.filters.proposals import Proposals
 from satview.gui.theme import Theme, colour
 from satview.store.trace import Trace

@@ -9,7 +9,7 @@ from PySide6.QtCore import QPoint, QRect, Qt, Signal, Slot
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QListWidget, QListWidgetItem, QWidget
 
-from satview.filters.complete import Completion
+from satview.filters.expressions.complete import Completion
 
 _ROWS: Final = 8
 _WIDTH_PX: Final = 360

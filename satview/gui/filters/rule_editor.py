@@ -20,11 +20,12 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QPlainTextEdit, QTextEdit, QWidget
 
 from satview.events.modes import RULE_MODES, Mode
-from satview.filters.capturing import check_capture
-from satview.filters.complete import Completion, completions
 from satview.filters.diagnostics import Diagnostic
+from satview.filters.expressions.complete import Completion, completions
 from satview.filters.external import classes_of
-from satview.filters.text import check_rules, names_of_class, process_names
+from satview.filters.names import process_names
+from satview.filters.rules.capturing import check_capture
+from satview.filters.rules.text import check_rules, names_of_class
 from satview.gui.filters.proposals import Proposals
 from satview.gui.theme import Theme, colour
 from satview.store.trace import Trace

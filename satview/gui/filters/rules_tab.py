@@ -14,13 +14,14 @@ from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QVBoxLayout, QWid
 from satview.base.errors import UsageError
 from satview.base.new_file import write_file
 from satview.export.c_program import c_program
-from satview.filters.building import BuiltRules, build
-from satview.filters.choice import rules_of_choice
-from satview.filters.explain import explain
-from satview.filters.handlers import Handlers
-from satview.filters.passes import Effect
-from satview.filters.text import Rule, check_rules, process_names, read_rule_text, rules_text, save_rules
+from satview.filters.names import process_names
+from satview.filters.rules.building import BuiltRules, build
+from satview.filters.rules.explain import explain
+from satview.filters.rules.handlers import Handlers
+from satview.filters.rules.text import Rule, check_rules, read_rule_text, rules_text, save_rules
 from satview.filters.tracelogger_command import from_tracelogger_args, tracelogger_command
+from satview.filters.views.passes import Effect
+from satview.filters.views.selection import rules_of_selection
 from satview.formats.registry import source_files
 from satview.gui import dialogs
 from satview.gui.filters import questions
@@ -166,7 +167,7 @@ class RulesTab(QWidget):
             UsageError: Too many threads are chosen one by one.
         """
         state, trace = self._opened.filters.state, self._opened.trace
-        text = rules_of_choice(trace, state.codes, state.threads, state.stack, state.is_wide)
+        text = rules_of_selection(trace, state.codes, state.threads, state.stack, state.is_wide)
         self.editing = ""
         self.editor.replace_text(text)
 

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QMenu, QPushButton, QWidget
 
 from satview.analysis.statistics import Statistics
 from satview.base.errors import UsageError
-from satview.filters import presets
+from satview.filters.views import presets
 from satview.session.jobs import IsCancelled, LatestJob, Report
 from satview.session.open_trace import OpenTrace
 from satview.store.trace import Trace

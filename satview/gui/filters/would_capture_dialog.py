@@ -6,8 +6,8 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QTextBrowser, QVBoxLayout, QWidget
 
 from satview.base.safe_text import html_text
-from satview.filters.building import BuiltRules
-from satview.filters.would_capture import WouldCapture, would_capture
+from satview.filters.rules.building import BuiltRules
+from satview.filters.views.would_capture import WouldCapture, would_capture
 from satview.session.jobs import IsCancelled, LatestJob, Report
 from satview.session.open_trace import OpenTrace
 

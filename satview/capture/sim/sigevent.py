@@ -1,0 +1,41 @@
+"""How a thread wants to hear of something: the sigevent structure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+__all__ = ["Sigevent"]
+
+
+@dataclass(slots=True)
+class Sigevent:
+    """How a thread wants to hear of something.
+
+    Attributes:
+        kind: `pulse`, `intr` (wakes InterruptWait), `signal` or `unblock`.
+        coid: Connection the pulse goes to, in the process that set up the event.
+    """
+
+    kind: str = "intr"
+    coid: int = 0
+    priority: int = 10
+    code: int = 0
+    value: int = 0
+    signo: int = 0
+
+    NOTIFY: ClassVar[dict[str, int]] = {"none": 0, "signal": 1, "pulse": 4, "unblock": 5, "intr": 6}
+
+    @property
+    def notify(self) -> int:
+        """Number of the kind in a sigevent structure."""
+        return self.NOTIFY.get(self.kind, 0)
+
+
+def event_values(event: Sigevent | None) -> dict[str, int]:
+    """Return a sigevent under the names of the event table."""
+    if event is None:
+        return {}
+    return {"event->sigev_notify": event.notify, "event->sigev_notify_function_p": event.coid or event.signo,
+            "event->sigev_value": event.value,
+            "event->sigev_notify_attributes_p": (event.priority & 0xFFFF) << 16 | event.code & 0xFFFF}

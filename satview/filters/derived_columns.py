@@ -1,0 +1,143 @@
+"""What no single slot of an event holds: durations, state lengths, priorities; and events one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.events.states import NOT_A_STATE
+from satview.events.wire import THREAD_CREATE
+from satview.filters.event_context import EventContext
+from satview.links.columns import partners, state_ends
+from satview.links.table import NO_EVENT, OPEN
+from satview.store.trace import Trace
+
+UNKNOWN: Final = -1
+_Rows = NDArray[np.integer]
+_PRIORITY_WORD: Final = 2  # of a wide thread state event: pid, tid, priority, policy
+_BLOCK: Final = 1 << 16
+
+
+class DerivedColumns(Protocol):
+    """Where derived columns come from. Every method takes event rows and returns int64 of the same shape."""
+
+    def duration_ns(self, rows: _Rows) -> NDArray[np.int64]:
+        """Length of the kernel call or interrupt that an event enters or leaves; -1 = no pair, or no such event.
+
+        Where events are missing in between no pair is sure.
+        """
+
+    def state_length_ns(self, rows: _Rows) -> NDArray[np.int64]:
+        """How long the thread stays in the state it enters, at most to the end of the trace; -1 = no state event.
+
+        -1 too if events are missing before the thread's next one.
+        """
+
+    def priority(self, rows: _Rows) -> NDArray[np.int64]:
+        """Priority of the event's thread as last logged by a wide state event; -1 = not known.
+
+        Of a creation without priority that of the state which follows.
+        """
+
+
+class TraceDerivedColumns:
+    """Columns worked out from a trace and its links; priorities are found on first use and cached."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+
+    def duration_ns(self, rows: _Rows) -> NDArray[np.int64]:
+        """See `DerivedColumns.duration_ns`."""
+        return self._lengths_ns(rows, partners(self._trace)[rows])
+
+    def state_length_ns(self, rows: _Rows) -> NDArray[np.int64]:
+        """See `DerivedColumns.state_length_ns`."""
+        ends, last = state_ends(self._trace)[rows], len(self._trace.events) - 1
+        return self._lengths_ns(rows, np.where(ends == OPEN, np.uint32(max(last, 0)), ends))
+
+    def priority(self, rows: _Rows) -> NDArray[np.int64]:
+        """See `DerivedColumns.priority`."""
+        keys, values = self._priorities
+        if not len(keys):
+            return np.full(len(rows), UNKNOWN, np.int64)
+        thread = self._trace.events.thread[rows].astype(np.int64)
+        at = np.searchsorted(keys, thread << 32 | rows.astype(np.int64), side="right") - 1
+        known = (at >= 0) & (keys[at] >> 32 == thread) & (thread != 0)
+        # Up to 6.5 the creation of a thread has no priority; the state that it enters at once has.
+        first = np.flatnonzero(~known & (thread != 0) & (self._trace.events.code[rows] == THREAD_CREATE))
+        at[first] = np.minimum(at[first] + 1, len(keys) - 1)
+        known[first] = keys[at[first]] >> 32 == thread[first]
+        return np.where(known, values[at], UNKNOWN)
+
+    def make_ready(self) -> None:
+        """Make the links now, which the first question for a duration or length has to wait for else."""
+        _ = partners(self._trace), state_ends(self._trace)
+
+    def _lengths_ns(self, rows: _Rows, others: NDArray[np.uint32]) -> NDArray[np.int64]:
+        """Return the times between events and others, -1 where there is no other."""
+        times, clock = self._trace.events.time_cycles, self._trace.clock
+        result = np.full(len(rows), UNKNOWN, np.int64)
+        known = np.flatnonzero(others != NO_EVENT)
+        cycles = np.abs(times[others[known]] - times[rows[known]])
+        result[known] = clock.durations_ns(cycles)
+        return result
+
+    @cached_property
+    def _priorities(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        events = self._trace.events
+        rows = self._trace.states.event
+        rows = rows[events.slot_count[rows] >= 2]
+        keys = events.thread[rows].astype(np.int64) << 32 | rows.astype(np.int64)
+        values = self._trace.payloads.column(rows, _PRIORITY_WORD).astype(np.int64)
+        order = np.argsort(keys)
+        return keys[order], values[order]
+
+
+def state_rows(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+    """Return the rows of all changes of state, uint32 (changes,), by thread and ascending within, and their threads."""
+    rows = trace.states.event
+    owner = np.repeat(np.arange(len(trace.threads)), np.diff(trace.states.start))
+    # The index also holds creation and end, which are no states.
+    is_state = trace.catalogue.state_value_of_code[trace.events.code[rows]] != NOT_A_STATE
+    return rows[is_state], owner[is_state]
+
+
+def event_contexts(trace: Trace, rows: _Rows, derived: DerivedColumns | None = None) -> Iterator[EventContext]:
+    """Yield some events one by one with all that is known of each, for handlers and tests; in the order of `rows`."""
+    derived = derived or TraceDerivedColumns(trace)
+    events, threads, processes = trace.events, trace.threads, trace.processes
+    for start in range(0, len(rows), _BLOCK):
+        part = rows[start : start + _BLOCK]
+        times = trace.clock.ns_array(events.time_cycles[part]).tolist()
+        columns = zip(
+            part.tolist(),
+            events.code[part].tolist(),
+            events.thread[part].tolist(),
+            events.cpu[part].tolist(),
+            times,
+            derived.priority(part).tolist(),
+            derived.duration_ns(part).tolist(),
+            derived.state_length_ns(part).tolist(),
+            strict=True,
+        )
+        for row, code, thread, cpu, time_ns, priority, duration, length in columns:
+            yield EventContext(
+                code,
+                int(threads.pid[thread]),
+                int(threads.tid[thread]),
+                tuple(trace.payloads.words(row).tolist()),
+                cpu,
+                time_ns,
+                None,
+                processes.names[int(threads.process[thread])],
+                threads.names[thread],
+                None if priority < 0 else priority,
+                None if duration < 0 else duration,
+                None if length < 0 else length,
+                trace.payloads.raw(row),
+                trace.byte_order == "little",
+            )

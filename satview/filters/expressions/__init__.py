@@ -1,0 +1,1 @@
+"""Conditions on events: their language, their meaning for one event and for a whole trace."""

@@ -1,0 +1,394 @@
+"""Expressions over a whole trace.
+
+What depends on class and event alone becomes a table of 32,768 answers, what depends on the thread a table of threads,
+and only what is left is worked out for the events that remain.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+
+from satview.events.wire import CODE_COUNT
+from satview.filters.derived_columns import DerivedColumns
+from satview.filters.expressions.columns import RowColumns, codes_column, thread_texts, threads_column
+from satview.filters.expressions.operators import ARITHMETIC, COMPARISONS, FUNCTIONS, Values, of_columns, wrapped
+from satview.filters.expressions.semantics import CodeTest
+from satview.filters.expressions.syntax import (
+    And,
+    Argument,
+    Arithmetic,
+    Compare,
+    Field,
+    FunctionCall,
+    In,
+    Negative,
+    Node,
+    Not,
+    Number,
+    Or,
+    PatternMatch,
+    Text,
+    Word,
+    children,
+    patterns_in,
+)
+from satview.filters.expressions.vocabulary import FIELDS, Domain, FieldKind
+from satview.filters.rows import Bools, Rows, TableTest
+from satview.store.arguments import codes_with
+from satview.store.trace import Trace
+
+_CHEAP: Final = 2  # cost up to which testing a whole chunk beats picking the rows that are left
+_SPARSE: Final = 0.5  # share of rows left below which they are picked
+_WORD_COST, _ARGUMENT_COST = 4, 5
+
+
+class Condition(ABC):
+    """A part of a compiled expression.
+
+    Attributes:
+        cost: What one event costs, in rough steps; cheap parts go first.
+    """
+
+    cost = 0
+
+    @abstractmethod
+    def of(self, rows: Rows) -> Bools:
+        """Return for which events it holds, bool (len(rows),); the array is the caller's to change."""
+
+    def constant(self, rows: Rows) -> bool | None:  # noqa: ARG002  -- for those that can tell
+        """Return the answer if it is the same for all of them and known without a look; else None."""
+        return None
+
+
+class CodeTable(Condition):
+    """A condition on class and event alone."""
+
+    def __init__(self, trace: Trace, table: Bools) -> None:
+        self._code, self.table = trace.events.code, table
+        self._occurs = trace.code_counts > 0
+
+    @cached_property
+    def test(self) -> TableTest:
+        """The table in its cheapest form; made when all tables that go together are joined."""
+        return TableTest(self.table, self._occurs)
+
+    def constant(self, rows: Rows) -> bool | None:  # noqa: ARG002  -- the same for all rows
+        """See `Condition.constant`."""
+        return True if self.test.is_true else False if self.test.is_false else None
+
+    def of(self, rows: Rows) -> Bools:
+        """See `Condition.of`."""
+        return self.test.of(self._code[rows])
+
+
+class ThreadTable(Condition):
+    """A condition on the thread alone."""
+
+    cost = 1
+
+    def __init__(self, trace: Trace, table: Bools) -> None:
+        self._thread, self.table = trace.events.thread, table
+
+    @cached_property
+    def test(self) -> TableTest:
+        """The table in its cheapest form."""
+        return TableTest(self.table)
+
+    def constant(self, rows: Rows) -> bool | None:  # noqa: ARG002  -- the same for all rows
+        """See `Condition.constant`."""
+        return True if self.test.is_true else False if self.test.is_false else None
+
+    def of(self, rows: Rows) -> Bools:
+        """See `Condition.of`."""
+        return self.test.of(self._thread[rows])
+
+
+class TimeRange(Condition):
+    """A comparison of the time with a constant: events are in time order, so it is a range of rows."""
+
+    def __init__(self, first: int, last: int, is_inside: bool) -> None:
+        self._first, self._last, self._is_inside = first, last, is_inside
+
+    def constant(self, rows: Rows) -> bool | None:
+        """See `Condition.constant`."""
+        if not isinstance(rows, slice):
+            return None
+        if self._first <= rows.start and rows.stop <= self._last:
+            return self._is_inside
+        return not self._is_inside if rows.stop <= self._first or rows.start >= self._last else None
+
+    def of(self, rows: Rows) -> Bools:
+        """See `Condition.of`."""
+        if not isinstance(rows, slice):
+            inside = (rows >= self._first) & (rows < self._last)
+            return inside if self._is_inside else ~inside
+        answer = np.full(rows.stop - rows.start, not self._is_inside)
+        answer[max(self._first - rows.start, 0) : max(self._last - rows.start, 0)] = self._is_inside
+        return answer
+
+
+class RowTest(Condition):
+    """A comparison that has to look at each event."""
+
+    def __init__(self, trace: Trace, derived: DerivedColumns, node: Node, cost: int) -> None:
+        self._trace, self._derived, self._node, self.cost = trace, derived, node, cost
+
+    def of(self, rows: Rows) -> Bools:
+        """See `Condition.of`."""
+        columns = RowColumns(self._trace, self._derived, rows)
+        return np.asarray(_Test(columns).of(self._node, len(columns.code)))
+
+
+class Inverse(Condition):
+    """The opposite of a condition."""
+
+    def __init__(self, part: Condition) -> None:
+        self._part, self.cost = part, part.cost
+
+    def of(self, rows: Rows) -> Bools:
+        """See `Condition.of`."""
+        answer = self._part.of(rows)
+        return np.logical_not(answer, out=answer)
+
+
+class Joined(Condition):
+    """All of some conditions, or any; costly ones see only the rows that the cheap ones leave open.
+
+    Attributes:
+        parts: The conditions, cheap ones first.
+        needs_all: Whether all of them must hold, or one is enough.
+    """
+
+    def __init__(self, parts: list[Condition], needs_all: bool) -> None:
+        self.parts, self.needs_all = sorted(parts, key=lambda part: part.cost), needs_all
+        self.cost = max(part.cost for part in parts)
+
+    def of(self, rows: Rows) -> Bools:
+        """See `Condition.of`."""
+        answer: Bools | None = None
+        for part in self.parts:
+            known = part.constant(rows)
+            if known is not None:
+                if known is not self.needs_all:
+                    return np.full(count_of(rows), known)
+                continue
+            if answer is None:
+                answer = part.of(rows)
+                continue
+            if part.cost <= _CHEAP:
+                self._merge(answer, part.of(rows))
+                continue
+            open_ = np.flatnonzero(answer if self.needs_all else ~answer)
+            if not len(open_):
+                break
+            if len(open_) < _SPARSE * len(answer):
+                picked = open_ + rows.start if isinstance(rows, slice) else rows[open_]
+                answer[open_] = part.of(picked)
+            else:
+                self._merge(answer, part.of(rows))
+        return np.full(count_of(rows), self.needs_all) if answer is None else answer
+
+    def _merge(self, answer: Bools, other: Bools) -> None:
+        (np.logical_and if self.needs_all else np.logical_or)(answer, other, out=answer)
+
+
+def count_of(rows: Rows) -> int:
+    """Return how many rows there are."""
+    return rows.stop - rows.start if isinstance(rows, slice) else len(rows)
+
+
+def compile_expression(node: Node, trace: Trace, derived: DerivedColumns) -> Condition:
+    """Return a resolved expression made ready for one trace."""
+    for pattern in patterns_in(node):
+        pattern.refill()
+    return _Compiler(trace, derived).condition(node)
+
+
+class _Compiler:
+    def __init__(self, trace: Trace, derived: DerivedColumns) -> None:
+        self.trace, self.derived = trace, derived
+
+    def condition(self, node: Node) -> Condition:
+        needed = domains(node)
+        if needed <= {Domain.CODE}:
+            return CodeTable(self.trace, table_of(node))
+        if needed == {Domain.THREAD}:
+            return ThreadTable(self.trace, np.asarray(_Test(None, self.trace).of(node, len(self.trace.threads))))
+        if isinstance(node, Not):
+            return Inverse(self.condition(node.part))
+        if isinstance(node, And | Or):
+            return self.joined(node)
+        if (
+            isinstance(node, Compare)
+            and isinstance(node.left, Field)
+            and node.left.name == "time"
+            and isinstance(node.right, Number)
+        ):
+            return self.time_range(node.sign, wrapped(node.right.value))
+        test = RowTest(self.trace, self.derived, node, cost_of(node))
+        needed_by = arguments_of(node)
+        if not needed_by:
+            return test
+        # Without the argument the comparison is false, so only events that have it need a look.
+        tables = [codes_with(name, self.trace.release) for name in needed_by]
+        return Joined([CodeTable(self.trace, np.logical_and.reduce(tables)), test], needs_all=True)
+
+    def joined(self, node: And | Or) -> Condition:
+        """Join parts; all tables over codes become one table, and all over threads one."""
+        parts: list[Condition] = []
+        merge = np.logical_and if isinstance(node, And) else np.logical_or
+        tables: dict[type, CodeTable | ThreadTable] = {}
+        for part in self.flat(node):
+            if isinstance(part, CodeTable | ThreadTable):
+                known = tables.setdefault(type(part), part)
+                known.table = merge(known.table, part.table)
+                if known is not part:
+                    continue
+            parts.append(part)
+        return parts[0] if len(parts) == 1 else Joined(parts, isinstance(node, And))
+
+    def flat(self, node: And | Or) -> Iterator[Condition]:
+        """Yield the compiled parts; parts joined in the same way are taken apart, so that their tables join too."""
+        for part in map(self.condition, node.parts):
+            if isinstance(part, Joined) and part.needs_all is isinstance(node, And):
+                yield from part.parts
+            else:
+                yield part
+
+    def time_range(self, sign: str, value_ns: int) -> Condition:
+        first, after = self.row_at(value_ns), self.row_at(value_ns + 1)
+        n = len(self.trace.events)
+        bounds = {
+            "==": (first, after),
+            "!=": (first, after),
+            "<": (0, first),
+            "<=": (0, after),
+            ">": (after, n),
+            ">=": (first, n),
+        }
+        return TimeRange(*bounds[sign], is_inside=sign != "!=")
+
+    def row_at(self, time_ns: int) -> int:
+        """First event that is not before a time."""
+        cycles = self.trace.clock.cycles(time_ns)
+        limits = np.iinfo(np.int64)
+        if cycles > limits.max:
+            return len(self.trace.events)
+        return int(np.searchsorted(self.trace.events.time_cycles, max(cycles, limits.min)))
+
+
+def table_of(node: Node) -> Bools:
+    """Return the answers of a condition that asks for class and event alone (`domains`), bool (32768,)."""
+    return np.asarray(_Test(None).of(node, CODE_COUNT))
+
+
+def domains(node: Node) -> set[Domain]:
+    """Return what decides the value of a part of an expression."""
+    if isinstance(node, CodeTest):
+        return {Domain.CODE}
+    if isinstance(node, Field):
+        return {FIELDS[node.name].domain}
+    if isinstance(node, Word | Argument):
+        return {Domain.ROW}
+    return {domain for part in children(node) for domain in domains(part)}
+
+
+def arguments_of(node: Node) -> set[str]:
+    """Return the arguments without which a comparison is false; those of a list are alternatives and do not count."""
+    if isinstance(node, Argument):
+        return {node.name}
+    parts = (node.value,) if isinstance(node, In) else children(node)
+    return {name for part in parts for name in arguments_of(part)}
+
+
+def cost_of(node: Node) -> int:
+    """Return what looking at one event costs, in rough steps."""
+    if isinstance(node, Field):
+        return FIELDS[node.name].cost
+    if isinstance(node, Word):
+        return _WORD_COST
+    if isinstance(node, Argument):
+        return _ARGUMENT_COST
+    return max((cost_of(part) for part in children(node)), default=0)
+
+
+class _Test:
+    """Works out a comparison over the columns at hand: events, or all codes, or all threads of a trace."""
+
+    def __init__(self, columns: RowColumns | None, trace: Trace | None = None) -> None:
+        self.columns, self.trace = columns, trace
+
+    def of(self, node: Node, count: int) -> Bools:
+        """Return the answers, bool (count,)."""
+        if isinstance(node, And | Or):
+            parts = [self.of(part, count) for part in node.parts]
+            return np.asarray((np.logical_and if isinstance(node, And) else np.logical_or).reduce(parts))
+        if isinstance(node, Not):
+            return ~self.of(node.part, count)
+        if isinstance(node, CodeTest):
+            return node.table
+        if isinstance(node, PatternMatch):
+            return self.texts(node.value, node.pattern.matches)
+        if isinstance(node, In) and isinstance(node.items[0], Text):
+            requested = {item.value for item in node.items if isinstance(item, Text)}
+            return self.texts(node.value, requested.__contains__)
+        if isinstance(node, Compare) and isinstance(node.right, Text):
+            return self.texts(node.left, node.right.value.__eq__)
+        if isinstance(node, Field):
+            assert FIELDS[node.name].kind is FieldKind.FLAG
+            assert self.columns is not None
+            return self.columns.failed()
+        answer = self.numbers(node)
+        return answer if isinstance(answer, np.ndarray) and answer.shape == (count,) else np.full(count, answer)
+
+    def numbers(self, node: Node) -> Bools | bool:
+        """Compare numbers; what is not known makes the comparison false."""
+        if isinstance(node, Compare):
+            return self.compared(node.sign, self.number(node.left), self.number(node.right))
+        assert isinstance(node, In)
+        value = self.number(node.value)
+        answer: Bools | bool = False
+        for item in node.items:
+            answer = np.logical_or(answer, self.compared("==", value, self.number(item)))
+        return answer
+
+    @staticmethod
+    def compared(sign: str, left: Values, right: Values) -> Bools | bool:
+        answer = COMPARISONS[sign].columns(left[0], right[0])
+        for known in (left[1], right[1]):
+            if known is not True:
+                answer = np.logical_and(answer, known)
+        return answer
+
+    def texts(self, node: Node, test: Callable[[str], bool]) -> Bools:
+        if isinstance(node, Field) and FIELDS[node.name].domain is Domain.THREAD:
+            trace = self.trace or (self.columns.trace if self.columns else None)
+            assert trace is not None
+            passes = thread_texts(node.name, trace, test)
+            return passes if self.columns is None else passes[trace.events.thread[self.columns.rows]]
+        assert self.columns is not None
+        return self.columns.texts(node.name if isinstance(node, Argument) else None, test)
+
+    def number(self, node: Node) -> Values:
+        if isinstance(node, Number):
+            return wrapped(node.value), True
+        if isinstance(node, Field):
+            if self.columns is not None:
+                return self.columns.number(node.name)
+            return codes_column(node.name) if self.trace is None else threads_column(node.name, self.trace)
+        if isinstance(node, Arithmetic):
+            return of_columns(ARITHMETIC[node.sign], self.number(node.left), self.number(node.right))
+        if isinstance(node, Negative):
+            return of_columns(ARITHMETIC["-"], (0, True), self.number(node.part))
+        if isinstance(node, FunctionCall):
+            return of_columns(FUNCTIONS[node.name], *(self.number(part) for part in node.arguments))
+        assert self.columns is not None
+        if isinstance(node, Word):
+            return self.columns.word(node.index)
+        assert isinstance(node, Argument)
+        return self.columns.argument(node.name)

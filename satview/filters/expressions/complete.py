@@ -1,0 +1,166 @@
+"""What fits at the cursor of an expression: for the editor's list of proposals."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from satview.events import states
+from satview.events.catalogue import catalogue
+from satview.events.layout import argument_names
+from satview.events.spec import Release
+from satview.filters.expressions.operators import FUNCTIONS
+from satview.filters.expressions.reach import is_wide_only
+from satview.filters.expressions.vocabulary import (
+    FIELDS,
+    FieldKind,
+    Known,
+    class_names,
+    error_names,
+    event_names,
+)
+from satview.filters.names import process_names
+from satview.store.trace import Trace
+
+LIMIT: Final = 200
+_LOOK_BACK: Final = 4000  # characters before the cursor that are looked at
+_WORD: Final = re.compile(r"[A-Za-z_][\w]*$")
+_QUOTED: Final = re.compile(r'"[^"]*$')
+_ARGUMENT: Final = re.compile(r"\barg\.([\w\[\]>.-]*)$")
+_AFTER_FIELD: Final = re.compile(r"(\w+)\s*(==|!=|~|!~|(?:not\s+)?in\s*\((?:[^()]*,)?)\s*$")
+_OPERAND_ENDS: Final = re.compile(r"([\w\])\"'/])\s*$")
+_EVENT: Final = re.compile(r"\bevent\s*==\s*\"?(\w+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """One proposal.
+
+    Attributes:
+        text: What replaces `start` to `end`.
+        start, end: The part of the expression it replaces: the word begun before the cursor.
+        help: What it means; may be empty.
+    """
+
+    text: str
+    start: int
+    end: int
+    help: str = ""
+
+
+def completions(text: str, position: int, release: Release, trace: Trace | None = None) -> list[Completion]:
+    """Return what fits at the cursor, the likeliest first, at most 200.
+
+    Args:
+        text: The expression, finished or not.
+        position: Cursor, 0 to len(text).
+        release: Whose names are proposed.
+        trace: Adds processes and threads by name and number; None = none are known.
+    """
+    before = text[max(0, position - _LOOK_BACK) : position]
+    if argument := _ARGUMENT.search(before):
+        begun, items = argument.group(1), _arguments(before, release)
+    elif (quoted := _QUOTED.search(before)) and before.count('"') % 2:
+        begun = quoted.group()
+        items = list(_values(before[: quoted.start()], release, trace, in_quotes=True))
+    else:
+        word = _WORD.search(before)
+        begun = word.group() if word else ""
+        items = list(_choices(before[: len(before) - len(begun)], release, trace))
+    requested = begun.strip('"').upper()
+    start = position - len(begun)
+    bare = [(name.strip('"').upper(), name, note) for name, note in dict(items).items()]
+    first = [(name, note) for key, name, note in bare if key.startswith(requested)]
+    later = [(name, note) for key, name, note in bare if requested in key and not key.startswith(requested)]
+    return [Completion(name, start, position, note) for name, note in (*first, *later) if name != begun][:LIMIT]
+
+
+def _choices(before: str, release: Release, trace: Trace | None) -> Iterator[tuple[str, str]]:
+    values = list(_values(before, release, trace))
+    if values:
+        yield from values
+        return
+    bare = before.rstrip()
+    is_joined = re.search(r"\b(and|or|not|in)$", bare) is not None
+    if _OPERAND_ENDS.search(bare) and not is_joined:
+        yield from _signs(bare)
+        return
+    yield from ((name, field_help(name)) for name in FIELDS)
+    yield from (("arg.", "argument by name"), ("word[", "payload word by number"), ("not", "the opposite"))
+    yield from ((f"{name}(", spec.help) for name, spec in FUNCTIONS.items())
+
+
+def field_help(name: str) -> str:
+    """Return what a field means, and when a capture knows it if that is not at the event."""
+    spec = FIELDS[name]
+    return spec.help if spec.known is Known.EVENT else f"{spec.help} (known {spec.known})"
+
+
+def _signs(before: str) -> Iterator[tuple[str, str]]:
+    field = _WORD.search(before)
+    kind = FIELDS[field.group()].kind if field and field.group() in FIELDS else None
+    if kind is FieldKind.FLAG:
+        signs: Iterable[str] = ()
+    elif kind in (FieldKind.CLASS, FieldKind.EVENT, FieldKind.STATE, FieldKind.TEXT):
+        signs = ("==", "!=", "in", "~", "!~")
+    else:
+        signs = ("==", "!=", "<", "<=", ">", ">=", "in", "~")
+    yield from ((sign, "") for sign in signs)
+    yield from (("and", "both hold"), ("or", "at least one holds"))
+
+
+def _values(before: str, release: Release, trace: Trace | None, in_quotes: bool = False) -> Iterator[tuple[str, str]]:
+    """Yield the values that fit the field the cursor stands behind."""
+    found = _AFTER_FIELD.search(before)
+    name = found.group(1) if found else ""
+    if found is None or name not in FIELDS:
+        return
+    kind, is_pattern = FIELDS[name].kind, "~" in found.group(2)
+    names: Iterable[tuple[str, str]] = ()
+    if kind is FieldKind.CLASS:
+        names = ((item, "") for item in class_names(release))
+    elif kind is FieldKind.EVENT:
+        names = ((item, "") for item in event_names(release))
+    elif kind is FieldKind.STATE:
+        names = ((state.name, state.meaning) for state in states.STATES)
+    elif kind is FieldKind.ERROR:
+        names = ((item, "") for item in error_names(release))
+    elif trace is not None:
+        names = _of_trace(name, trace)
+    quotes = is_pattern or in_quotes
+    yield from ((f'"{item}"' if quotes and not item.startswith('"') else item, note) for item, note in names)
+
+
+def _of_trace(field: str, trace: Trace) -> Iterator[tuple[str, str]]:
+    if field == "pid":
+        for pid, name in zip(trace.processes.pid.tolist(), trace.processes.names, strict=True):
+            if pid >= 0:
+                yield str(pid), name
+    elif field == "name":
+        for name, pids in process_names(trace).items():
+            if "/" not in name and '"' not in name:
+                yield f'"{name}"', f"pid {', '.join(map(str, pids[:5]))}"
+    elif field == "thread_name":
+        yield from ((f'"{name}"', "") for name in sorted({*trace.threads.names} - {""}) if '"' not in name)
+    elif field == "cpu":
+        yield from ((str(cpu), "") for cpu in range(trace.cpu_count))
+
+
+def _arguments(before: str, release: Release) -> list[tuple[str, str]]:
+    """Arguments of the event the expression names, else of all events; unusual names in quotes."""
+    named = _EVENT.findall(before)
+    known = argument_names(release)
+    if named:
+        codes = {code for name in named for code in catalogue(release).find(name)}
+        of_event = [name for name, owners in known.items() if codes.intersection(owners)]
+    names = of_event if named and of_event else list(known)
+    return [
+        (
+            name if re.fullmatch(r"[A-Za-z_]\w*(?:\[\d+\]|->\w+|\.\w+)*", name) else f'"{name}"',
+            "wide form only" if is_wide_only(name, release) else "",
+        )
+        for name in names
+        if '"' not in name and name != "empty"
+    ]

@@ -1,0 +1,116 @@
+"""Expressions over events: checked text that answers for one event or for a whole trace.
+
+    >>> slow = Expression("event == MSG_SENDV and duration > 2ms", Release.QNX_7)
+    >>> rows = np.flatnonzero(slow.mask(trace))
+
+An expression has no state and can do nothing but compare: it is safe to take one from anybody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.base.errors import Cancelled
+from satview.events.spec import Release
+from satview.filters.derived_columns import DerivedColumns, TraceDerivedColumns
+from satview.filters.diagnostics import Diagnostic, ExpressionError
+from satview.filters.event_context import EventContext
+from satview.filters.expressions.compiled import Condition, compile_expression
+from satview.filters.expressions.pattern import share_budget
+from satview.filters.expressions.scalar import evaluate
+from satview.filters.expressions.semantics import resolve
+from satview.filters.expressions.syntax import Node, parse, patterns_in
+from satview.filters.rows import Bools, chunks, rows_of
+from satview.store.trace import Trace
+
+
+class Expression:
+    """A condition on one event.
+
+    Attributes:
+        text: As written.
+        release: Whose names it uses.
+        tree: The checked expression.
+        patterns: Those in it.
+
+    Raises:
+        ExpressionError: The text is no valid expression; with the place of the fault.
+    """
+
+    def __init__(self, text: str, release: Release) -> None:
+        self.text, self.release = text, release
+        parsed = parse(text)
+        self.patterns = tuple(patterns_in(parsed))
+        share_budget(self.patterns)
+        self.tree: Node = resolve(parsed, release)
+
+    def __repr__(self) -> str:
+        return f"Expression({self.text!r})"
+
+    def __call__(self, context: EventContext, /) -> int:
+        """Return 1 if it holds for one event, else 0: the form of a dynamic rule."""
+        return int(evaluate(self.tree, context, self.release))
+
+    def plan(self, trace: Trace, derived: DerivedColumns | None = None) -> Condition:
+        """Return the expression made ready for a trace, for callers that go through it chunk by chunk.
+
+        Raises:
+            ExpressionError: The trace is of another release, whose names may mean other events.
+        """
+        if trace.release is not self.release:
+            raise ExpressionError(
+                f"the expression was written for {self.release}, the trace is of {trace.release}", 0, len(self.text)
+            )
+        return compile_expression(self.tree, trace, derived or TraceDerivedColumns(trace))
+
+    def mask(
+        self,
+        trace: Trace,
+        rows: NDArray[np.integer] | None = None,
+        derived: DerivedColumns | None = None,
+        cancelled: Callable[[], bool] | None = None,
+    ) -> Bools:
+        """Return for which events of a trace it holds.
+
+        Args:
+            trace: The events.
+            rows: Event rows, ascending; None = all.
+            derived: Where durations and priorities come from; None = worked out from the trace.
+            cancelled: Asked between chunks; True stops the work.
+
+        Returns:
+            bool, shape (len(rows),) or (events,).
+
+        Raises:
+            ExpressionError: A pattern takes too long, or the release does not fit.
+            Cancelled: `cancelled()` returned True.
+        """
+        condition = self.plan(trace, derived)
+        count = len(trace.events) if rows is None else len(rows)
+        answer = np.empty(count, np.bool_)
+        for part in chunks(count):
+            if cancelled is not None and cancelled():
+                raise Cancelled("the filter was stopped")
+            answer[part] = condition.of(part if rows is None else rows[part])
+        return answer
+
+
+def select(trace: Trace, text: str, derived: DerivedColumns | None = None) -> NDArray[np.uint32]:
+    """Return the rows of the events for which an expression holds, uint32, ascending.
+
+    Raises:
+        ExpressionError: The text is no valid expression; says where and what is near.
+    """
+    return rows_of(Expression(text, trace.release).mask(trace, derived=derived))
+
+
+def validate(text: str, release: Release) -> Diagnostic | None:
+    """Return what is wrong with the text of an expression, None if nothing is; for live checking."""
+    try:
+        Expression(text, release)
+    except ExpressionError as error:
+        return error.diagnostics[0]
+    return None

@@ -1,0 +1,209 @@
+"""What a condition can be asked about in a capture: which events it can hold for, and what of it a kernel cannot know.
+
+A view knows the whole trace; an event handler knows one event, in the form in which it is logged. `Known` in the
+vocabulary says when each field is known; which arguments an event has in its fast and in its wide form comes from the
+event catalogue. Rules for a capture, its dialog, completion and the C export read both from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.events.catalogue import catalogue
+from satview.events.layout import argument_names, is_same_name, logged_list
+from satview.events.spec import Field as Item
+from satview.events.spec import Release, Show
+from satview.events.variants import FAILED_ARGUMENTS
+from satview.events.wire import CODE_COUNT, WireClass, class_of
+from satview.filters.expressions.columns import EXITS
+from satview.filters.expressions.compiled import domains, table_of
+from satview.filters.expressions.semantics import CodeTest
+from satview.filters.expressions.syntax import And, Argument, Field, In, Node, Not, Or, Word, children
+from satview.filters.expressions.vocabulary import FIELDS, Domain, Known
+
+Bools = NDArray[np.bool_]
+_TEXT: Final = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """A part of a condition that no event handler can answer.
+
+    Attributes:
+        node: The part, with its offset in the text.
+        reason: Why, as a sentence without a full stop.
+        remedy: What to do instead.
+    """
+
+    node: Node
+    reason: str
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True)
+class Logged:
+    """Events that a handler is asked about, in the form in which they are logged.
+
+    Attributes:
+        release: Whose catalogue describes them.
+        codes: bool (32768,), the events.
+        is_wide: Returns the form of a code.
+    """
+
+    release: Release
+    codes: Bools
+    is_wide: Callable[[int], bool]
+
+    def having(self, name: str, wide: bool | None = None) -> Bools:
+        """Return the codes that have an argument in their logged form (or in a given one), bool (32768,)."""
+        answer = np.zeros(CODE_COUNT, np.bool_)
+        for code in argument_names(self.release).get(name, ()):
+            if self.codes[code]:
+                answer[code] = has_argument(self.release, code, name, self.is_wide(code) if wide is None else wide)
+        return answer
+
+    def longer_than(self, word: int) -> Bools:
+        """Return the codes whose payload may have a word of this number, bool (32768,)."""
+        return self._where(lambda code: _has_room(items_logged(self.release, code, self.is_wide(code)), word))
+
+    def with_text(self) -> Bools:
+        """Return the codes whose payload may hold a text, bool (32768,)."""
+        return self._where(
+            lambda code: class_of(code) in (WireClass.USER, WireClass.QUIP)
+            or any(item.show is Show.STRING for item in items_logged(self.release, code, self.is_wide(code)))
+        )
+
+    def _where(self, test: Callable[[int], bool]) -> Bools:
+        answer = np.zeros(CODE_COUNT, np.bool_)
+        present = np.flatnonzero(self.codes).tolist()
+        answer[present] = [test(code) for code in present]
+        return answer
+
+
+def items_logged(release: Release, code: int, wide: bool) -> tuple[Item, ...]:
+    """Return the arguments of an event in its wide or in its fast form; empty where they are not known."""
+    return logged_list(release, code, is_wide=wide)[1] or ()
+
+
+@cache
+def has_argument(release: Release, code: int, name: str, wide: bool) -> bool:
+    """Return whether an event has an argument in its wide or in its fast form; exits may be those of failed calls."""
+    if EXITS[code] and name in FAILED_ARGUMENTS:
+        return True
+    return any(is_same_name(item.name, name) for item in items_logged(release, code, wide))
+
+
+@cache
+def is_wide_only(name: str, release: Release) -> bool:
+    """Return whether no event has an argument of a name in its fast form."""
+    return not any(has_argument(release, code, name, False) for code in argument_names(release).get(name, ()))
+
+
+def _has_room(items: tuple[Item, ...], word: int) -> bool:
+    """Return whether a payload of these arguments may have a word of this number; padding counts."""
+    if not items or any(item.show in (Show.STRING, Show.STRUCT) for item in items):
+        return True
+    count = sum(item.words for item in items)
+    return word < max(2, count + count % 2)
+
+
+def can_hold(node: Node, logged: Logged) -> Bools:
+    """Return for which codes a checked condition may be true in a capture, bool (32768,)."""
+    return _outcomes(node, logged)[0] & logged.codes
+
+
+def always_holds(node: Node, logged: Logged) -> Bools:
+    """Return for which codes a checked condition is true whatever the event holds, bool (32768,)."""
+    return ~_outcomes(node, logged)[1] & logged.codes
+
+
+def _outcomes(node: Node, logged: Logged) -> tuple[Bools, Bools]:
+    """Return for which codes a condition may be true, and for which it may be false."""
+    if isinstance(node, Not):
+        true, false = _outcomes(node.part, logged)
+        return false, true
+    if isinstance(node, And | Or):
+        pairs = [_outcomes(part, logged) for part in node.parts]
+        both, either = np.logical_and.reduce, np.logical_or.reduce
+        trues, falses = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+        return (both(trues), either(falses)) if isinstance(node, And) else (either(trues), both(falses))
+    if isinstance(node, CodeTest) or domains(node) <= {Domain.CODE}:
+        table = table_of(node)
+        return table, ~table
+    return _knowable(node, logged), np.ones(CODE_COUNT, np.bool_)
+
+
+def _knowable(node: Node, logged: Logged) -> Bools:
+    """Return for which codes all parts of a comparison can be known; a comparison with something unknown is false."""
+    if isinstance(node, Field):
+        known = FIELDS[node.name].known
+        if known is Known.LATER:
+            return np.zeros(CODE_COUNT, np.bool_)
+        if known is Known.EXIT:
+            return EXITS
+        return logged.with_text() if node.name == _TEXT else np.ones(CODE_COUNT, np.bool_)
+    if isinstance(node, Argument):
+        return logged.having(node.name)
+    if isinstance(node, Word):
+        return logged.longer_than(node.index)
+    if isinstance(node, In):
+        items = np.logical_or.reduce([_knowable(item, logged) for item in node.items])
+        return np.asarray(_knowable(node.value, logged) & items)
+    answer = np.ones(CODE_COUNT, np.bool_)
+    for part in children(node):
+        answer = answer & _knowable(part, logged)
+    return answer
+
+
+def limits(node: Node, logged: Logged) -> Iterator[Limit]:
+    """Yield every part of a checked condition that no event handler can answer for these events."""
+    if isinstance(node, Field):
+        yield from _field_limits(node, logged)
+    elif isinstance(node, Argument):
+        yield from _argument_limits(node, logged)
+    else:
+        for part in children(node):
+            yield from limits(part, logged)
+
+
+def _field_limits(node: Field, logged: Logged) -> Iterator[Limit]:
+    known = FIELDS[node.name].known
+    if known is Known.LATER:
+        yield Limit(
+            node,
+            f"{node.name} is known only later, when the event has long been logged",
+            "capture without it and filter the trace afterwards",
+        )
+    elif known is Known.EXIT and not (logged.codes & EXITS).any():
+        yield Limit(
+            node, f"{node.name} is known at the exit of a kernel call only", "attach the condition to KERCALLEXIT"
+        )
+    elif node.name == _TEXT and not logged.with_text().any():
+        yield Limit(node, "none of these events has a text in the form that is logged", "log them wide")
+
+
+def _argument_limits(node: Argument, logged: Logged) -> Iterator[Limit]:
+    if logged.having(node.name).any():
+        return
+    wide = np.flatnonzero(logged.having(node.name, wide=True)).tolist()
+    if wide:
+        name = catalogue(logged.release).name(wide[0])
+        yield Limit(
+            node,
+            f"arg.{node.name} is logged in wide form only, and {name} would be fast",
+            "make it wide with SETEVENTWIDE, SETCLASSWIDE or SETALLCLASSESWIDE",
+        )
+        return
+    fast = logged.having(node.name, wide=False).any()
+    reason = "in fast form only" if fast else "by none of these events"
+    yield Limit(
+        node,
+        f"arg.{node.name} is logged {reason}",
+        "make it fast" if fast else "attach the condition to an event that has it",
+    )

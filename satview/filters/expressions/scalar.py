@@ -1,0 +1,165 @@
+"""Expressions for one event at a time: what capture uses, and what tests hold against the vectorised form."""
+
+from __future__ import annotations
+
+from satview.events.catalogue import catalogue
+from satview.events.layout import Part, place_of, text_at, text_place
+from satview.events.spec import Release
+from satview.events.variants import FAILURES, error_of, is_user, user_text, variant_of
+from satview.events.wire import WireClass, class_of, event_of
+from satview.events.words import join64
+from satview.filters.event_context import EventContext, signed_word
+from satview.filters.expressions.operators import ARITHMETIC, COMPARISONS, FUNCTIONS, of_numbers, wrapped
+from satview.filters.expressions.semantics import CodeTest
+from satview.filters.expressions.syntax import (
+    And,
+    Argument,
+    Arithmetic,
+    Compare,
+    Field,
+    FunctionCall,
+    In,
+    Negative,
+    Node,
+    Not,
+    Number,
+    Or,
+    PatternMatch,
+    Text,
+    Word,
+)
+from satview.filters.expressions.vocabulary import FieldKind, class_codes, state_value
+
+
+def evaluate(node: Node, context: EventContext, release: Release) -> bool:
+    """Return what a resolved expression says of one event; a comparison with something unknown is false."""
+    return _Event(context, release).is_true(node)
+
+
+class _Event:
+    def __init__(self, context: EventContext, release: Release) -> None:
+        self.context, self.release = context, release
+
+    def is_true(self, node: Node) -> bool:
+        if isinstance(node, And):
+            return all(self.is_true(part) for part in node.parts)
+        if isinstance(node, Or):
+            return any(self.is_true(part) for part in node.parts)
+        if isinstance(node, Not):
+            return not self.is_true(node.part)
+        if isinstance(node, CodeTest):
+            return self.code_test(node)
+        if isinstance(node, Compare):
+            return self.compare(node)
+        if isinstance(node, In):
+            return self.membership(node)
+        if isinstance(node, PatternMatch):
+            node.pattern.refill()
+            return any(node.pattern.matches(text) for text in self.texts(node.value))
+        assert isinstance(node, Field)
+        # The only flag is `failed`.
+        return variant_of(self.release, self.context.code, self.context.words) in FAILURES
+
+    def code_test(self, node: CodeTest) -> bool:
+        code, book = self.context.code, catalogue(self.release)
+        if node.pattern is not None:
+            node.pattern.refill()
+            names = {FieldKind.CLASS: book.class_name(code), FieldKind.EVENT: book.name(code)}
+            if node.kind is FieldKind.STATE:
+                return bool(node.table[code])
+            is_listed = node.kind is FieldKind.CLASS or code in book.codes()
+            return is_listed and node.pattern.matches(names[node.kind])
+        if node.kind is FieldKind.STATE:
+            return int(book.state_value_of_code[code]) in [state_value(name) for name in node.names]
+        if node.kind is FieldKind.EVENT:
+            return any(code in book.find(name) for name in node.names)
+        printed = book.class_name(code).upper()
+        tables = [class_codes(name, self.release) for name in node.names if name.strip().upper() != printed]
+        return len(tables) < len(node.names) or any(table is not None and bool(table[code]) for table in tables)
+
+    def compare(self, node: Compare) -> bool:
+        if isinstance(node.right, Text):
+            return node.right.value in self.texts(node.left)
+        left, right = self.number(node.left), self.number(node.right)
+        return left is not None and right is not None and COMPARISONS[node.sign].scalar(left, right)
+
+    def membership(self, node: In) -> bool:
+        if isinstance(node.items[0], Text):
+            own = self.texts(node.value)
+            return any(isinstance(item, Text) and item.value in own for item in node.items)
+        value = self.number(node.value)
+        return value is not None and value in [self.number(item) for item in node.items]
+
+    def texts(self, node: Node) -> tuple[str, ...]:
+        """The text of a field; a process is known by its path and by its name alone. Empty = not known."""
+        context = self.context
+        if isinstance(node, Argument):
+            place = self.place(node.name)
+            found = text_at(context.payload, place) if place is not None and not place.words else None
+            return () if found is None else (found,)
+        assert isinstance(node, Field)
+        if node.name == "name":
+            full = context.process_name
+            return (full, full.rsplit("/", 1)[-1]) if full else ()
+        if node.name == "thread_name":
+            return (context.thread_name,) if context.thread_name else ()
+        place = text_place(self.release, context.code, len(context.words))
+        if place is None:
+            return ()
+        found = user_text(context.payload) if is_user(context.code) else text_at(context.payload, place)
+        return () if found is None else (found,)
+
+    def place(self, name: str) -> Part | None:
+        context = self.context
+        variant = variant_of(self.release, context.code, context.words)
+        return place_of(self.release, context.code, len(context.words), name, variant)
+
+    def number(self, node: Node) -> int | None:
+        if isinstance(node, Number):
+            return wrapped(node.value)
+        if isinstance(node, Word):
+            return self.context.word(node.index) if node.index < len(self.context.words) else None
+        if isinstance(node, Field):
+            return self.field(node.name)
+        if isinstance(node, Argument):
+            return self.argument(node.name)
+        if isinstance(node, Negative):
+            return of_numbers(ARITHMETIC["-"], 0, self.number(node.part))
+        if isinstance(node, Arithmetic):
+            return of_numbers(ARITHMETIC[node.sign], self.number(node.left), self.number(node.right))
+        assert isinstance(node, FunctionCall)
+        return of_numbers(FUNCTIONS[node.name], *(self.number(part) for part in node.arguments))
+
+    def field(self, name: str) -> int | None:
+        context = self.context
+        plain = {
+            "code": context.code,
+            "number": number_of(context.code),
+            "time": context.time_ns,
+            "cpu": context.cpu,
+            "words": len(context.words),
+        }
+        if name in plain:
+            return plain[name]
+        if name == "errno":
+            return error_of(self.release, context.code, context.words)
+        if name in ("pid", "tid"):
+            value = context.pid if name == "pid" else context.tid
+            return value if value >= 0 else None
+        return {"priority": context.priority, "duration": context.duration_ns, "length": context.length_ns}[name]
+
+    def argument(self, name: str) -> int | None:
+        context, place = self.context, self.place(name)
+        if place is None or not place.words:
+            return None
+        word = context.word(place.word)
+        if place.words == 2:
+            order = "little" if context.is_little_endian else "big"
+            return wrapped(join64(word, context.word(place.word + 1), order))
+        return signed_word(word) if place.is_signed else word
+
+
+def number_of(code: int) -> int:
+    """Return the event number that people know: of a kernel call its own number, whatever the half and the width."""
+    event = event_of(code)
+    return event & 0x7F if class_of(code) == WireClass.KER_CALL else event

@@ -1,0 +1,317 @@
+"""Checks an expression against the names of a release, and turns names into numbers and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.events import states
+from satview.events.catalogue import catalogue
+from satview.events.layout import argument_names, arguments_of, is_same_name
+from satview.events.spec import Release, Show
+from satview.events.wire import CODE_COUNT
+from satview.filters.diagnostics import ExpressionError, did_you_mean, nearest
+from satview.filters.expressions.operators import COMPARISONS
+from satview.filters.expressions.pattern import Pattern
+from satview.filters.expressions.syntax import (
+    And,
+    Argument,
+    Arithmetic,
+    Compare,
+    Field,
+    FunctionCall,
+    In,
+    Name,
+    Negative,
+    Node,
+    Not,
+    Number,
+    Or,
+    PatternMatch,
+    Text,
+    Word,
+)
+from satview.filters.expressions.vocabulary import (
+    FIELDS,
+    FieldKind,
+    class_codes,
+    class_names,
+    error_names,
+    error_number,
+    event_names,
+    state_value,
+)
+
+_NAMED: Final = (FieldKind.CLASS, FieldKind.EVENT, FieldKind.STATE)
+
+
+class Type(StrEnum):
+    """What a part of an expression yields."""
+
+    BOOL = "a condition"
+    NUMBER = "a number"
+    TEXT = "a text"
+    NAMED = "a name"
+
+
+@dataclass(frozen=True, slots=True)
+class CodeTest(Node):
+    """A test of class, event or state by name; the table says it for every code, bool (32768,)."""
+
+    kind: FieldKind
+    names: tuple[str, ...]
+    pattern: Pattern | None
+    table: NDArray[np.bool_]
+
+
+def resolve(node: Node, release: Release) -> Node:
+    """Return the tree with every name looked up and every type checked; its result is a condition.
+
+    Raises:
+        ExpressionError: A name is unknown, or the sides of a comparison do not go together.
+    """
+    checker = _Checker(release)
+    result, kind = checker.visit(node)
+    checker.require(result, kind, Type.BOOL, "an expression is a condition, such as pid == 7")
+    return result
+
+
+class _Checker:
+    def __init__(self, release: Release) -> None:
+        self.release = release
+
+    @staticmethod
+    def require(node: Node, kind: Type, requested: Type, message: str) -> None:
+        if kind is not requested:
+            raise ExpressionError(f"this is {kind.value}; {message}", node.start, node.end)
+
+    def visit(self, node: Node) -> tuple[Node, Type]:
+        if isinstance(node, Number):
+            return node, Type.NUMBER
+        if isinstance(node, Text):
+            return node, Type.TEXT
+        if isinstance(node, Word):
+            return node, Type.NUMBER
+        if isinstance(node, Field):
+            return node, self.type_of_field(node)
+        if isinstance(node, Argument):
+            return self.argument(node), Type.NUMBER
+        if isinstance(node, Name):
+            raise self.unknown_field(node)
+        if isinstance(node, And | Or | Not):
+            return self.condition(node), Type.BOOL
+        if isinstance(node, Compare):
+            return self.compare(node), Type.BOOL
+        if isinstance(node, In):
+            return self.membership(node), Type.BOOL
+        if isinstance(node, PatternMatch):
+            return self.match(node), Type.BOOL
+        return self.number(node), Type.NUMBER
+
+    @staticmethod
+    def type_of_field(node: Field) -> Type:
+        kind = FIELDS[node.name].kind
+        if kind is FieldKind.FLAG:
+            return Type.BOOL
+        if kind in _NAMED:
+            return Type.NAMED
+        return Type.TEXT if kind is FieldKind.TEXT else Type.NUMBER
+
+    def condition(self, node: And | Or | Not) -> Node:
+        parts = (node.part,) if isinstance(node, Not) else node.parts
+        checked = []
+        for part in parts:
+            result, kind = self.visit(part)
+            self.require(result, kind, Type.BOOL, "and, or and not join conditions")
+            checked.append(result)
+        return replace(node, part=checked[0]) if isinstance(node, Not) else replace(node, parts=tuple(checked))
+
+    def number(self, node: Node) -> Node:
+        if isinstance(node, Arithmetic):
+            return replace(node, left=self.operand(node.left), right=self.operand(node.right))
+        if isinstance(node, Negative):
+            return replace(node, part=self.operand(node.part))
+        assert isinstance(node, FunctionCall)
+        return replace(node, arguments=tuple(self.operand(part) for part in node.arguments))
+
+    def operand(self, node: Node) -> Node:
+        result, kind = self.visit(node)
+        self.require(result, kind, Type.NUMBER, "a number is needed here")
+        return result
+
+    def argument(self, node: Argument, is_text: bool = False) -> Argument:
+        known = argument_names(self.release)
+        if node.name not in known:
+            hints = nearest(node.name, known)
+            raise ExpressionError(
+                f"no event has an argument {node.name[:40]!r}{did_you_mean(hints)}",
+                node.start,
+                node.end,
+                [f"arg.{hint}" for hint in hints],
+            )
+        shows = {
+            part.show
+            for code in known[node.name]
+            for part in arguments_of(self.release, code)
+            if is_same_name(part.name, node.name)
+        }
+        if is_text and Show.STRING not in shows:
+            raise ExpressionError(f"the argument {node.name!r} is a number", node.start, node.end)
+        if not is_text and shows == {Show.STRING}:
+            raise ExpressionError(
+                f"the argument {node.name!r} is a text; compare it with one in quotes", node.start, node.end
+            )
+        return node
+
+    def unknown_field(self, node: Name) -> ExpressionError:
+        hints = nearest(node.value, FIELDS)
+        return ExpressionError(
+            f"there is no field {node.value[:40]!r}{did_you_mean(hints)}", node.start, node.end, hints
+        )
+
+    def compare(self, node: Compare) -> Node:
+        left, right, sign = node.left, node.right, node.sign
+        if not isinstance(left, Field | Argument) and isinstance(right, Field | Argument):
+            left, right, sign = right, left, COMPARISONS[sign].swapped
+        if isinstance(left, Field) and FIELDS[left.name].kind in _NAMED:
+            if sign not in ("==", "!="):
+                raise ExpressionError(f"{left.name} is a name: it is equal to another or not", node.start, node.end)
+            test = self.named(node, left, (right,))
+            return Not(node.start, node.end, test) if sign == "!=" else test
+        if self.is_text(left) or isinstance(right, Text):
+            return self.compare_texts(replace(node, left=left, right=right, sign=sign))
+        return replace(node, left=self.operand(left), right=self.other(left, right), sign=sign)
+
+    def is_text(self, node: Node) -> bool:
+        return isinstance(node, Text) or (isinstance(node, Field) and FIELDS[node.name].kind is FieldKind.TEXT)
+
+    def compare_texts(self, node: Compare) -> Node:
+        if node.sign not in ("==", "!="):
+            raise ExpressionError("texts are equal or not; they have no order here", node.start, node.end)
+        self.text_source(node.left)
+        if not isinstance(node.right, Text):
+            raise ExpressionError("a text in quotes is needed here", node.right.start, node.right.end)
+        equal = replace(node, sign="==")
+        return Not(node.start, node.end, equal) if node.sign == "!=" else equal
+
+    def text_source(self, node: Node) -> None:
+        if isinstance(node, Argument):
+            self.argument(node, is_text=True)
+        elif not (isinstance(node, Field) and FIELDS[node.name].kind is FieldKind.TEXT):
+            raise ExpressionError(
+                "a text is compared with name, thread_name, text or a text argument", node.start, node.end
+            )
+
+    def other(self, left: Node, right: Node) -> Node:
+        """The other side of a number: an error's name may stand for its number."""
+        if isinstance(right, Name) and isinstance(left, Field):
+            if FIELDS[left.name].kind is FieldKind.ERROR:
+                return self.error(right)
+            if left.name == "pid":
+                raise ExpressionError(
+                    f'pid is a number; for a process by name write name == "{right.value[:40]}"',
+                    right.start,
+                    right.end,
+                    (f'"{right.value[:40]}"',),
+                )
+        return self.operand(right)
+
+    def error(self, node: Name) -> Number:
+        number = error_number(node.value, self.release)
+        if number is None:
+            hints = nearest(node.value, error_names(self.release))
+            raise ExpressionError(
+                f"there is no error {node.value[:40]!r}{did_you_mean(hints)}", node.start, node.end, hints
+            )
+        return Number(node.start, node.end, number)
+
+    def membership(self, node: In) -> Node:
+        value = node.value
+        if isinstance(value, Field) and FIELDS[value.name].kind in _NAMED:
+            return self.named(node, value, node.items)
+        if self.is_text(value) or any(isinstance(item, Text) for item in node.items):
+            self.text_source(value)
+            for item in node.items:
+                if not isinstance(item, Text):
+                    raise ExpressionError("a text in quotes is needed here", item.start, item.end)
+            return node
+        return replace(
+            node, value=self.operand(value), items=tuple(self.other(value, item) for item in node.items)
+        )
+
+    def match(self, node: PatternMatch) -> Node:
+        value = node.value
+        if isinstance(value, Field) and FIELDS[value.name].kind in _NAMED:
+            kind = FIELDS[value.name].kind
+            return CodeTest(
+                node.start, node.end, kind, (), node.pattern, pattern_table(kind, node.pattern, self.release)
+            )
+        self.text_source(value)
+        return node
+
+    def named(self, node: Node, field: Field, items: Iterable[Node]) -> CodeTest:
+        kind = FIELDS[field.name].kind
+        table, names = np.zeros(CODE_COUNT, np.bool_), []
+        for item in items:
+            if not isinstance(item, Name | Text):
+                hint = "; number compares event numbers" if kind is FieldKind.EVENT else ""
+                raise ExpressionError(f"the name of {_an(kind)} is needed here{hint}", item.start, item.end)
+            table |= self.lookup(kind, item)
+            names.append(item.value)
+        return CodeTest(node.start, node.end, kind, tuple(names), None, table)
+
+    def lookup(self, kind: FieldKind, node: Name | Text) -> NDArray[np.bool_]:
+        table = name_table(kind, node.value, self.release)
+        if table is None:
+            known = {
+                FieldKind.CLASS: lambda: class_names(self.release),
+                FieldKind.EVENT: lambda: event_names(self.release),
+                FieldKind.STATE: lambda: tuple(states.STATE_BY_NAME),
+            }[kind]()
+            hints = nearest(node.value, known)
+            raise ExpressionError(
+                f"there is no {kind.value} {node.value[:40]!r} in {self.release}{did_you_mean(hints)}",
+                node.start,
+                node.end,
+                hints,
+            )
+        return table
+
+
+def _an(kind: FieldKind) -> str:
+    return f"an {kind.value}" if kind is FieldKind.EVENT else f"a {kind.value}"
+
+
+def name_table(kind: FieldKind, name: str, release: Release) -> NDArray[np.bool_] | None:
+    """Return which codes a name of a class, event or state stands for, bool (32768,); None = there is no such name."""
+    if kind is FieldKind.CLASS:
+        return class_codes(name, release)
+    if kind is FieldKind.STATE:
+        value = state_value(name)
+        return None if value is None else catalogue(release).state_value_of_code == value
+    found = catalogue(release).find(name[:100])
+    if not found:
+        return None
+    table = np.zeros(CODE_COUNT, np.bool_)
+    table[list(found)] = True
+    return table
+
+
+def pattern_table(kind: FieldKind, pattern: Pattern, release: Release) -> NDArray[np.bool_]:
+    """Return which codes have a class, event or state whose name fits a pattern, bool (32768,)."""
+    book = catalogue(release)
+    pattern.refill()
+    if kind is FieldKind.CLASS:
+        fits = np.array([pattern.matches(spec.name) for spec in book.classes])
+        return np.asarray(fits[book.class_index_of_code])
+    if kind is FieldKind.STATE:
+        values = [state.value for state in states.STATES if pattern.matches(state.name)]
+        return np.isin(book.state_value_of_code, values)
+    table = np.zeros(CODE_COUNT, np.bool_)
+    table[[code for code in book.codes() if pattern.matches(book.name(code))]] = True
+    return table

@@ -1,0 +1,1 @@
+"""Rules as TraceEvent() knows them: as text, as the state of a kernel, over a trace and in a capture."""

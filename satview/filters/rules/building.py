@@ -1,0 +1,132 @@
+"""From rules to a rule set: what TraceEvent() would hold after them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from satview.base.errors import UsageError
+from satview.events.modes import Mode
+from satview.events.spec import Release
+from satview.filters.derived_columns import DerivedColumns
+from satview.filters.diagnostics import Diagnostic, RuleError
+from satview.filters.expressions.expression import Expression
+from satview.filters.expressions.pattern import share_budget
+from satview.filters.external import LATER_CLASSES, classes_of
+from satview.filters.rows import Bools
+from satview.filters.rules.handler_table import DynamicRule
+from satview.filters.rules.rule_set import RuleSet
+from satview.filters.rules.switches import EINVAL, ENOTSUP, PID_CLASSES, C
+from satview.filters.rules.text import Rule
+from satview.store.trace import Trace
+
+FunctionLoader = Callable[[str], DynamicRule]
+SWITCHING: Final = (Mode.ADDALLCLASSES, Mode.DELALLCLASSES, Mode.ADDCLASS, Mode.DELCLASS, Mode.ADDEVENT, Mode.DELEVENT)
+_ERRORS: Final = {
+    ENOTSUP: "ENOTSUP: the kernel has no such setting for this class or event",
+    EINVAL: "EINVAL: the event number is too large",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltRules:
+    """Rules ready for use.
+
+    Attributes:
+        rules: The rules they were made from.
+        state: What TraceEvent() would hold after them.
+        conditions: Conditions on every event, from `WHERE` lines; all must hold. Capture has no place for them.
+    """
+
+    rules: tuple[Rule, ...]
+    state: RuleSet
+    conditions: tuple[Expression, ...]
+
+    def mask(self, trace: Trace, derived: DerivedColumns | None = None) -> Bools:
+        """Return which events of a trace pass, bool (events,)."""
+        passes = self.state.mask(trace, None, derived)
+        for condition in self.conditions:
+            rows = np.flatnonzero(passes)
+            passes[rows] = condition.mask(trace, rows, derived)
+        return passes
+
+
+def _no_functions(name: str) -> DynamicRule:
+    raise UsageError(f"the rules call {name}, which is code; allow it first, if you trust its author")
+
+
+def build(
+    rules: Iterable[Rule], release: Release, load_function: FunctionLoader | None = None, is_wide: bool = False
+) -> BuiltRules:
+    """Carry out rules from top to bottom on the state after boot: everything off and fast.
+
+    Rules that switch nothing on or off (pids, handlers, conditions alone) start with everything on, else they could
+    show nothing.
+
+    Args:
+        rules: In their order.
+        release: Whose numbers apply.
+        load_function: Turns `file.py:name` into a handler, after the user said that the file may run
+            (`satview.filters.handlers.Handlers`); None = rules with functions are refused.
+        is_wide: Whether everything is wide before the rules, as after `tracelogger -w`.
+
+    Raises:
+        RuleError: A rule that the kernel would refuse.
+        UsageError: A function that may not be run or cannot be loaded.
+    """
+    rules = tuple(rules)
+    state = RuleSet(release)
+    if is_wide:
+        state.set_all_classes_wide()
+    for rule in opening_rules(rules, release):
+        carry_out(rule, state)
+    conditions = []
+    for rule in rules:
+        if rule.mode is None:
+            conditions.append(Expression(rule.condition, release))
+            continue
+        error = carry_out(rule, state, load_function or _no_functions)
+        if error:
+            raise RuleError([Diagnostic(_refusal(rule, error), 0, len(rule.text(release)), rule.line)])
+    dynamic = (*state.class_handlers.values(), *state.event_handlers.values(), *conditions)
+    share_budget([pattern for item in set(dynamic) if isinstance(item, Expression) for pattern in item.patterns])
+    return BuiltRules(rules, state, tuple(conditions))
+
+
+def opening_rules(rules: Iterable[Rule], release: Release) -> tuple[Rule, ...]:
+    """Return what comes before rules that switch nothing on or off: every class on, else they could show nothing.
+
+    ADDALLCLASSES leaves SEC out, so the classes of later releases are switched on one by one.
+    """
+    if any(rule.mode in SWITCHING for rule in rules):
+        return ()
+    later = (Rule(Mode.ADDCLASS, external) for external in classes_of(release) if external in LATER_CLASSES)
+    return (Rule(Mode.ADDALLCLASSES), *later)
+
+
+def carry_out(rule: Rule, state: RuleSet, load_function: FunctionLoader = _no_functions) -> int:
+    """Carry out one rule; return 0 or the QNX error number."""
+    assert rule.mode is not None
+    extra: list[object] = []
+    if rule.condition:
+        extra.append(Expression(rule.condition, state.release))
+    elif rule.function:
+        extra.append(load_function(rule.function))
+    return state.apply(rule.mode, *rule.arguments(), *extra)
+
+
+def _refusal(rule: Rule, error: int) -> str:
+    assert rule.mode is not None
+    if rule.external is C.KERCALLINT:
+        return "interrupted calls have no switch of their own: they follow KERCALLEXIT of the call"
+    if rule.mode.name.endswith("PID") or rule.mode.name.endswith("TID"):
+        if rule.external not in PID_CLASSES:
+            return "only KERCALL, THREAD, VTHREAD, SYSTEM and COMM have pids and tids (ENOTSUP)"
+        if rule.mode is Mode.CLREVENTPID:
+            return "a tid is stored for this event; CLREVENTTID clears both (ENOTSUP)"
+    if "HANDLER" in rule.mode.name and rule.external is not None:
+        return f"no handler can be attached here in {rule.external.name} (ENOTSUP)"
+    return f"{rule.mode.name} would fail with {_ERRORS.get(error, str(error))}"

@@ -1,0 +1,317 @@
+"""Rules in a capture: the TraceEvent() calls they become, and what of them no kernel can carry out.
+
+A view applies rules to a whole trace, a kernel to one event at a time. Here the difference is decided once, for
+tracelogger, "what would be captured", the C export and the hints in the window:
+
+* `WHERE` lines become class handlers. CONTROL is left alone, since without TIME events a trace has no clock.
+* Where class and event alone decide a `WHERE` line, it becomes a switch instead.
+* What takes no handler, or tells a handler no thread where the line asks for one, is captured whole, with a note.
+* Fields that are known only later, or only in the other form, are faults with their offset.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+
+from satview.events.modes import Mode
+from satview.events.spec import Release
+from satview.events.wire import CODE_COUNT
+from satview.filters.diagnostics import Diagnostic, RuleError
+from satview.filters.event_context import EventContext
+from satview.filters.expressions.expression import Expression
+from satview.filters.expressions.reach import Limit, Logged, always_holds, can_hold, limits
+from satview.filters.expressions.syntax import Field, Node, children
+from satview.filters.expressions.vocabulary import FIELDS, Domain
+from satview.filters.external import ExternalClass, has_event_masks
+from satview.filters.rules.building import SWITCHING, BuiltRules, build, carry_out, opening_rules
+from satview.filters.rules.handler_table import HANDLER_CLASSES, DynamicRule
+from satview.filters.rules.rule_set import RuleSet
+from satview.filters.rules.switches import COMM_REPLY, C
+from satview.filters.rules.text import Rule
+
+THREAD_CLASSES: Final = frozenset({C.KERCALLENTER, C.KERCALLEXIT, C.THREAD, C.VTHREAD, C.COMM})
+"""Classes whose handlers are told a pid and a tid (capture side, section 3.4)."""
+
+
+class AllOf:
+    """Several dynamic rules as one: the event passes if all of them let it pass; the first that does not ends it.
+
+    Attributes:
+        parts: The rules.
+    """
+
+    def __init__(self, *parts: DynamicRule) -> None:
+        self.parts = parts
+
+    def __call__(self, context: EventContext, /) -> int:
+        """Return the answer of the last rule, or 0."""
+        answer = 1
+        for part in self.parts:
+            answer = part(context)
+            if not answer:
+                return 0
+        return answer
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureRules:
+    """What rules become in a capture.
+
+    Attributes:
+        rules: The lines that are calls of TraceEvent(), in order; `WHERE` lines that class and event decide are
+            among them as switches.
+        handlers: What the `WHERE` lines become: a dynamic rule per class, attached after the rules.
+        state: What the kernel holds at the end.
+        faults: What no kernel can carry out, with line and column. A capture with faults does not start.
+        notes: What is captured although a `WHERE` line would leave it out, and why; lines that are never asked. One
+            sentence each.
+    """
+
+    rules: tuple[Rule, ...]
+    handlers: dict[ExternalClass, DynamicRule]
+    state: RuleSet
+    faults: tuple[Diagnostic, ...]
+    notes: tuple[str, ...]
+
+
+def for_capture(built: BuiltRules, has_handlers: bool = True) -> CaptureRules:
+    """Return what rules become in a capture.
+
+    Args:
+        built: The rules, as a view has them.
+        has_handlers: Whether the kernel has event handlers; that of 8.0 has none.
+    """
+    release, state = built.state.release, built.state.copy()
+    rules = [*opening_rules(built.rules, release), *(rule for rule in built.rules if rule.mode is not None)]
+    has_handlers = has_handlers and release is not Release.QNX_8
+    faults = [*_faults(built, has_handlers)]
+    unasked = [*never_asked(built.rules, built.state)]
+    if built.rules and not state.codes_at().any():
+        faults += unasked
+        unasked = []
+    handlers: dict[ExternalClass, DynamicRule] = {}
+    notes: list[str] = []
+    if built.conditions and not faults:
+        where = _Where(built.conditions, state, has_handlers)
+        switches = [*where.switches()]
+        for rule in switches:
+            carry_out(rule, state)
+        rules += switches
+        handlers, faults, notes = where.handlers, _unasked(built, where.undecided), where.notes()
+        for external, handler in handlers.items():
+            if state.add_class_ev_handler(external, handler):
+                faults.append(_fault(built, f"all {state.handler_limit} places for handlers are taken"))
+    notes += [f"line {note.line}: {note.message}" for note in unasked]
+    return CaptureRules(tuple(rules), handlers, state, tuple(faults), tuple(notes))
+
+
+def check_capture(
+    rules: Sequence[Rule], release: Release, is_wide: bool = False
+) -> tuple[tuple[Diagnostic, ...], tuple[str, ...]]:
+    """Return what a capture with these rules would refuse, each with line and column, and its notes.
+
+    Nothing is run: functions of CALL rules are taken as given.
+
+    Args:
+        rules: Rules without faults of their own.
+        release: Of the target.
+        is_wide: Whether everything is wide before the rules, as with `tracelogger -w`.
+    """
+    try:
+        built = build(rules, release, lambda _name: _any_answer, is_wide)
+    except RuleError as error:
+        return error.diagnostics, ()
+    captured = for_capture(built)
+    return captured.faults, captured.notes
+
+
+def check_condition(condition: Expression) -> tuple[Diagnostic, ...]:
+    """Return what of a condition no event handler can know, or knows of wide events only; columns are of its text."""
+    release = condition.release
+    found: dict[tuple[int, int], Diagnostic] = {}
+    for wide in (True, False):
+        logged = Logged(release, np.ones(CODE_COUNT, np.bool_), lambda _code, wide=wide: wide)  # type: ignore[misc]
+        for limit in limits(condition.tree, logged):
+            start, end = limit.node.start, limit.node.end
+            found.setdefault((start, end), Diagnostic(f"{limit.reason}; {limit.remedy}", start, end))
+    return tuple(found.values())
+
+
+@lru_cache(maxsize=256)
+def _any_answer(_facts: EventContext, /) -> int:
+    """Stand for a function that is not run."""
+    return 1
+
+
+# ---- faults ------------------------------------------------------------------------------------------------------
+
+
+def _faults(built: BuiltRules, has_handlers: bool) -> Iterator[Diagnostic]:
+    state = built.state
+    for rule in built.rules:
+        is_dynamic = rule.mode is not None and bool(rule.condition or rule.function)
+        if is_dynamic and not has_handlers:
+            message = f"release {state.release} has no event handlers, so rules with WHERE or CALL work in views only"
+            yield Diagnostic(message, 0, len(rule.text(state.release)), rule.line)
+        elif rule.condition:
+            logged = Logged(state.release, state.codes_at(rule.external, rule.event), state.is_wide)
+            yield from condition_faults(Expression(rule.condition, state.release), logged, rule)
+
+
+def condition_faults(condition: Expression, logged: Logged, rule: Rule) -> Iterator[Diagnostic]:
+    """Yield what keeps a condition from being answered in a capture, each with its column in the rule's line."""
+    if not logged.codes.any():
+        return  # it is off at the end: see `never_asked`
+    found = [*limits(condition.tree, logged)]
+    for limit in found:
+        yield _limit_fault(limit, rule)
+    if not found and not can_hold(condition.tree, logged).any():
+        start = rule.condition_start
+        yield Diagnostic(
+            "no event that this is asked about can fit, so nothing of them would be captured",
+            start,
+            start + len(condition.text),
+            rule.line,
+        )
+
+
+def never_asked(rules: Sequence[Rule], state: RuleSet) -> Iterator[Diagnostic]:
+    """Yield a hint for every pid and dynamic rule of something that is off at the end, or one if everything is off."""
+    switching = [rule for rule in rules if rule.mode in SWITCHING]
+    if switching and state.switches() == RuleSet(state.release).switches():
+        text = switching[-1].text(state.release)
+        yield Diagnostic("nothing is on at the end: no event passes", 0, len(text), switching[-1].line)
+        return
+    for rule in rules:
+        if rule.external is None or rule.external is C.EMPTY or not (rule.pid or rule.condition or rule.function):
+            continue
+        without = state.copy()
+        if rule.event is None:
+            without.del_class(rule.external)
+        else:
+            without.del_event(rule.external, rule.event)
+        if without.switches() == state.switches():
+            what = rule.external.name if rule.event is None else f"this event of {rule.external.name}"
+            message = f"{what} is off at the end, so this is never asked"
+            yield Diagnostic(message, 0, len(rule.text(state.release)), rule.line)
+
+
+def _limit_fault(limit: Limit, rule: Rule) -> Diagnostic:
+    start = rule.condition_start
+    message = f"a capture cannot ask this: {limit.reason}; {limit.remedy}"
+    return Diagnostic(message, start + limit.node.start, start + limit.node.end, rule.line)
+
+
+def _fault(built: BuiltRules, message: str) -> Diagnostic:
+    rule = next(rule for rule in built.rules if rule.mode is None)
+    return Diagnostic(message, 0, len(rule.text(built.state.release)), rule.line)
+
+
+def _unasked(built: BuiltRules, undecided: Sequence[str]) -> list[Diagnostic]:
+    """Return the fault of WHERE lines that need handlers where a release has none."""
+    if not undecided:
+        return []
+    release = built.state.release
+    return [_fault(built, f"release {release} has no event handlers, and {', '.join(undecided)} cannot be switched "
+                          "by class and event alone; this line works in views only")]
+
+
+# ---- WHERE lines -------------------------------------------------------------------------------------------------
+
+
+class _Where:
+    """Conditions on every event, spread over the classes.
+
+    Attributes:
+        handlers: Per class, what is attached: the conditions, after the handler that the class has already.
+        undecided: Classes that would need a handler where the kernel has none.
+    """
+
+    def __init__(self, conditions: Sequence[Expression], state: RuleSet, has_handlers: bool) -> None:
+        self._state = state
+        on = state.codes_at()
+        logged = Logged(state.release, on, state.is_wide)
+        self._on = on
+        self._can = np.logical_and.reduce([can_hold(condition.tree, logged) for condition in conditions])
+        self._always = np.logical_and.reduce([always_holds(condition.tree, logged) for condition in conditions])
+        self._off = self._never_fitting()
+        self._whole: dict[str, list[str]] = {"take no handler": [], "tell a handler no thread": []}
+        self.handlers: dict[ExternalClass, DynamicRule] = {}
+        self.undecided: list[str] = []
+        needs_thread = any(_asks_for_thread(condition.tree) for condition in conditions)
+        for external in self._open_classes():
+            if external in HANDLER_CLASSES and not has_handlers:
+                self.undecided.append(external.name)
+            elif external not in HANDLER_CLASSES:
+                self._whole["take no handler"].append(external.name)
+            elif needs_thread and external not in THREAD_CLASSES:
+                self._whole["tell a handler no thread"].append(external.name)
+            else:
+                before = state.class_handlers.get(external)
+                parts = [*([before] if before is not None else []), *conditions]
+                self.handlers[external] = parts[0] if len(parts) == 1 else AllOf(*parts)
+
+    def _open_classes(self) -> list[ExternalClass]:
+        """Return the classes with events for which class and event do not decide, ascending."""
+        found: set[ExternalClass] = set()
+        for code in np.flatnonzero(self._on & ~self._always).tolist():
+            external = self._state.address(code).external
+            if external is None or external in (C.CONTROL, C.KERCALLINT):
+                continue
+            if self._switch_of(code) not in self._off:
+                found.add(external)
+        return sorted(found)
+
+    def _switch_of(self, code: int) -> tuple[ExternalClass | None, int]:
+        """Return what switches a code: its class and event; a whole class where events have no switch of their own."""
+        address = self._state.address(code)
+        external = C.KERCALLEXIT if address.external is C.KERCALLINT else address.external
+        if address.vector_word >= 0:
+            return external, -1
+        if external is C.COMM:
+            return external, min(address.number, COMM_REPLY)  # ERROR follows REPLY
+        return external, address.number
+
+    def _never_fitting(self) -> set[tuple[ExternalClass, int]]:
+        """Return the switches of which no event can fit, those of CONTROL aside."""
+        found = {self._switch_of(code) for code in np.flatnonzero(self._on & ~self._can).tolist()}
+        found -= {self._switch_of(code) for code in np.flatnonzero(self._on & self._can).tolist()}
+        return {(external, number) for external, number in found if external not in (None, C.CONTROL)}
+
+    def switches(self) -> Iterator[Rule]:
+        """Yield the rules that switch off what cannot fit: whole classes where all of them cannot."""
+        on_of_class: dict[ExternalClass, set[int]] = {}
+        for code in np.flatnonzero(self._on).tolist():
+            external, number = self._switch_of(code)
+            if external is not None:
+                on_of_class.setdefault(external, set()).add(number)
+        for external in sorted({place for place, _number in self._off}):
+            mine = {number for place, number in self._off if place is external}
+            if -1 in mine or mine >= on_of_class[external]:
+                known = C.INT if external not in self._state.known else external  # 8.0 has INT alone
+                yield Rule(Mode.DELCLASS, known)
+                continue
+            is_bit = has_event_masks(external, self._state.release)
+            for number in sorted(mine):
+                yield Rule(Mode.DELEVENT, external, 1 << number if is_bit else number)
+
+    def notes(self) -> list[str]:
+        """Return what is captured whole, one sentence per reason."""
+        return [
+            f"WHERE is not asked about {', '.join(names)}: these classes {reason}, so their events are captured whole"
+            for reason, names in self._whole.items()
+            if names
+        ]
+
+
+def _asks_for_thread(node: Node) -> bool:
+    if isinstance(node, Field):
+        return FIELDS[node.name].domain is Domain.THREAD or node.name == "priority"
+    return any(_asks_for_thread(part) for part in children(node))
+
+

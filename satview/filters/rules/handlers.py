@@ -1,0 +1,232 @@
+"""Event handlers in Python: what a program attaches with ADDEVENTHANDLER, for capture and view alike.
+
+    # two_events.py: lets two events pass in turns
+    turn = 0
+
+    def running(event):
+        global turn
+        if turn == 0:
+            turn = 1
+            return True
+        return False
+
+    def ring0(event):
+        global turn
+        if turn == 1:
+            turn = 0
+            return True
+        return False
+
+A handler is code: it runs with all rights of the user who runs satview. So a file is loaded only after the user has
+named it and said yes; rule files can name handlers, but never bring them along.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from types import CodeType
+from typing import Any, Final
+
+from satview.base.errors import UsageError, told
+from satview.base.small_file import read_small
+from satview.base.watchdog import Stuck, Watchdog
+from satview.events.catalogue import catalogue
+from satview.events.spec import Release
+from satview.filters.event_context import EventContext, feature_of
+
+FILE_LIMIT: Final = 1 << 20
+PATIENCE_S: Final = 5.0  # with the code of a file, and with one call of a handler
+
+
+class HandlerEvent:
+    """One event as a handler sees it; the names follow event_data_t.
+
+    Attributes:
+        header: Header word, struct bits 0.
+        data: Payload words, as many as `el_num` says.
+        el_num: Number of payload words.
+        feature_mask: 3 if pid and tid are valid, as in the kernel; else 0.
+        pid, tid: The thread the kernel tests, 0 where `feature_mask` is 0.
+        code: Internal class and event.
+        cpu: CPU number.
+        time_ns: Nanoseconds since the start of the trace.
+        event_class, name: As listings print them: `THREAD`, `THRUNNING`.
+    """
+
+    __slots__ = ("_book", "code", "cpu", "data", "feature_mask", "header", "pid", "tid", "time_ns")
+
+    def __init__(self, context: EventContext, release: Release) -> None:
+        self._book = catalogue(release)
+        self.code, self.cpu, self.time_ns, self.header = context.code, context.cpu, context.time_ns, context.header
+        self.data = context.words[: context.el_num]
+        self.feature_mask, (self.pid, self.tid) = feature_of(context, release)
+
+    @property
+    def el_num(self) -> int:
+        """Number of payload words."""
+        return len(self.data)
+
+    @property
+    def event_class(self) -> str:
+        """Printed class."""
+        return self._book.class_name(self.code)
+
+    @property
+    def name(self) -> str:
+        """Name of the event."""
+        return self._book.name(self.code)
+
+
+class HandlerFile:
+    """A Python file with handlers, compiled once and run again before each pass over the events.
+
+    Attributes:
+        path: The file.
+        namespace: What it defined when it ran last.
+        watchdog: Ends what does not end by itself.
+    """
+
+    def __init__(self, path: Path, code: CodeType) -> None:
+        self.path, self._code = path, code
+        self.watchdog = Watchdog(PATIENCE_S)
+        self.namespace: dict[str, Any] = {}
+        self.restart()
+
+    def restart(self) -> None:
+        """Run the file, so that its handlers begin with the state it gives them.
+
+        Raises:
+            UsageError: The file raises an exception or takes too long; names it and the line.
+        """
+        self.namespace = {"__name__": "satview_handlers", "__file__": str(self.path)}
+        try:
+            with self.watchdog:
+                exec(self._code, self.namespace)  # noqa: S102  -- the point of the file; the user said yes to it
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # a file that calls sys.exit() does not end satview, but Ctrl+C does
+            raise UsageError(f"{self.path.name}: {describe(error, self.path)}") from error
+
+
+class FunctionRule:
+    """A handler function as a dynamic rule. Once it raises or does not come back, it is off and everything passes it.
+
+    Attributes:
+        place: `file.py:function`, as rules write it.
+        file: The file it is from.
+        problem: Why it was switched off, with its line; empty while it works.
+        calls: How often it was asked.
+    """
+
+    def __init__(
+        self, file: HandlerFile, name: str, release: Release, report: Callable[[str], None] | None = None
+    ) -> None:
+        self.file, self._name, self._release, self._report = file, name, release, report
+        self.place = f"{file.path.name}:{name}"
+        self.problem = ""
+        self.calls = 0
+
+    def __call__(self, context: EventContext, /) -> int:
+        """Return the handler's answer: 0 to suppress the event. What is no whole number counts as true or false."""
+        if self.problem:
+            return 1
+        self.calls += 1
+        try:
+            with self.file.watchdog:
+                answer = self.file.namespace[self._name](HandlerEvent(context, self._release))
+                return answer if isinstance(answer, int) else bool(answer)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001  -- as above
+            self.problem = f"{self.place} was switched off: {describe(error, self.file.path)}"
+            if self._report is not None:
+                self._report(self.problem)
+            return 1
+
+
+def describe(error: BaseException, path: Path) -> str:
+    """Return an exception of a handler file as one sentence with the line of that file where it came from."""
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+    place = f"line {lines[-1]}: " if lines else ""
+    if isinstance(error, Stuck):
+        return f"{place}it ran for more than {PATIENCE_S:g} seconds"
+    return f"{place}{told(error)}"
+
+
+class Handlers:
+    """Loads handlers for rules, each file only after a yes.
+
+    Args:
+        allow: Asked once per file with its path; True if the user lets it run.
+        release: Of the trace or capture.
+        folder: Where relative names are looked up; None = the current folder.
+        report: Receives the message when a handler is switched off.
+    """
+
+    def __init__(
+        self,
+        allow: Callable[[Path], bool],
+        release: Release,
+        folder: Path | None = None,
+        report: Callable[[str], None] | None = None,
+    ) -> None:
+        self._allow, self._release, self._folder, self._report = allow, release, folder or Path(), report
+        self._files: dict[Path, HandlerFile] = {}
+        self.rules: list[FunctionRule] = []
+
+    def __call__(self, place: str) -> FunctionRule:
+        """Return the handler that rules call `file.py:function`.
+
+        Raises:
+            UsageError: The user said no, or the file or the function cannot be had.
+        """
+        name, _, function = place.rpartition(":")
+        file = self.file(Path(name))
+        if not callable(file.namespace.get(function)):
+            known = sorted(key for key, value in file.namespace.items() if callable(value) and key != "__builtins__")
+            raise UsageError(f"{file.path.name} has no function {function}; it has {', '.join(known) or 'none'}")
+        rule = FunctionRule(file, function, self._release, self._report)
+        rule.place = place
+        self.rules.append(rule)
+        return rule
+
+    def file(self, name: Path) -> HandlerFile:
+        """Return a file of handlers, loaded at the first request.
+
+        Raises:
+            UsageError: The user said no, or it cannot be read, compiled or run.
+        """
+        path = (self._folder / name).resolve()
+        if path not in self._files:
+            if not self._allow(path):
+                raise UsageError(f"{path.name} is code and was not allowed to run")
+            self._files[path] = HandlerFile(path, _compiled(path))
+        return self._files[path]
+
+
+def load_handlers(path: Path | str, release: Release, *, allow_code: bool) -> Handlers:
+    """Load one file of handlers; the functions are had by calling the result with `file.py:function`.
+
+    Args:
+        path: The file.
+        release: Of the trace or capture.
+        allow_code: Has to be True: the file is run.
+
+    Raises:
+        UsageError: `allow_code` is False, or the file cannot be read, compiled or run.
+    """
+    path = Path(path)
+    handlers = Handlers(lambda _: allow_code, release, path.parent)
+    handlers.file(Path(path.name))
+    return handlers
+
+
+def _compiled(path: Path) -> CodeType:
+    source = read_small(path, FILE_LIMIT, f"a file of handlers may have {FILE_LIMIT} bytes")
+    try:
+        return compile(source, str(path), "exec")
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        line = f"line {error.lineno}: " if isinstance(error, SyntaxError) and error.lineno else ""
+        raise UsageError(f"{path.name}: {line}{error.args[0] if error.args else 'cannot be compiled'}") from error

@@ -1,0 +1,136 @@
+"""A trace as it would have been logged in another form: every event fast or wide as a rule set says.
+
+A capture of everything in wide form holds what a fast one would have held, word by word; the other way round the words
+are missing, and the events stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.events.layout import logged_list
+from satview.events.spec import Payload
+from satview.filters.derived_columns import TraceDerivedColumns
+from satview.filters.expressions.columns import EXITS, RowColumns
+from satview.filters.rules.fastwide import as_logged, has_two_forms
+from satview.store.trace import PayloadSource, Trace
+
+_COUNT_BITS = 16
+_SLOT_WORDS = 2
+Words = tuple[int, ...]     # of the payload in the new form: number of the word in the old one from 1, 0 = zero
+
+
+class LoggedPayloads:
+    """The payloads of a trace in another form.
+
+    Args:
+        source: The payloads as they are.
+        form: (events,), which of `layouts` an event has; 0 = unchanged.
+        layouts: Per form the words; the first is not used.
+    """
+
+    def __init__(self, source: PayloadSource, form: NDArray[np.uint16], layouts: list[Words], byte_order: str) -> None:
+        self._source, self._form, self._layouts, self._byte_order = source, form, layouts, byte_order
+
+    @property
+    def check(self) -> Callable[[], None]:
+        """See `PayloadSource.check`."""
+        return self._source.check
+
+    def tolerate_loss(self) -> None:
+        """See `PayloadSource.tolerate_loss`."""
+        self._source.tolerate_loss()
+
+    def words(self, event: int) -> NDArray[np.uint32]:
+        """See `PayloadSource.words`."""
+        words = self._source.words(event)
+        if not self._form[event]:
+            return words
+        found = np.concatenate((np.zeros(1, np.uint32), words))[list(self._layouts[self._form[event]])]
+        return np.append(found, np.zeros(_padded(len(found)) - len(found), np.uint32)).astype(np.uint32)
+
+    def raw(self, event: int) -> bytes:
+        """See `PayloadSource.raw`."""
+        if not self._form[event]:
+            return self._source.raw(event)
+        return self.words(event).astype("<u4" if self._byte_order == "little" else ">u4").tobytes()
+
+    def decode(self, event: int, most: int | None = None) -> Payload:
+        """Return the arguments as they are in the file: details show what was captured."""
+        return self._source.decode(event, most)
+
+    def column(self, events: NDArray[np.integer], word: int) -> NDArray[np.uint32]:
+        """See `PayloadSource.column`."""
+        form = self._form[events]
+        result = np.zeros(len(events), np.uint32)
+        for number in np.unique(form).tolist():
+            at = np.flatnonzero(form == number)
+            layout = self._layouts[number]
+            old = word + 1 if not number else layout[word] if word < len(layout) else 0
+            if old:
+                result[at] = self._source.column(events[at], old - 1)
+        return result
+
+    def word_counts(self, events: NDArray[np.integer]) -> NDArray[np.int64]:
+        """See `PayloadSource.word_counts`."""
+        form = self._form[events]
+        counts: NDArray[np.int64] = np.array([_padded(len(layout)) for layout in self._layouts], np.int64)[form]
+        unchanged = np.flatnonzero(form == 0)
+        counts[unchanged] = self._source.word_counts(events[unchanged])
+        return counts
+
+
+def as_logged_trace(trace: Trace, is_wide: Callable[[int], bool]) -> tuple[Trace, bool]:
+    """Return a trace with every event in the form that a rule set asks for, and whether that is exact.
+
+    Rows, times and threads are those of the trace; codes lose the 64-bit flag where a fast form has none. A word of a
+    fast form that the wide one does not have reads 0. Exact means that the number of slots is.
+
+    Args:
+        trace: The trace as it was captured.
+        is_wide: Returns the form of a code.
+    """
+    events = trace.events
+    keys = events.code.astype(np.int64) << _COUNT_BITS | np.minimum(events.slot_count, (1 << _COUNT_BITS) - 1)
+    form = np.zeros(len(events), np.uint16)
+    layouts: list[Words] = [()]
+    code, slot_count = events.code.copy(), events.slot_count.copy()
+    is_exact = True
+    for key in np.unique(keys).tolist():
+        old, count = key >> _COUNT_BITS, _SLOT_WORDS * (key & (1 << _COUNT_BITS) - 1)
+        spec = trace.catalogue.spec(old)
+        logged = as_logged(spec, range(1, count + 1), trace.release, wide=is_wide(old))
+        words = logged.words
+        if logged.form == "raw" and not spec.is_known:
+            continue
+        is_missing = None in words
+        is_unknown = logged.form == "raw" and has_two_forms(old, trace.release)
+        is_exact &= not is_unknown and not (is_missing and is_wide(old))
+        if logged.words == tuple(range(1, count + 1)):
+            continue
+        rows = np.flatnonzero(keys == key)
+        rows = rows[~_has_failed(trace, rows, old)]
+        slot_count[rows] = logged.slots
+        if is_missing and is_wide(old):
+            continue  # it stays as it is, but takes as many slots as the other form has words
+        form[rows] = len(layouts)
+        layouts.append(tuple(word or 0 for word in words))
+        code[rows] = logged_list(trace.release, old, is_wide=is_wide(old))[0]
+    payloads = LoggedPayloads(trace.payloads, form, layouts, trace.byte_order)
+    columns = replace(events, code=code, slot_count=slot_count)
+    return replace(trace, events=columns, payloads=payloads, _kept={}), is_exact
+
+
+def _has_failed(trace: Trace, rows: NDArray[np.intp], code: int) -> NDArray[np.bool_]:
+    """Return which exits tell an error: those look the same in both forms, bool (len(rows),)."""
+    if not EXITS[code]:
+        return np.zeros(len(rows), np.bool_)
+    return RowColumns(trace, TraceDerivedColumns(trace), rows).failed()
+
+
+def _padded(count: int) -> int:
+    return max(_SLOT_WORDS, count + count % _SLOT_WORDS)

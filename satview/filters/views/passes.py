@@ -1,0 +1,234 @@
+"""Post-processing: several named filters over one trace. Nothing is lost from the data; a pass only marks or hides.
+
+All values are immutable, so undo is keeping the old one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Final
+
+import numpy as np
+
+from satview.base.errors import UsageError
+from satview.events.spec import Release
+from satview.filters.derived_columns import DerivedColumns, TraceDerivedColumns
+from satview.filters.diagnostics import Diagnostic
+from satview.filters.expressions.expression import Expression
+from satview.filters.names import process_names
+from satview.filters.rows import Bools
+from satview.filters.rules.building import FunctionLoader, build
+from satview.filters.rules.capturing import check_capture, check_condition
+from satview.filters.rules.text import check_rules, parse_rules
+from satview.filters.views.combination import names_in, parse_combination
+from satview.store.trace import Trace
+
+PASS_LIMIT: Final = 50
+HISTORY_LIMIT: Final = 200
+_CACHE_LIMIT: Final = 16
+
+
+class Effect(StrEnum):
+    """What a pass does in the views."""
+
+    COUNT = "count"  # nothing but its number of hits
+    MARK = "mark"  # its events stand out
+    DIM = "dim"  # all other events fade
+    HIDE = "hide"  # all other events are left out
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """One named filter.
+
+    Attributes:
+        name: Shown on its chip and used in combinations; unique in its stack.
+        rules: Rules as text; may be empty.
+        expression: A condition; may be empty. Both must hold where both are given.
+        effect: What it does.
+        is_on: False while it is switched off.
+        is_inverted: True if it stands for the events that do not fit.
+    """
+
+    name: str
+    rules: str = ""
+    expression: str = ""
+    effect: Effect = Effect.HIDE
+    is_on: bool = True
+    is_inverted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PassStack:
+    """The passes over one trace, in order.
+
+    Attributes:
+        passes: The passes.
+        combination: Names joined by and, or, not and brackets: the hits that search, export and statistics use. A pass
+            that is off is left out of it, with its `not`. Empty = all passes that are on must hold.
+    """
+
+    passes: tuple[Pass, ...] = ()
+    combination: str = ""
+
+    def __post_init__(self) -> None:
+        names = [item.name for item in self.passes]
+        if len(set(names)) < len(names) or "" in names:
+            raise UsageError("every filter needs a name of its own")
+        if len(names) > PASS_LIMIT:
+            raise UsageError(f"there can be {PASS_LIMIT} filters at a time")
+
+    def added(self, item: Pass) -> PassStack:
+        """Return the stack with one pass more."""
+        return replace(self, passes=(*self.passes, item))
+
+    def removed(self, name: str) -> PassStack:
+        """Return the stack without a pass; a combination that names it is dropped."""
+        combination = "" if name in names_in(self.combination) else self.combination
+        return PassStack(tuple(item for item in self.passes if item.name != name), combination)
+
+    def changed(self, name: str, item: Pass) -> PassStack:
+        """Return the stack with a pass replaced by another."""
+        return replace(self, passes=tuple(item if old.name == name else old for old in self.passes))
+
+    def moved(self, name: str, place: int) -> PassStack:
+        """Return the stack with a pass at another place."""
+        rest = [item for item in self.passes if item.name != name]
+        rest[place:place] = [item for item in self.passes if item.name == name]
+        return replace(self, passes=tuple(rest))
+
+    def combined(self, combination: str) -> PassStack:
+        """Return the stack with another combination.
+
+        Raises:
+            ExpressionError: It is faulty or names no pass.
+        """
+        if combination.strip():
+            parse_combination(combination, [item.name for item in self.passes])
+        return replace(self, combination=combination.strip())
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Undo and redo: the stack now, those before it, and those that were undone."""
+
+    now: PassStack = field(default_factory=PassStack)
+    past: tuple[PassStack, ...] = ()
+    future: tuple[PassStack, ...] = ()
+
+    def did(self, stack: PassStack) -> History:
+        """Return the history after a change; a change to the same is none."""
+        return self if stack == self.now else History(stack, (*self.past, self.now)[-HISTORY_LIMIT:])
+
+    def undone(self) -> History:
+        """Return the history one change back; itself at the beginning."""
+        return History(self.past[-1], self.past[:-1], (self.now, *self.future)) if self.past else self
+
+    def redone(self) -> History:
+        """Return the history one change on; itself at the end."""
+        return History(self.future[0], (*self.past, self.now), self.future[1:]) if self.future else self
+
+
+@dataclass(frozen=True, slots=True)
+class PassResult:
+    """What the passes found.
+
+    Attributes:
+        counts: Hits per pass by name, passes that are off included.
+        masks: Events that each pass lets through, bool (events,).
+        hits: The combination of all, bool (events,).
+        hidden: Events that some HIDE pass leaves out.
+        dimmed: Events that some DIM pass fades and nobody hides.
+        marked: Events that some MARK pass points at and nobody hides.
+    """
+
+    counts: dict[str, int]
+    masks: dict[str, Bools]
+    hits: Bools
+    hidden: Bools
+    dimmed: Bools
+    marked: Bools
+
+
+class PassEvaluator:
+    """Evaluates passes over one trace and keeps the latest answers, so that switching one off costs nothing.
+
+    Args:
+        trace: The events.
+        derived: Where durations and priorities come from; None = worked out from the trace.
+        load_function: For rules that call handlers; None = such rules are refused.
+    """
+
+    def __init__(
+        self, trace: Trace, derived: DerivedColumns | None = None, load_function: FunctionLoader | None = None
+    ) -> None:
+        self._trace, self._derived, self._load = trace, derived or TraceDerivedColumns(trace), load_function
+        self._kept: dict[tuple[str, str], Bools] = {}
+
+    def mask(self, item: Pass) -> Bools:
+        """Return the events that fit a pass, bool (events,), not inverted; shared, not to be changed.
+
+        Raises:
+            RuleError: Its rules or its expression are faulty.
+        """
+        key = (item.rules, item.expression)
+        if key not in self._kept:
+            answer = self._fresh(item)
+            answer.setflags(write=False)
+            if len(self._kept) >= _CACHE_LIMIT:
+                self._kept.pop(next(iter(self._kept)))
+            self._kept[key] = answer
+        return self._kept[key]
+
+    def _fresh(self, item: Pass) -> Bools:
+        trace = self._trace
+        passes = np.ones(len(trace.events), np.bool_)
+        if item.rules.strip():
+            rules = parse_rules(item.rules, trace.release, process_names(trace))
+            passes = build(rules, trace.release, self._load).mask(trace, self._derived)
+        if item.expression.strip():
+            passes &= Expression(item.expression, trace.release).mask(trace, None, self._derived)
+        return passes
+
+    def result(self, stack: PassStack) -> PassResult:
+        """Return what a stack of passes does to the trace.
+
+        Raises:
+            RuleError: One of the passes, or the combination, is faulty.
+        """
+        n = len(self._trace.events)
+        masks = {item.name: ~self.mask(item) if item.is_inverted else self.mask(item) for item in stack.passes}
+        active = [item for item in stack.passes if item.is_on]
+        hidden, dimmed, marked = (np.zeros(n, np.bool_) for _ in range(3))
+        for item in active:
+            if item.effect is Effect.HIDE:
+                hidden |= ~masks[item.name]
+            elif item.effect is Effect.DIM:
+                dimmed |= ~masks[item.name]
+            elif item.effect is Effect.MARK:
+                marked |= masks[item.name]
+        counts = {name: int(np.count_nonzero(mask)) for name, mask in masks.items()}
+        return PassResult(
+            counts, masks, self._combined(stack, masks, active), hidden, dimmed & ~hidden, marked & ~hidden
+        )
+
+    def _combined(self, stack: PassStack, masks: dict[str, Bools], active: Iterable[Pass]) -> Bools:
+        hits = np.ones(len(self._trace.events), np.bool_)
+        if stack.combination:
+            said = parse_combination(stack.combination, masks).mask({item.name: masks[item.name] for item in active})
+            return hits if said is None else said
+        for item in active:
+            hits &= masks[item.name]
+        return hits
+
+
+def pass_limits(item: Pass, release: Release) -> tuple[str, ...]:
+    """Return what of a filter of a view no capture can ask, one sentence each without a full stop."""
+    found: list[Diagnostic] = []
+    if item.rules.strip():
+        found += check_capture(check_rules(item.rules, release)[0], release)[0]
+    if item.expression.strip():
+        found += check_condition(Expression(item.expression, release))
+    return tuple(fault.message for fault in found)
