@@ -19,7 +19,8 @@ from satview.__main__ import whole_parser
 from satview.cli._whole import actions
 from satview.events.catalogue import catalogue
 from satview.events.spec import EventSpec, Field, Release
-from satview.filters.expressions.vocabulary import FIELDS, FUNCTIONS
+from satview.filters.expressions.operators import FUNCTIONS
+from satview.filters.expressions.vocabulary import FIELDS
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ROOT / "out" / "docs"

@@ -21,7 +21,7 @@ from satview.filters.external import ExternalClass
 from satview.filters.rules.building import build
 from satview.filters.rules.capturing import for_capture
 from satview.filters.rules.text import check_rules, parse_rules, rules_text
-from satview.filters.tracelogger_command import tracelogger_command
+from satview.filters.rules.tracelogger_command import tracelogger_command
 from satview.store.trace import Trace
 from tests.fuzz.mutation import mutate, mutate_lines
 from tests.helpers.scene import scene

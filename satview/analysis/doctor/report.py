@@ -12,7 +12,7 @@ from satview.analysis.doctor.needs import CALLS, NO_DAMAGE, NO_LOSS, Need, has_c
 from satview.events.spec import Release
 from satview.events.states import NOT_A_STATE
 from satview.events.wire import WireClass
-from satview.filters.tracelogger_command import from_tracelogger_args
+from satview.filters.rules.tracelogger_command import from_tracelogger_args
 from satview.store.trace import Trace
 
 NO_EVENTS = Trust(Mark.NEEDS_CLASS, "the trace has no events")
