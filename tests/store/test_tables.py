@@ -36,11 +36,6 @@ def test_columns_have_one_length():
         EventTable(*columns[:2], columns[2][:1], *columns[3:])
 
 
-def test_a_table_of_no_trace_cannot_be_walked():
-    with pytest.raises(TypeError, match="no trace"):
-        table([1])()
-
-
 def test_states_of_a_thread():
     index = StateIndex(np.array([4, 7, 2], np.uint32), np.array([0, 0, 2, 3]))
     assert [index.of(t).tolist() for t in range(3)] == [[], [4, 7], [2]]
