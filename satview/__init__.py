@@ -8,7 +8,7 @@ The public API, each name imported when first used:
     rows = satview.select(trace, "duration > 2ms")     # event rows that an expression passes
     lanes = satview.Timeline(trace)                    # states per thread and CPU
     found = satview.Statistics(trace)                  # who used the CPUs, waited, called, sent
-    woken = satview.Links(trace).wake_ups              # what belongs together: causes and effects as event rows
+    woken = satview.links(trace).wake_ups              # what belongs together: causes and effects as event rows
     sent = satview.transactions(trace)                 # every message: queued, in service, replied, client runs again
     late = satview.latencies(trace)                    # pulses and interrupts: handler, thread ready, runs
     for verdict in satview.check(trace):               # what is wrong: deadlocks, inversions, starvation, lost data
@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from satview.base.time import TimeWindow
     from satview.filters.expressions.expression import select
     from satview.filters.rules.rule_set import RuleSet
-    from satview.links.accessor import Links
-    from satview.links.latencies import latencies
-    from satview.links.transactions import transactions
+    from satview.linkage.accessor import Links, links
+    from satview.linkage.latencies import latencies
+    from satview.linkage.transactions import transactions
     from satview.store.records import Event
     from satview.store.tables import EventTable
     from satview.store.trace import Trace
@@ -71,6 +71,7 @@ __all__ = [
     "critical_path",
     "doctor",
     "latencies",
+    "links",
     "open_trace",
     "read_thresholds",
     "select",
@@ -83,7 +84,7 @@ _HOMES = {
     "Diagnosis": "satview.analysis.doctor.report",
     "Event": "satview.store.records",
     "EventTable": "satview.store.tables",
-    "Links": "satview.links.accessor",
+    "Links": "satview.linkage.accessor",
     "OpenedTrace": "satview.analysis.opened",
     "Mark": "satview.analysis.doctor.marks",
     "RuleSet": "satview.filters.rules.rule_set",
@@ -98,12 +99,13 @@ _HOMES = {
     "check": "satview.analysis.verdicts.find",
     "critical_path": "satview.analysis.critical_path",
     "doctor": "satview.analysis.doctor.report",
-    "latencies": "satview.links.latencies",
+    "latencies": "satview.linkage.latencies",
+    "links": "satview.linkage.accessor",
     "open_trace": "satview.analysis.opened",
     "read_thresholds": "satview.analysis.verdicts.thresholds",
     "select": "satview.filters.expressions.expression",
     "snapshot": "satview.analysis.snapshot",
-    "transactions": "satview.links.transactions",
+    "transactions": "satview.linkage.transactions",
     "why": "satview.analysis.why",
 }
 _NAMES_THERE = {"check": "find_verdicts"}  # where the name at home says what only the module tells

@@ -8,7 +8,7 @@ import pytest
 import satview
 from satview.base.errors import UsageError
 from satview.events import wire
-from satview.links.table import LinkKind
+from satview.linkage.table import LinkKind
 from tests.helpers.kev import TraceBuilder
 
 
@@ -37,9 +37,9 @@ def test_restrictions(path):
 
 def test_links_and_transactions(path):
     trace = satview.open_trace(path)
-    found = satview.Links(trace)
+    found = satview.links(trace)
     assert [(link.from_row, link.to_row) for link in found.calls] == [(4, 5)]
-    assert found.calls is satview.Links(trace).calls, "made once"
+    assert found.calls is satview.links(trace).calls, "made once"
     sent = satview.transactions(trace)
     assert (sent.server_pid.tolist(), sent.receive_row.tolist(), sent.parent.tolist()) == ([7], [-1], [-1])
     for kind in LinkKind:
@@ -101,7 +101,7 @@ def test_a_trace_answers_by_itself(path):
     at = trace.clock.cycles(2000)
     assert trace.transactions() is satview.transactions(trace)
     assert trace.latencies() is satview.latencies(trace)
-    assert trace.links().calls is satview.Links(trace).calls
+    assert trace.links().calls is satview.links(trace).calls
     assert trace.why("8:3", at) == satview.why(trace, "8:3", at)
     assert trace.verdicts() == satview.check(trace)
     assert trace.doctor() == satview.doctor(trace)

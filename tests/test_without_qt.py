@@ -10,7 +10,7 @@ LAYERS = (
     "base",
     "events",
     "store",
-    "links",
+    "linkage",
     "filters",
     "formats",
     "timeline",

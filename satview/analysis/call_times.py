@@ -15,7 +15,7 @@ from satview.analysis.scope import Rows, Scope, codes_where
 from satview.events import wire
 from satview.events.wire import WireClass
 from satview.filters.expressions.columns import RowColumns
-from satview.links.table import LinkKind
+from satview.linkage.table import LinkKind
 from satview.store.stretches import Cycles
 
 CALL_NUMBERS: Final = 128

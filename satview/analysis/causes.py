@@ -7,12 +7,12 @@ from typing import Final
 import numpy as np
 
 from satview.events import wire
-from satview.links.actors import TIMER
-from satview.links.blockers import REPLY
-from satview.links.messages import messages
-from satview.links.origins import deliveries
-from satview.links.table import NO_EVENT, OPEN, Certainty
-from satview.links.wake_ups import last_sends, wake_ups
+from satview.linkage.actors import TIMER
+from satview.linkage.blockers import REPLY
+from satview.linkage.messages import messages
+from satview.linkage.origins import deliveries
+from satview.linkage.table import NO_EVENT, OPEN, Certainty
+from satview.linkage.wake_ups import last_sends, wake_ups
 from satview.store.trace import Trace
 
 NO_ROW: Final = -1

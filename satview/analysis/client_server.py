@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from satview.analysis.by_key import sum_by
 from satview.analysis.run_sums import RunSums
 from satview.analysis.scope import Scope
-from satview.links.services import services
+from satview.linkage.services import services
 from satview.store.stretches import Cycles, overlaps
 
 _Ints = NDArray[np.int64]

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from satview.analysis.event_counts import IS_SEND
 from satview.analysis.scope import Scope
-from satview.links.messages import messages
-from satview.links.table import NO_EVENT
+from satview.linkage.messages import messages
+from satview.linkage.table import NO_EVENT
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,8 +25,8 @@ from satview.analysis.why import IN_NO_STATE, thread_of
 from satview.base.errors import UsageError
 from satview.base.time import TimeWindow
 from satview.events.states import ABSENT, DEAD, READY, RUNNING, STATE_BY_VALUE, UNKNOWN
-from satview.links.blockers import SEND, blockers
-from satview.links.table import NO_EVENT, Certainty
+from satview.linkage.blockers import SEND, blockers
+from satview.linkage.table import NO_EVENT, Certainty
 from satview.store.trace import Trace
 from satview.timeline.per_thread import thread_spans, value_of_code
 from satview.timeline.spans import LaneSpans

@@ -15,9 +15,9 @@ from satview.analysis.thread_names import threads_named
 from satview.analysis.transaction_list import by_values
 from satview.base.time import TimeWindow
 from satview.events import wire
-from satview.links.actors import TIMER
-from satview.links.latencies import Latencies, latencies
-from satview.links.table import Certainty
+from satview.linkage.actors import TIMER
+from satview.linkage.latencies import Latencies, latencies
+from satview.linkage.table import Certainty
 from satview.store.trace import Trace
 
 Places = NDArray[np.int64]

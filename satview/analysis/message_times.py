@@ -14,9 +14,9 @@ from satview.analysis.event_counts import IS_SEND
 from satview.analysis.scope import Rows, Scope
 from satview.events.states import STATE_BY_NAME
 from satview.filters.expressions.columns import RowColumns
-from satview.links.rows import rows_where
-from satview.links.table import NO_EVENT, LinkKind
-from satview.links.transactions import transactions
+from satview.linkage.rows import rows_where
+from satview.linkage.table import NO_EVENT, LinkKind
+from satview.linkage.transactions import transactions
 from satview.store.arguments import codes_with
 from satview.store.stretches import Cycles
 from satview.store.trace import Trace

@@ -20,8 +20,8 @@ from satview.analysis.scope import Mask, Scope
 from satview.analysis.state_times import state_spans
 from satview.events import wire
 from satview.events.states import DEAD, FIRST_PROCESS, READY, RUNNING, STATE_BY_NAME, STATE_BY_VALUE, UNKNOWN
-from satview.links.table import LinkKind
-from satview.links.transactions import transactions
+from satview.linkage.table import LinkKind
+from satview.linkage.transactions import transactions
 from satview.store.losses import losses, losses_of
 from satview.store.stretches import Cycles, Stretches
 from satview.store.trace import Trace

@@ -20,9 +20,9 @@ from satview.analysis.why import WhyStep, why
 from satview.base.time import TimeWindow
 from satview.filters.expressions.expression import select
 from satview.formats import registry
-from satview.links.accessor import Links
-from satview.links.latencies import Latencies, latencies
-from satview.links.transactions import Transactions, transactions
+from satview.linkage.accessor import Links, links
+from satview.linkage.latencies import Latencies, latencies
+from satview.linkage.transactions import Transactions, transactions
 from satview.store.trace import Trace
 from satview.timeline.lane_tree import Timeline
 
@@ -41,8 +41,8 @@ class OpenedTrace(Trace):
         return select(self, expression)
 
     def links(self) -> Links:
-        """Return what belongs together, one table of event rows per kind (`satview.Links`)."""
-        return Links(self)
+        """Return what belongs together, one table of event rows per kind (`satview.links`)."""
+        return links(self)
 
     def transactions(self) -> Transactions:
         """Return every message with its receipt, reply and times (`satview.transactions`)."""

@@ -18,7 +18,7 @@ from satview.analysis.basis import Basis
 from satview.analysis.by_key import sum_by
 from satview.analysis.scope import Scope
 from satview.events import wire
-from satview.links.rows import rows_of_codes, thread_rows
+from satview.linkage.rows import rows_of_codes, thread_rows
 from satview.store.arguments import argument, argument_under
 from satview.store.stretches import Cycles, cut_at
 from satview.store.trace import Trace

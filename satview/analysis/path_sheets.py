@@ -9,7 +9,7 @@ import numpy as np
 from satview.analysis.critical_path import PIECE_WORDS, CriticalPath, PathWords, PieceKind
 from satview.analysis.sheets import Column, Kind, Sheet, Subject
 from satview.base.errors import Cancelled
-from satview.links.table import Certainty
+from satview.linkage.table import Certainty
 from satview.store.trace import Trace
 
 _EMPTY = "The path has no pieces."

@@ -14,8 +14,8 @@ from satview.analysis.basis import Basis
 from satview.base.errors import Cancelled, UsageError
 from satview.base.time import TimeWindow
 from satview.events import wire
-from satview.links.table import OPEN, LinkKind
-from satview.links.trace_links import ends_of
+from satview.linkage.table import OPEN, LinkKind
+from satview.linkage.trace_links import ends_of
 from satview.store.stretches import Cycles
 from satview.store.trace import Trace
 

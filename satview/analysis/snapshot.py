@@ -24,11 +24,11 @@ from satview.analysis.verdicts.words import waited_for
 from satview.base.errors import UsageError
 from satview.base.time import TimeWindow
 from satview.events.states import ABSENT, IDLE, READY, RUNNING, STATE_BY_NAME, STATE_BY_VALUE, UNKNOWN, WAITING
-from satview.links.blockers import JOIN, REPLY, SEND, Blockers, blockers
-from satview.links.holders import holders_at
-from satview.links.mutexes import MUTEX
-from satview.links.table import Certainty
-from satview.links.whole import is_whole
+from satview.linkage.blockers import JOIN, REPLY, SEND, Blockers, blockers
+from satview.linkage.holders import holders_at
+from satview.linkage.mutexes import MUTEX
+from satview.linkage.table import Certainty
+from satview.linkage.whole import is_whole
 from satview.store.trace import Trace
 from satview.timeline.per_thread import idle_values, value_of_code
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from satview.analysis.sheets import Column, Columns, Kind, Sheet, Subject
 from satview.analysis.thread_names import processes_named, threads_named
 from satview.base.time import TimeWindow
-from satview.links.table import Certainty
-from satview.links.transactions import Transactions, transactions
+from satview.linkage.table import Certainty
+from satview.linkage.transactions import Transactions, transactions
 from satview.store.trace import Trace
 
 Places = NDArray[np.int64]

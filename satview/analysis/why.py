@@ -20,10 +20,10 @@ from satview.analysis.verdicts.words import of_whom, waited_for
 from satview.base.errors import UsageError
 from satview.events import wire
 from satview.events.states import ABSENT, DEAD, READY, RUNNING, STATE_BY_VALUE, UNKNOWN
-from satview.links.blockers import blockers
-from satview.links.rows import last_before, rows_by_cpu
-from satview.links.table import NO_EVENT, Certainty
-from satview.links.whole import is_whole_on
+from satview.linkage.blockers import blockers
+from satview.linkage.rows import last_before, rows_by_cpu
+from satview.linkage.table import NO_EVENT, Certainty
+from satview.linkage.whole import is_whole_on
 from satview.store.arguments import argument, argument_under
 from satview.store.trace import Trace
 from satview.timeline.per_thread import thread_spans, value_of_code

@@ -20,7 +20,7 @@ from satview.base.process_end import COST_DATA, FINE
 from satview.cli._numbers import number
 from satview.cli._sheets import print_csv, print_tables
 from satview.formats.registry import open_trace
-from satview.links.latencies import latencies
+from satview.linkage.latencies import latencies
 from satview.session.time_text import axis_of, parse_range
 from satview.store.losses import lost_marks
 

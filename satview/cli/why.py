@@ -15,7 +15,7 @@ from satview.base.process_end import COST_DATA, FINE
 from satview.base.safe_text import visible_line
 from satview.base.time import format_duration
 from satview.formats.registry import open_trace
-from satview.links.table import Certainty
+from satview.linkage.table import Certainty
 from satview.session.time_text import axis_of, parse_place, parse_range
 from satview.store.trace import Trace
 

@@ -36,7 +36,7 @@ from satview.filters.derived_columns import state_rows
 from satview.filters.rows import chunks
 from satview.formats.kev.header import holds_key, is_key
 from satview.formats.kev.writer import write_start
-from satview.links.rows import rows_of_codes
+from satview.linkage.rows import rows_of_codes
 from satview.store.trace import Trace
 
 MARK: Final = ("SATVIEW", "subset")  # header attribute of files written here; short, for the vendor's old library

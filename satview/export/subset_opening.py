@@ -20,7 +20,7 @@ from satview.events.wire import (
 from satview.events.words import name_bytes
 from satview.filters.derived_columns import state_rows
 from satview.formats.kev.writer import SlotWriter
-from satview.links.rows import rows_of_codes
+from satview.linkage.rows import rows_of_codes
 from satview.store.losses import EVERY_CPU, losses
 from satview.store.trace import Trace
 

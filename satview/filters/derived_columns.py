@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from satview.events.states import NOT_A_STATE
 from satview.events.wire import THREAD_CREATE
 from satview.filters.event_context import EventContext
-from satview.links.columns import partners, state_ends
-from satview.links.table import NO_EVENT, OPEN
+from satview.linkage.columns import partners, state_ends
+from satview.linkage.table import NO_EVENT, OPEN
 from satview.store.trace import Trace
 
 UNKNOWN: Final = -1

@@ -11,13 +11,13 @@ import numpy as np
 
 from satview.events import wire
 from satview.events.spec import Argument
-from satview.links.blockers import blockers
-from satview.links.messages import SEND
-from satview.links.mutexes import mutexes
-from satview.links.owners import owner_of
-from satview.links.servers import are_ready, client_of, creation_of, make_ready, server_of
-from satview.links.table import OPEN, Certainty, LinkKind
-from satview.links.trace_links import links
+from satview.linkage.blockers import blockers
+from satview.linkage.messages import SEND
+from satview.linkage.mutexes import mutexes
+from satview.linkage.owners import owner_of
+from satview.linkage.servers import are_ready, client_of, creation_of, make_ready, server_of
+from satview.linkage.table import OPEN, Certainty, LinkKind
+from satview.linkage.trace_links import link_table
 from satview.store.trace import Trace
 
 MOST_ARGUMENTS: Final = 64  # of an event that are named: no list of arguments is longer
@@ -73,7 +73,7 @@ def argument_names(trace: Trace, event: int) -> Mapping[str, Meaning]:
         event: Row of the event table.
     """
     make_ready(trace)
-    _ = mutexes(trace), blockers(trace), links(trace, LinkKind.HOLD)
+    _ = mutexes(trace), blockers(trace), link_table(trace, LinkKind.HOLD)
     arguments = trace.payloads.decode(event, MOST_ARGUMENTS).arguments[:MOST_ARGUMENTS]
     of = _Of(trace, event, _numbers(arguments))
     found = {}
@@ -163,7 +163,7 @@ def _mutex(of: _Of, _name: str, _address: int) -> Meaning | None:
     if number < 0 or not len(before):
         return None
     get = known.gets.row[before[-1:]]
-    held = links(trace, LinkKind.HOLD)
+    held = link_table(trace, LinkKind.HOLD)
     hold = int(held.begun_by(get)[0])
     if hold < 0 or (held.to_row[hold] != OPEN and held.to_row[hold] < of.event):
         return None

@@ -7,9 +7,9 @@ from typing import Final
 from satview.base.time import format_duration
 from satview.events.spec import Argument
 from satview.events.states import STATE_BY_VALUE
-from satview.links.call_fates import Fate
-from satview.links.chain import Connections, Step, WaitsFor
-from satview.links.table import Certainty
+from satview.linkage.call_fates import Fate
+from satview.linkage.chain import Connections, Step, WaitsFor
+from satview.linkage.table import Certainty
 from satview.session.argument_names import Meaning
 from satview.session.details import Line, Section
 from satview.store.trace import Trace

@@ -10,10 +10,10 @@ from typing import Final
 from PySide6.QtCore import QObject, Signal, Slot
 
 from satview.base.errors import SourceChangedError
-from satview.links.chain import Connections, Hop, are_linked, connections, way
-from satview.links.columns import are_made
-from satview.links.table import Link
-from satview.links.trace_links import link_of
+from satview.linkage.chain import Connections, Hop, are_linked, connections, way
+from satview.linkage.columns import are_made
+from satview.linkage.table import Link
+from satview.linkage.trace_links import link_of
 from satview.session.argument_names import Meaning, are_named, argument_names
 from satview.session.jobs import IsCancelled, LatestJob, Report
 from satview.session.selection import Selection

@@ -12,8 +12,8 @@ from satview.analysis.why import WhyStep
 from satview.base.time import NS_PER_S, format_duration, format_time, hex_cycles
 from satview.events.spec import Argument
 from satview.events.states import STATE_BY_VALUE, UNKNOWN
-from satview.links.chain import Connections
-from satview.links.table import Certainty, Link, LinkKind
+from satview.linkage.chain import Connections
+from satview.linkage.table import Certainty, Link, LinkKind
 from satview.session.argument_names import Meaning
 from satview.session.connection_text import argument_line, connection_sections, event_name
 from satview.session.details import Details, Line, Section

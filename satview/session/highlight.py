@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from PySide6.QtCore import QObject, Signal, Slot
 
 from satview.base.time import TimeWindow
-from satview.links.chain import Hop
-from satview.links.latencies import Latencies
-from satview.links.table import Certainty
-from satview.links.transactions import Transactions
+from satview.linkage.chain import Hop
+from satview.linkage.latencies import Latencies
+from satview.linkage.table import Certainty
+from satview.linkage.transactions import Transactions
 from satview.session.selection import Selection
 from satview.store.trace import Trace
 

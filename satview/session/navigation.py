@@ -10,8 +10,8 @@ from PySide6.QtCore import QObject
 
 from satview.base.errors import SourceChangedError, UsageError
 from satview.base.time import TimeWindow
-from satview.links.chain import Step, are_linked, causes, effects
-from satview.links.columns import are_made, partner
+from satview.linkage.chain import Step, are_linked, causes, effects
+from satview.linkage.columns import are_made, partner
 from satview.session.event_links import LINKS_AT_ONCE
 from satview.session.open_trace import OpenTrace
 from satview.session.step import ON

@@ -24,9 +24,9 @@ from satview.analysis.transaction_list import (
     type_text,
 )
 from satview.base.time import format_duration, format_time
-from satview.links.latencies import latencies
-from satview.links.table import Certainty
-from satview.links.transactions import transactions
+from satview.linkage.latencies import latencies
+from satview.linkage.table import Certainty
+from satview.linkage.transactions import transactions
 from satview.session.highlight import Highlighted, of_latency, of_transaction
 from satview.store.trace import Trace
 

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from satview.base.time import TimeWindow
 from satview.events import wire
-from satview.links.actors import TIMER
-from satview.links.messages import ERROR, REPLY
-from satview.links.table import OPEN, LinkKind, LinkTable
-from satview.links.trace_links import links
+from satview.linkage.actors import TIMER
+from satview.linkage.messages import ERROR, REPLY
+from satview.linkage.table import OPEN, LinkKind, LinkTable
+from satview.linkage.trace_links import link_table
 from satview.store.trace import Trace
 from satview.timeline.lane_info import LaneInfo, LaneKind
 
@@ -108,7 +108,7 @@ def arrow_index(trace: Trace, infos: tuple[LaneInfo, ...]) -> ArrowIndex:
 
 def _all(trace: Trace, infos: tuple[LaneInfo, ...]) -> Arrows:
     """Return the arrows of all kinds, those within one lane too."""
-    messages, pulses, woken = (links(trace, kind) for kind in (LinkKind.MESSAGE, LinkKind.PULSE, LinkKind.WAKE_UP))
+    messages, pulses, woken = (link_table(trace, kind) for kind in (LinkKind.MESSAGE, LinkKind.PULSE, LinkKind.WAKE_UP))
     # A send that has its arrow to the receiver needs none to the same thread that it wakes.
     is_told = _same_thread(trace, woken, messages) | _same_thread(trace, woken, pulses)
     at = np.flatnonzero(~is_told)
@@ -162,7 +162,7 @@ class _Lanes:
         """Return the same, but of what interrupts and timers do the lane of interrupts: the thread there only ran."""
         trace = self._trace
         origin = rows.copy()
-        table = links(trace, LinkKind.DELIVERY)
+        table = link_table(trace, LinkKind.DELIVERY)
         link = table.ended_by(rows)
         origin[link >= 0] = table.from_row[link[link >= 0]]
         code = trace.events.code[origin]

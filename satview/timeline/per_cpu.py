@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 
 from satview.events.spec import Release
 from satview.events.states import IDLE, INTERRUPT, KERNEL_CALL, RUNNING, UNKNOWN, process_values
-from satview.links.interrupts import nesting
-from satview.links.states import following
-from satview.links.table import OPEN, Certainty, LinkKind
-from satview.links.trace_links import links
+from satview.linkage.interrupts import nesting
+from satview.linkage.states import following
+from satview.linkage.table import OPEN, Certainty, LinkKind
+from satview.linkage.trace_links import link_table
 from satview.store.losses import losses, losses_of, merged
 from satview.store.trace import Trace
 from satview.timeline.forgetting import forget
@@ -77,7 +77,7 @@ def _call_spans(trace: Trace, cpu: int) -> LaneSpans:
 
     Only calls of unknown threads are sure to have had the CPU all the time: those that are linked never block.
     """
-    events, window, calls = trace.events, trace.window, links(trace, LinkKind.CALL)
+    events, window, calls = trace.events, trace.window, link_table(trace, LinkKind.CALL)
     mine = np.flatnonzero((calls.certainty == Certainty.INFERRED) & (events.cpu[calls.from_row] == cpu))
     if not len(mine):
         return constant_lane(window, UNKNOWN)

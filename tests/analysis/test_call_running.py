@@ -8,8 +8,8 @@ import pytest
 
 from satview.analysis.statistics import Statistics
 from satview.events.spec import Release
-from satview.links.table import OPEN, LinkKind
-from satview.links.trace_links import links
+from satview.linkage.table import OPEN, LinkKind
+from satview.linkage.trace_links import link_table
 from tests.analysis.test_why import made_of
 from tests.helpers.kev import TraceBuilder
 
@@ -37,7 +37,7 @@ def test_running_time_of_calls(name, loss, tmp_path):
     for thread, start, end in zip(*(getattr(found.basis.runs, key).tolist() for key in ("thread", "start", "end")),
                                   strict=True):  # fmt: skip
         runs[thread].append((start, end))
-    table, time = links(trace, LinkKind.CALL), trace.events.time_cycles
+    table, time = link_table(trace, LinkKind.CALL), trace.events.time_cycles
     for link in table:
         thread = int(trace.events.thread[link.from_row])
         if link.to_row != OPEN and thread:

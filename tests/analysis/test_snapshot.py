@@ -16,7 +16,7 @@ from satview.capture.sim.truth import ThreadId
 from satview.events import wire
 from satview.events.spec import Release
 from satview.events.states import DEAD, UNKNOWN, WAITING
-from satview.links.table import Certainty
+from satview.linkage.table import Certainty
 from tests.analysis.test_statistics_truth import workload
 from tests.capture.judge import histories
 from tests.capture.made import ALL, FAST, WIDE, damaged, traced

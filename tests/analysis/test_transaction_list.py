@@ -19,10 +19,10 @@ from satview.analysis.transaction_list import (
 )
 from satview.base.time import TimeWindow
 from satview.events import wire
-from satview.links.transactions import transactions
+from satview.linkage.transactions import transactions
 from satview.store.trace import Trace
 from tests.helpers.kev import START, TraceBuilder
-from tests.links.test_latencies import interrupted
+from tests.linkage.test_latencies import interrupted
 
 SND, REC, REP = (wire.code(wire.WireClass.COMM, event) for event in (0, 2, 10))
 MSG_SENDV = 11

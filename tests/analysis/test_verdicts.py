@@ -17,7 +17,7 @@ from satview.capture.sim.target import target
 from satview.capture.trace_event import mode
 from satview.capture.workloads import registry
 from satview.events.spec import Release
-from satview.links.table import Certainty
+from satview.linkage.table import Certainty
 from satview.store.losses import losses
 from satview.store.trace import Trace
 from tests.analysis import faults

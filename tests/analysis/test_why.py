@@ -16,7 +16,7 @@ from satview.base.errors import UsageError
 from satview.capture.workloads import registry
 from satview.events.spec import Release
 from satview.events.states import READY, RUNNING
-from satview.links.table import Certainty
+from satview.linkage.table import Certainty
 from tests.capture.made import FAST, WIDE, Traced, damaged, traced
 
 RELEASES = (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8)

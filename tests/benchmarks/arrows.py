@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from satview.formats.kev.reader import open_kev
-from satview.links.table import LinkKind
-from satview.links.trace_links import links
+from satview.linkage.table import LinkKind
+from satview.linkage.trace_links import link_table
 from satview.timeline.arrow_groups import Picture, arrow_groups
 from satview.timeline.arrows import arrow_index
 from satview.timeline.lane_tree import Timeline
@@ -52,7 +52,7 @@ def _measure(millions: float) -> str:
 
     path = make_file(Path(tempfile.gettempdir()) / f"satview-mixed-200-4-{millions:g}m.kev", int(millions * 1e6))
     trace = open_kev(path)
-    links_s = _once(lambda: [links(trace, kind) for kind in LinkKind]) / 1e3
+    links_s = _once(lambda: [link_table(trace, kind) for kind in LinkKind]) / 1e3
     timeline = Timeline(trace)
     start = time.perf_counter()
     index = arrow_index(trace, timeline.infos)

@@ -21,8 +21,8 @@ from satview.filters.rules.rule_set import RuleSet
 from satview.filters.rules.switches import C
 from satview.filters.views.passes import Pass, PassEvaluator, PassStack
 from satview.formats.kev.reader import open_kev
-from satview.links.calls import calls
-from satview.links.interrupts import interrupts
+from satview.linkage.calls import calls
+from satview.linkage.interrupts import interrupts
 from satview.store.trace import Trace
 from tests.benchmarks.load import median_ns
 from tests.benchmarks.made_traces import make_file

@@ -11,9 +11,9 @@ from pathlib import Path
 from time import perf_counter_ns
 
 from satview.formats.kev.reader import open_kev
-from satview.links.accessor import Links
-from satview.links.columns import partners, state_ends
-from satview.links.table import LinkKind
+from satview.linkage.accessor import Links
+from satview.linkage.columns import partners, state_ends
+from satview.linkage.table import LinkKind
 from tests.benchmarks.load import median_ns
 from tests.benchmarks.made_traces import make_file
 

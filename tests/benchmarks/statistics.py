@@ -14,9 +14,9 @@ from satview.analysis.basis import Basis
 from satview.analysis.statistics import Statistics
 from satview.base.time import TimeWindow
 from satview.formats.kev.reader import open_kev
-from satview.links.calls import calls
-from satview.links.interrupts import dispatches, interrupts
-from satview.links.states import states
+from satview.linkage.calls import calls
+from satview.linkage.interrupts import dispatches, interrupts
+from satview.linkage.states import states
 from tests.benchmarks.filters import copy_of
 from tests.benchmarks.load import median_ns
 from tests.benchmarks.made_traces import make_file

@@ -8,7 +8,7 @@ from PySide6.QtTest import QTest
 from satview.events import wire
 from satview.events.kernel_calls import call_numbers
 from satview.events.spec import Release
-from satview.links import messages
+from satview.linkage import messages
 from satview.session import event_links
 from tests.helpers.kev import START, TraceBuilder
 

@@ -12,7 +12,7 @@ from satview.session.transaction_view import RowMode
 from tests.analysis.test_transaction_list import Exchange
 from tests.gui.conftest import settle
 from tests.helpers.kev import START, TraceBuilder
-from tests.links.test_latencies import interrupted
+from tests.linkage.test_latencies import interrupted
 
 
 def exchange(folder):

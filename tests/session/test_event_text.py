@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from satview.links.trace_links import link_of
+from satview.linkage.trace_links import link_of
 from satview.session.event_text import event_details, list_row, span_details
 
 CLIENT_1 = 3

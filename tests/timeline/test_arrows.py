@@ -9,14 +9,14 @@ import pytest
 
 from satview.base.time import TimeWindow
 from satview.events import wire
-from satview.links.table import Certainty
+from satview.linkage.table import Certainty
 from satview.timeline import arrow_groups as groups_module
 from satview.timeline.arrow_groups import Picture, arrow_groups
 from satview.timeline.arrows import ArrowIndex, ArrowKind, Arrows, arrow_index
 from satview.timeline.lane_tree import LaneKind, Timeline
 from tests.analysis.test_transaction_list import Exchange
 from tests.helpers.kev import START, TraceBuilder
-from tests.links.test_latencies import interrupted
+from tests.linkage.test_latencies import interrupted
 
 
 def told(timeline: Timeline, index: ArrowIndex) -> list[tuple[str, str, str, int, int]]:

@@ -17,11 +17,11 @@ from satview.events import wire
 from satview.events.spec import Release
 from satview.filters.derived_columns import TraceDerivedColumns
 from satview.filters.external import ExternalClass as C
-from satview.links.actors import interrupt_rows
-from satview.links.blockers import blockers
-from satview.links.mutexes import MUTEX, entries_of
-from satview.links.pulses import RECEIPT
-from satview.links.table import OPEN
+from satview.linkage.actors import interrupt_rows
+from satview.linkage.blockers import blockers
+from satview.linkage.mutexes import MUTEX, entries_of
+from satview.linkage.pulses import RECEIPT
+from satview.linkage.table import OPEN
 from satview.store.idle import idle_threads
 from satview.store.losses import losses
 from satview.store.problems import KINDS

@@ -14,8 +14,8 @@ from satview.analysis.verdicts.verdict import Severity, Verdict, VerdictKind
 from satview.base.time import format_duration
 from satview.events.states import NOT_A_STATE, RUNNING
 from satview.filters.derived_columns import TraceDerivedColumns
-from satview.links.columns import state_ends
-from satview.links.table import NO_EVENT, OPEN, Certainty, Rows
+from satview.linkage.columns import state_ends
+from satview.linkage.table import NO_EVENT, OPEN, Certainty, Rows
 from satview.store.idle import idle_threads
 from satview.store.stretches import Stretches
 from satview.store.trace import Trace

@@ -12,7 +12,7 @@ from satview.analysis.verdicts.evidence import Evidence, StateSpans, groups
 from satview.analysis.verdicts.verdict import Severity, Verdict, VerdictKind
 from satview.analysis.verdicts.words import of_whom, waited_for
 from satview.events.states import READY, RUNNING
-from satview.links.blockers import Blockers, blockers
+from satview.linkage.blockers import Blockers, blockers
 from satview.store.stretches import Stretches, overlaps
 
 _MOST_STEPS: Final = 8  # of a chain: who waits for whom waits for whom

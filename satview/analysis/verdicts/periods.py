@@ -6,10 +6,10 @@ import numpy as np
 
 from satview.analysis.verdicts.evidence import Evidence, groups
 from satview.analysis.verdicts.verdict import Severity, Verdict, VerdictKind
-from satview.links.pulses import pulses
-from satview.links.rows import comm_words
-from satview.links.table import OPEN, Certainty
-from satview.links.whole import is_whole
+from satview.linkage.pulses import pulses
+from satview.linkage.rows import comm_words
+from satview.linkage.table import OPEN, Certainty
+from satview.linkage.whole import is_whole
 
 
 def missed_periods(evidence: Evidence) -> list[Verdict]:

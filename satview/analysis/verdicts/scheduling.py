@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from satview.analysis.verdicts.evidence import Evidence, StateSpans, counts_within, covered, episodes, groups
 from satview.analysis.verdicts.verdict import Severity, Verdict, VerdictKind
 from satview.events.states import READY, RUNNING
-from satview.links.whole import is_whole_on
+from satview.linkage.whole import is_whole_on
 
 _Ints = NDArray[np.int64]
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from satview.analysis.verdicts.evidence import Evidence, covered, episodes, groups
 from satview.analysis.verdicts.verdict import Severity, Verdict, VerdictKind
-from satview.links.transactions import transactions
+from satview.linkage.transactions import transactions
 
 
 def saturations(evidence: Evidence) -> list[Verdict]:

@@ -11,13 +11,13 @@ from satview.analysis.verdicts.evidence import Evidence, counts_within, episodes
 from satview.analysis.verdicts.verdict import Severity, Verdict, VerdictKind
 from satview.events import wire
 from satview.events.variants import FAILURES
-from satview.links.actors import interrupt_rows
-from satview.links.columns import partners
-from satview.links.mutexes import entries_of
-from satview.links.rows import rows_of_class
-from satview.links.table import NO_EVENT
-from satview.links.waits import number_of
-from satview.links.whole import is_whole
+from satview.linkage.actors import interrupt_rows
+from satview.linkage.columns import partners
+from satview.linkage.mutexes import entries_of
+from satview.linkage.rows import rows_of_class
+from satview.linkage.table import NO_EVENT
+from satview.linkage.waits import number_of
+from satview.linkage.whole import is_whole
 from satview.store.arguments import variants_of
 from satview.store.losses import EVERY_CPU, losses
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from satview.links.table import Certainty
+from satview.linkage.table import Certainty
 
 
 class VerdictKind(StrEnum):

@@ -13,12 +13,12 @@ from satview.analysis.verdicts.words import mutex_text, of_whom, waited_for
 from satview.events import wire
 from satview.events.kernel_calls import call_numbers
 from satview.events.states import STATE_BY_NAME
-from satview.links.blockers import SEND, Blockers, blockers
-from satview.links.mutexes import MUTEX, entries_of, mutexes
-from satview.links.rows import rows_of_class
-from satview.links.table import OPEN, Certainty
-from satview.links.waits import number_of, sync_argument, waits
-from satview.links.wake_ups import wake_ups
+from satview.linkage.blockers import SEND, Blockers, blockers
+from satview.linkage.mutexes import MUTEX, entries_of, mutexes
+from satview.linkage.rows import rows_of_class
+from satview.linkage.table import OPEN, Certainty
+from satview.linkage.waits import number_of, sync_argument, waits
+from satview.linkage.wake_ups import wake_ups
 from satview.store.losses import losses
 
 _CONDVAR: Final = STATE_BY_NAME["CONDVAR"].value

@@ -6,8 +6,8 @@ from typing import Final
 
 from satview.analysis.verdicts.evidence import Evidence
 from satview.events.states import STATE_BY_NAME, STATE_BY_VALUE
-from satview.links.blockers import JOIN, REPLY, RWLOCKS, SEND, Blockers
-from satview.links.mutexes import MUTEX
+from satview.linkage.blockers import JOIN, REPLY, RWLOCKS, SEND, Blockers
+from satview.linkage.mutexes import MUTEX
 
 # What an object of a wait is called, by state, where it is a synchronisation object or has a number.
 _OBJECTS: Final = {

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from satview.events.wire import THREAD_RUNNING, WireClass, code
 from satview.filters.derived_columns import state_rows
 from satview.filters.rows import Bools
-from satview.links.rows import rows_of_codes, thread_rows
-from satview.links.table import LinkKind
-from satview.links.trace_links import links
+from satview.linkage.rows import rows_of_codes, thread_rows
+from satview.linkage.table import LinkKind
+from satview.linkage.trace_links import link_table
 from satview.store.idle import idle_threads
 from satview.store.trace import Trace
 
@@ -70,7 +70,7 @@ def message_graph(trace: Trace) -> NDArray[np.int64]:
     sends = rows_of_codes(trace, _SEND)
     to_process = _unique_pairs(events.thread[sends], payloads.column(sends, 1).view(np.int32))
     receivers = np.unique(events.thread[rows_of_codes(trace, _RECEIVE)])
-    received = links(trace, LinkKind.MESSAGE)
+    received = link_table(trace, LinkKind.MESSAGE)
     direct = np.concatenate((answered, _unique_pairs(events.thread[received.from_row], events.thread[received.to_row])))
     edges = [direct]
     known = {(int(client), int(trace.threads.pid[server])) for client, server in direct if server > 0}

@@ -15,7 +15,7 @@ from satview.gui.colours import mixed
 from satview.gui.swimlane.arrows import MIDDLE
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.theme import Theme, colour
-from satview.links.table import Certainty
+from satview.linkage.table import Certainty
 from satview.session.arrow_source import ArrowMode, ArrowSource
 from satview.session.open_trace import OpenTrace
 from satview.timeline.arrow_groups import ArrowGroups

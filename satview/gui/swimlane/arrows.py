@@ -12,8 +12,8 @@ from PySide6.QtGui import QFontMetricsF, QPainter, QPen, QPolygonF
 from satview.base.time import format_duration
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.theme import Theme, colour
-from satview.links.chain import Hop
-from satview.links.table import Certainty
+from satview.linkage.chain import Hop
+from satview.linkage.table import Certainty
 from satview.session.highlight import Leg
 from satview.session.lane_list import LaneRow
 from satview.session.open_trace import OpenTrace

@@ -1,0 +1,176 @@
+"""Who is at work: in which kernel call a CPU is when an event is logged, and which interrupt was the last."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.events import wire
+from satview.linkage.rows import by_cpu, last_before, rows_by_cpu, rows_of_codes, rows_where
+from satview.linkage.table import NO_EVENT
+from satview.store.trace import Trace
+
+_FORM: Final = 0x180  # of the code of an event of a kernel call; 0 = entry
+TIMER: Final = wire.code(wire.WireClass.SYSTEM, 18)
+_INTERRUPTS: Final = tuple(wire.code(wire.WireClass.INT, event) for event in (1, 5, 7))  # entries; deliveries of 8.0
+
+
+def open_calls(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Return the kernel call that the CPU of each event is in then, of any thread.
+
+    That is its last kernel call event, if it is an entry and no other thread began to run on the CPU since.
+
+    Returns:
+        uint32 (n,), rows of entries; `NO_EVENT` for none, as within the work of an interrupt.
+    """
+    if len(rows) < len(trace.events) >> 6 or np.all(rows[1:] >= rows[:-1]):
+        return _open_calls(trace, rows)
+    # In order of time the search stays in the processor's cache.
+    is_there = np.zeros(len(trace.events), np.bool_)
+    is_there[rows] = True
+    ordered = np.flatnonzero(is_there).astype(np.uint32)
+    found = np.empty(len(trace.events), np.uint32)
+    found[ordered] = _open_calls(trace, ordered)
+    return found[rows]
+
+
+def _open_calls(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    out, cpu = np.full(len(rows), NO_EVENT, np.uint32), trace.events.cpu[rows]
+    for number, work in works(trace).items():
+        at = np.flatnonzero(cpu == number)
+        place = np.searchsorted(work.row, rows[at])
+        at, place = at[place > 0], place[place > 0]
+        out[at] = work.call[place - 1]
+    return out
+
+
+@dataclass(frozen=True, slots=True)
+class CpuWork:
+    """The events at which one CPU turns to other work: kernel calls, their exits, threads that begin to run.
+
+    Attributes:
+        row: uint32 (n,), ascending.
+        call: uint32 (n,), the kernel call that the CPU is in from then on, `NO_EVENT` for none. A thread that begins to
+            run leaves the call open if it is the one that made it.
+    """
+
+    row: NDArray[np.uint32]
+    call: NDArray[np.uint32]
+
+
+def works(trace: Trace) -> dict[int, CpuWork]:
+    """Return for every CPU when it turns to other work; made at the first call and kept, 8 bytes per such event."""
+    return trace.kept("links.works", _works)
+
+
+def _works(trace: Trace) -> dict[int, CpuWork]:
+    codes = np.arange(wire.CODE_COUNT)
+    turns = rows_where(trace, (codes >> wire.CLASS_SHIFT == wire.WireClass.KER_CALL) | (codes == wire.THREAD_RUNNING))
+    return {cpu: CpuWork(rows, _calls_from(trace, rows)) for cpu, rows in by_cpu(trace, turns)}
+
+
+def _calls_from(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Return the kernel call that a CPU is in after each of the events at which it turns to other work."""
+    code, thread = trace.events.code[rows], trace.events.thread
+    is_run = code == wire.THREAD_RUNNING
+    last = np.maximum.accumulate(np.where(is_run, 0, np.arange(len(rows))))  # event of a call, itself included
+    is_open = ~is_run[last] & (code[last] & _FORM == 0)
+    entry = rows[last]
+    at = np.flatnonzero(is_run & is_open)
+    is_open[at] = thread[rows[at]] == thread[entry[at]]
+    return np.where(is_open, entry, np.uint32(NO_EVENT))
+
+
+def last_work(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Return the last event before each at which its CPU turned to other work, uint32 (n,); `NO_EVENT` for none."""
+    return last_before(trace, tuple((cpu, work.row) for cpu, work in works(trace).items()), rows)
+
+
+def interrupt_rows(trace: Trace) -> NDArray[np.uint32]:
+    """Return the entries of interrupts, and their deliveries in 8.0, uint32, ascending."""
+    return rows_of_codes(trace, *_INTERRUPTS)
+
+
+def last_of_usual(
+    trace: Trace, rows: NDArray[np.uint32], group: NDArray[np.int64], since: NDArray[np.uint32],
+) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:  # fmt: skip
+    """Return the interrupt that each event most likely follows from.
+
+    Interrupts nest, and one that comes while the kernel is at work waits with its consequences: the last one is not
+    always it. So of several since a moment it is the last one with the number that is the last one most often before
+    events of the group.
+
+    Args:
+        trace: The events.
+        rows: uint32 (n,), events that follow from interrupts.
+        group: int64 (n,), what has its interrupts from one source: a thread, a connection.
+        since: uint32 (n,), rows before which the interrupt cannot have come.
+
+    Returns:
+        uint32 (n,), rows of entries, `NO_EVENT` for none; and bool (n,): there is only one since then.
+    """
+    entries = interrupt_rows(trace)
+    by_cpu_rows = rows_by_cpu(trace, *_INTERRUPTS)
+    found = last_before(trace, by_cpu_rows, rows)
+    found[(found != NO_EVENT) & (found < since)] = NO_EVENT
+    at = np.flatnonzero(found != NO_EVENT)
+    is_only = np.zeros(len(rows), np.bool_)
+    before = last_before(trace, by_cpu_rows, found[at])
+    is_only[at] = (before == NO_EVENT) | (before < since[at])
+    if not len(at):
+        return found, is_only
+    vector, count = trace.kept("links.vectors", _vectors)
+    own = vector[np.searchsorted(entries, found[at])]
+    usual = _most_frequent(group[at], own, count)
+    other = np.flatnonzero(usual != own)
+    cpu = trace.events.cpu
+    key = (cpu[entries] * np.int64(count) + vector) << 32 | entries
+    key.sort()
+    at, source = at[other], cpu[rows[at[other]]] * np.int64(count) + usual[other]
+    place = np.searchsorted(key, source << 32 | rows[at]) - 1
+    last = key[np.maximum(place, 0)]
+    found[at] = np.where((place >= 0) & (last >> 32 == source), last & 0xFFFFFFFF, NO_EVENT)
+    found[(found != NO_EVENT) & (found < since)] = NO_EVENT
+    return found, is_only
+
+
+def _vectors(trace: Trace) -> tuple[NDArray[np.intp], int]:
+    """Return which interrupt each of `interrupt_rows` is, and how many different ones there are."""
+    vectors, which = np.unique(trace.payloads.column(interrupt_rows(trace), 0), return_inverse=True)
+    return which, len(vectors)
+
+
+def _most_frequent(group: NDArray[np.int64], number: NDArray[np.intp], count: int) -> NDArray[np.intp]:
+    """Return for each element the number that is most frequent in its group, the smallest of several.
+
+    Args:
+        group: int64 (n,).
+        number: (n,), below `count`.
+        count: How many numbers there are.
+    """
+    which = np.unique(group, return_inverse=True)[1]
+    kinds, times = np.unique(which * count + number, return_counts=True)
+    order = np.lexsort((-(kinds % count), times, kinds // count))
+    kinds = kinds[order]
+    is_last = np.append(kinds[1:] // count != kinds[:-1] // count, True)
+    return np.asarray((kinds[is_last] % count)[which])
+
+
+def quiet_between(trace: Trace, first: NDArray[np.uint32], last: NDArray[np.uint32]) -> NDArray[np.bool_]:
+    """Tell for pairs of events of one CPU whether that CPU logs nothing but interrupts in between.
+
+    Args:
+        trace: The events.
+        first: uint32 (n,), rows.
+        last: uint32 (n,), rows behind them, on the same CPUs.
+    """
+    if not len(last):
+        return np.ones(0, np.bool_)
+    table = np.ones(wire.CODE_COUNT, np.bool_)
+    table[np.arange(wire.CODE_COUNT) >> wire.CLASS_SHIFT == wire.WireClass.INT] = False
+    table[np.arange(wire.CODE_COUNT) >> wire.CLASS_SHIFT == wire.WireClass.CONTROL] = False
+    before = last_before(trace, tuple(by_cpu(trace, rows_where(trace, table))), last)
+    return np.asarray(before == first)

@@ -1,0 +1,182 @@
+"""Whom a thread waits for: the holder of a mutex, the server, the process it sends to, the thread it joins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.events.states import STATE_BY_NAME
+from satview.linkage.messages import messages
+from satview.linkage.mutexes import MUTEX, entries_of, mutexes
+from satview.linkage.owners import OWNER_MASK, owners_anywhere, owners_within
+from satview.linkage.rows import comm_words, thread_rows
+from satview.linkage.table import NO_EVENT, OPEN, Certainty
+from satview.linkage.waits import Waits, waits
+from satview.linkage.wake_ups import last_sends, wake_ups
+from satview.linkage.whole import is_whole
+from satview.store.arguments import argument
+from satview.store.tables import UNKNOWN_THREAD
+from satview.store.trace import Trace
+
+SEND: Final = STATE_BY_NAME["SEND"].value
+REPLY: Final = STATE_BY_NAME["REPLY"].value
+JOIN: Final = STATE_BY_NAME["JOIN"].value
+RWLOCKS: Final = tuple(STATE_BY_NAME[name].value for name in ("RWLOCK_READ", "RWLOCK_WRITE"))
+_Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Blockers:
+    """Whom threads wait for, one row for each row of `waits`; every column has shape (n,).
+
+    Attributes:
+        waits: The waits: who, in which state, from when to when, for which object.
+        thread: int64, row of the thread table of who can end the wait, as it begins: who holds the mutex, has received
+            the message, or is joined. -1 where nobody does (condition variables, semaphores, barriers, time) or the
+            trace does not tell.
+        pid: int64, process of that thread; of a wait in SEND the process whose threads may receive the message, any of
+            them. -1 as above.
+        certainty: uint8, `Certainty`; 0 where `pid` is -1.
+    """
+
+    waits: Waits
+    thread: _Ints
+    pid: _Ints
+    certainty: NDArray[np.uint8]
+
+    def __len__(self) -> int:
+        return len(self.thread)
+
+
+def blockers(trace: Trace) -> Blockers:
+    """Return whom every wait of a trace is for; made at the first call and kept with it.
+
+    The holder of a mutex is exact where the call tells the owner's word of the mutex (fast with 32 bits, and wide).
+    A mutex in shared memory may be held in another process, of which the word has a part only: that is inferred.
+    Without the word it is inferred too: while a thread waits, only its holder can give the mutex up, and needs the
+    kernel for that. So it is of read/write locks, kernel objects from 8.0 on: of several readers the last one to give
+    the lock up is named. Source: formula 5 of the reference.
+    """
+    return trace.kept("links.blockers", _blockers)
+
+
+def _blockers(trace: Trace) -> Blockers:
+    found = waits(trace)
+    thread, pid = np.full(len(found), -1, np.int64), np.full(len(found), -1, np.int64)
+    certainty = np.zeros(len(found), np.uint8)
+
+    def tell(at: NDArray[np.intp], who: _Ints, how: Certainty) -> None:
+        """Take threads for waits that have none yet; -1 for none."""
+        fits = (who > UNKNOWN_THREAD) & (thread[at] < 0)
+        at, who = at[fits], who[fits]
+        thread[at], pid[at], certainty[at] = who, trace.threads.pid[who], how
+
+    at, server, to = _of_messages(trace, found)
+    known = to > 0
+    pid[at[known]], certainty[at[known]] = to[known], Certainty.EXACT
+    tell(at, server, Certainty.EXACT)
+    at = np.flatnonzero((found.value == JOIN) & found.has_object)
+    mine = trace.threads.pid[found.thread[at]].view(np.uint32)
+    tell(at, thread_rows(trace, mine, found.object[at].astype(np.uint32)), Certainty.EXACT)
+    at = np.flatnonzero((found.value == MUTEX) & found.has_object)
+    tell(at, _owners(trace, found, at), Certainty.EXACT)
+    tell(at, _owners_elsewhere(trace, found, at), Certainty.INFERRED)
+    tell(at, _next_to_give(trace, at), Certainty.INFERRED)
+    at = np.flatnonzero(np.isin(found.value, RWLOCKS) & found.has_object & (found.end_row != OPEN))
+    tell(at, _who_let_in(trace, found, at), Certainty.INFERRED)
+    return Blockers(found, thread, pid, certainty)
+
+
+def _of_messages(trace: Trace, found: Waits) -> tuple[NDArray[np.intp], _Ints, _Ints]:
+    """Return waits for messages, thread that has received each (in SEND nobody, -1), process it was sent to (or -1)."""
+    at = np.flatnonzero((found.value == SEND) | (found.value == REPLY))
+    sent = last_sends(trace, found.thread[at], found.row[at])
+    # The send is part of the call that the thread waits in.
+    fits = (sent != NO_EVENT) & (found.call_row[at] != NO_EVENT) & (sent > found.call_row[at])
+    at, sent = at[fits], sent[fits]
+    whole = is_whole(trace, sent, found.row[at])
+    at, sent = at[whole], sent[whole]
+    to = comm_words(trace, sent)[1].view(np.int32).astype(np.int64)
+    received = messages(trace).ends_of(sent)
+    server = np.full(len(at), -1, np.int64)
+    known = (received != NO_EVENT) & (found.value[at] == REPLY)
+    server[known] = trace.events.thread[received[known]]
+    return at, server, to
+
+
+def _owners(trace: Trace, found: Waits, at: NDArray[np.intp]) -> _Ints:
+    """Return the threads that the words of mutexes name as owners in the process that waits, -1 for none."""
+    word, known = _owner_words(trace, found, at)
+    who = owners_within(trace, word, trace.threads.pid[found.thread[at]].astype(np.int64))
+    return np.where(known, who, 0)
+
+
+def _owner_words(trace: Trace, found: Waits, at: NDArray[np.intp]) -> tuple[_Ints, NDArray[np.bool_]]:
+    """Return the words of mutexes that threads wait for without bit 31, and whether they are known."""
+    word, known = argument(trace, found.call_row[at], "owner")
+    known &= found.first_row[at] == found.row[at]  # within SYNC_CONDVAR_WAIT it is the word of another object
+    return word & OWNER_MASK, known
+
+
+def _owners_elsewhere(trace: Trace, found: Waits, at: NDArray[np.intp]) -> _Ints:
+    """Return the threads of any process that the words of mutexes fit, -1 where that is none or several."""
+    word, known = _owner_words(trace, found, at)
+    out = np.where(known, owners_anywhere(trace, word), -1)
+    out[out == found.thread[at]] = -1
+    return out
+
+
+def _next_to_give(trace: Trace, at: NDArray[np.intp]) -> _Ints:
+    """Return for waits for a mutex the thread that gives it up next while they last, -1 for none."""
+    found, known = waits(trace), mutexes(trace)
+    gives = known.gives
+    order = np.lexsort((gives.row, gives.mutex))
+    key = (gives.mutex[order] << 32 | gives.row[order])[np.searchsorted(gives.mutex[order], 0) :]
+    order = order[len(order) - len(key) :]
+    out = np.full(len(at), -1, np.int64)
+    mutex = known.of_wait[at]
+    place = np.searchsorted(key, mutex << 32 | found.row[at])
+    fits = np.flatnonzero((place < len(key)) & (mutex >= 0))
+    give = order[place[fits]]
+    is_mine = gives.mutex[give] == mutex[fits]
+    is_mine &= (found.end_row[at[fits]] == OPEN) | (gives.row[give] < found.end_row[at[fits]])
+    is_mine &= gives.thread[give] != found.thread[at[fits]]
+    # A wait for a condition of which the mutex is not known may have given it up before.
+    unclear = gives.row[gives.mutex < 0]
+    process = trace.threads.process
+    owner, unclear_owner = process[found.thread[at[fits]]].astype(np.int64), process[gives.thread[gives.mutex < 0]]
+    rows = np.sort(unclear_owner.astype(np.int64) << 32 | unclear)
+    is_mine &= (np.searchsorted(rows, owner << 32 | found.row[at[fits]])
+                == np.searchsorted(rows, owner << 32 | gives.row[give]))  # fmt: skip
+    is_mine &= ~known.may_be_given(found.row[at[fits]].astype(np.int64), gives.row[give].astype(np.int64))
+    out[fits[is_mine]] = gives.thread[give[is_mine]]
+    return out
+
+
+def _who_let_in(trace: Trace, found: Waits, at: NDArray[np.intp]) -> _Ints:
+    """Return for waits for a read/write lock the thread that held it and whose call ended the wait, -1 for none.
+
+    Only a thread that holds the lock can let others in. One that itself got it by a wait that ended during this one did
+    not hold it as this one began.
+    """
+    out = np.full(len(at), -1, np.int64)
+    if not len(at):
+        return out
+    woken = wake_ups(trace)
+    link = woken.ended_by(found.end_row[at])
+    known = np.flatnonzero(link >= 0)
+    cause = woken.from_row[link[known]]
+    is_lock = np.isin(cause, entries_of(trace, "SYNC_RWLOCK"))
+    known, cause = known[is_lock], cause[is_lock]
+    who = trace.events.thread[cause].astype(np.int64)
+    # The newest wait of that thread for the same lock before its call.
+    order = np.lexsort((found.row[at], found.thread[at]))
+    key = found.thread[at][order] << 32 | found.end_row[at][order]
+    place = np.searchsorted(key, who << 32 | cause) - 1
+    before = at[order[np.maximum(place, 0)]]
+    waited = (place >= 0) & (found.thread[before] == who) & (found.end_row[before] > found.row[at[known]])
+    out[known[~waited]] = who[~waited]
+    return out

@@ -1,0 +1,242 @@
+"""From an event to its cause and its effects: one step along the links that the event is an end of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+import numpy as np
+
+from satview.events import wire
+from satview.events.states import READY, RUNNING
+from satview.linkage import actors
+from satview.linkage.blockers import blockers
+from satview.linkage.call_fates import Fate, fate_of_call
+from satview.linkage.columns import state_ends
+from satview.linkage.rows import rows_of_class
+from satview.linkage.table import NO_EVENT, OPEN, Certainty, LinkKind
+from satview.linkage.trace_links import link_table
+from satview.store.trace import Trace
+
+_EVENTS_IN_A_CALL: Final = 64  # of class COMM that are looked at for those of one call
+
+
+class Relation(StrEnum):
+    """What the other event is to the one that was asked about."""
+
+    SENT_BY = "Sent by"
+    RECEIVED_BY = "Received by"
+    ANSWERS = "Answers"
+    ANSWERED_BY = "Answered by"
+    SENDS = "Sends"
+    WITHIN = "Within"
+    DELIVERS = "Delivers"
+    DELIVERED_BY = "Delivered by"
+    CREATES = "Creates"
+    CREATED_BY = "Created by"
+    WAKES = "Wakes"
+    WOKEN_BY = "Woken by"
+    RUNS = "Runs"
+    WAS_READY = "Was ready"
+    ENDS = "Ends"
+    GIVEN_UP_BY = "Given up by"
+    GOT_BY = "Got by"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The way to another event.
+
+    Attributes:
+        relation: What it is to the event asked about.
+        row: Row of the event table.
+        certainty: How certain that is.
+    """
+
+    relation: Relation
+    row: int
+    certainty: Certainty
+
+
+@dataclass(frozen=True, slots=True)
+class WaitsFor:
+    """Whom and what a thread waits for in a state that an event begins.
+
+    Attributes:
+        value: The state of the wait, as lane value (`events.states`).
+        thread: Row of the thread table, -1 for any thread of the process, or where nobody is known.
+        pid: Its process, or the one that a message was sent to; -1 = not known.
+        object: Address, channel or thread number, by state; None = not known.
+        is_open: The trace ends before the wait does.
+        certainty: Of thread and process; None where neither is known.
+    """
+
+    value: int
+    thread: int
+    pid: int
+    object: int | None
+    is_open: bool
+    certainty: Certainty | None
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """One step of a way from cause to effect: two rows of the event table."""
+
+    from_row: int
+    to_row: int
+    certainty: Certainty
+
+
+@dataclass(frozen=True, slots=True)
+class Connections:
+    """What one event is connected with.
+
+    Attributes:
+        causes: Events it follows from, the nearest first.
+        effects: Events that follow from it.
+        waits_for: Whom and what the thread waits for whose wait it begins; None if it begins none.
+        fate: Why the kernel call that it enters has no exit; None if it has one, or it enters none.
+    """
+
+    causes: tuple[Step, ...]
+    effects: tuple[Step, ...]
+    waits_for: WaitsFor | None
+    fate: Fate | None = None
+
+
+# By kind of link: what its end is to its begin, and what its begin is to its end; in the order in which to follow them.
+_RELATIONS: Final = {
+    LinkKind.MESSAGE: (Relation.RECEIVED_BY, Relation.SENT_BY),
+    LinkKind.PULSE: (Relation.RECEIVED_BY, Relation.SENT_BY),
+    LinkKind.REPLY: (Relation.ANSWERED_BY, Relation.ANSWERS),
+    LinkKind.WAKE_UP: (Relation.WAKES, Relation.WOKEN_BY),
+    LinkKind.DELIVERY: (Relation.DELIVERS, Relation.DELIVERED_BY),
+    LinkKind.CREATION: (Relation.CREATES, Relation.CREATED_BY),
+    LinkKind.HOLD: (Relation.GIVEN_UP_BY, Relation.GOT_BY),
+}
+_MOST_EFFECTS: Final = 16  # of one kind: a broadcast may wake hundreds
+
+
+def connections(trace: Trace, event: int) -> Connections:
+    """Return what an event is connected with. The first question makes all links of the trace."""
+    return Connections(
+        causes(trace, event), effects(trace, event), waits_for(trace, event), fate_of_call(trace, event)
+    )
+
+
+def are_linked(trace: Trace) -> bool:
+    """Tell whether `connections` answers at once: the first time it takes half a microsecond an event."""
+    return all(trace.is_kept(name) for name in ("links.wake_up", "links.blockers", "links.creation"))
+
+
+def causes(trace: Trace, event: int) -> tuple[Step, ...]:
+    """Return the events that an event follows from, the nearest cause first. The first question makes all links.
+
+    Args:
+        trace: The events.
+        event: Row of the event table.
+    """
+    found, row = [], np.array([event], np.uint32)
+    for kind, (_, relation) in _RELATIONS.items():
+        table = link_table(trace, kind)
+        at = int(table.ended_by(row)[0])
+        if at >= 0:
+            link = table[at]
+            found.append(Step(relation, link.from_row, link.certainty))
+    value = int(trace.catalogue.state_value_of_code[trace.events.code[event]])
+    if value == RUNNING:
+        before = _state_before(trace, event)
+        if before >= 0 and trace.catalogue.state_value_of_code[trace.events.code[before]] == READY:
+            found.append(Step(Relation.WAS_READY, before, Certainty.EXACT))
+    is_delivered = any(step.relation is Relation.DELIVERED_BY for step in found)
+    if not is_delivered and int(trace.events.code[event]) >> wire.CLASS_SHIFT == wire.WireClass.COMM:
+        call = int(actors.open_calls(trace, row)[0])
+        if call != NO_EVENT:
+            found.append(Step(Relation.WITHIN, call, Certainty.EXACT))
+    return tuple(found)
+
+
+def effects(trace: Trace, event: int) -> tuple[Step, ...]:
+    """Return the events that follow from an event, at most 16 of a kind. The first question makes all links.
+
+    Args:
+        trace: The events.
+        event: Row of the event table.
+    """
+    found, row = [], np.array([event], np.uint32)
+    code = int(trace.events.code[event])
+    if code >> wire.CLASS_SHIFT == wire.WireClass.KER_CALL:
+        found += [Step(Relation.SENDS, sent, Certainty.EXACT) for sent in _sent_within(trace, event)]
+    for kind, (relation, _) in _RELATIONS.items():
+        table = link_table(trace, kind)
+        first, end = np.searchsorted(table.from_row, (event, event + 1)).tolist()
+        for at in range(first, min(end, first + _MOST_EFFECTS)):
+            link = table[at]
+            if link.to_row != OPEN and not any(step.row == link.to_row for step in found):
+                found.append(Step(relation, link.to_row, link.certainty))
+    value = int(trace.catalogue.state_value_of_code[code])
+    end_row = int(state_ends(trace)[row][0])
+    if value == READY and end_row not in (NO_EVENT, OPEN):
+        found.append(Step(Relation.RUNS, end_row, Certainty.EXACT))
+    elif value not in (READY, RUNNING) and end_row not in (NO_EVENT, OPEN):
+        found.append(Step(Relation.ENDS, end_row, Certainty.EXACT))
+    return tuple(found)
+
+
+def way(trace: Trace, event: int, most: int = 12) -> tuple[Hop, ...]:
+    """Return the way that leads to an event and on from it, in time order, always along the first cause or effect.
+
+    Args:
+        trace: The events.
+        event: Row of the event table.
+        most: Steps in each direction.
+    """
+    before, after = list[Hop](), list[Hop]()
+    row = event
+    while len(before) < most and (steps := causes(trace, row)):
+        before.append(Hop(steps[0].row, row, steps[0].certainty))
+        row = steps[0].row
+    row = event
+    while len(after) < most and (steps := effects(trace, row)):
+        # Others that it wakes too belong to the way, which goes on along the first.
+        after += [Hop(row, step.row, step.certainty) for step in steps if step.relation is steps[0].relation]
+        row = steps[0].row
+    return tuple(before[::-1] + after)
+
+
+def waits_for(trace: Trace, event: int) -> WaitsFor | None:
+    """Return whom a thread waits for in the state that an event begins, or in the kernel call that it enters.
+
+    None where it begins no wait. The first question makes all links.
+    """
+    known = blockers(trace)
+    waits = known.waits
+    at = np.flatnonzero(waits.row == event)
+    if not len(at):
+        at = np.flatnonzero(waits.call_row == event)[-1:]
+    if not len(at):
+        return None
+    place = int(at[0])
+    certainty = int(known.certainty[place])
+    return WaitsFor(
+        int(waits.value[place]), int(known.thread[place]), int(known.pid[place]),
+        int(waits.object[place]) if waits.has_object[place] else None,
+        int(waits.end_row[place]) == OPEN, Certainty(certainty) if certainty else None,
+    )  # fmt: skip
+
+
+def _state_before(trace: Trace, event: int) -> int:
+    rows = trace.states.of(int(trace.events.thread[event]))
+    place = int(np.searchsorted(rows, event)) - 1
+    return int(rows[place]) if place >= 0 else -1
+
+
+def _sent_within(trace: Trace, call: int) -> list[int]:
+    """Return the events of class COMM that a kernel call logged."""
+    rows = rows_of_class(trace, wire.WireClass.COMM)
+    first = int(np.searchsorted(rows, call))
+    near = rows[first : first + _EVENTS_IN_A_CALL]
+    near = near[trace.events.cpu[near] == trace.events.cpu[call]]
+    return [int(row) for row in near[actors.open_calls(trace, near) == call]]

@@ -1,0 +1,158 @@
+"""Interrupts, their handlers, and how they are nested."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.events import wire
+from satview.linkage.rows import by_cpu, depth_within, narrow, rows_of_class
+from satview.linkage.whole import is_whole_on, part_of
+from satview.store.trace import Trace
+
+_Rows = NDArray[np.uint32]
+_Places = NDArray[np.intp]
+_Maker = Callable[[Trace, int, _Rows], tuple[_Rows, _Rows]]  # of the events of class INT of a CPU
+_ENTRIES: Final = (1, 5)  # 32 and 64 bits
+_EXIT: Final = 2
+_HANDLER_ENTRIES: Final = (3, 6)
+_HANDLER_EXIT: Final = 4
+_DELIVERY: Final = 7  # 8.0; it has no exit
+
+
+@dataclass(frozen=True, slots=True)
+class Nesting:
+    """Entries and exits of the interrupts of one CPU, in time order; every column has shape (n,).
+
+    Attributes:
+        rows: uint32, rows of the event table.
+        part: Losses of the CPU before each; where events are missing nesting begins again at 0.
+        step: int8, 1 for an entry, -1 for an exit.
+        depth: int64, how many interrupts the CPU is in afterwards; an exit without entry leaves it at 0.
+        is_stray: bool, exits whose entries came before the part began: up to there the CPU was in an interrupt.
+    """
+
+    rows: _Rows
+    part: _Places
+    step: NDArray[np.int8]
+    depth: NDArray[np.int64]
+    is_stray: NDArray[np.bool_]
+
+
+def nesting(trace: Trace, cpu: int) -> Nesting:
+    """Return how the interrupts of a CPU are nested."""
+    code = trace.events.code
+    is_mine = (code >> wire.CLASS_SHIFT == wire.WireClass.INT) & (trace.events.cpu == cpu)
+    rows, part, step = _entries_and_exits(trace, cpu, np.flatnonzero(is_mine).astype(np.uint32))
+    depth = depth_within(step, part)
+    # Exits at depth 0 before which there are as many exits as events in the part: no entry of the part is theirs.
+    number = np.arange(len(rows)) - np.searchsorted(part, part)
+    return Nesting(rows, part, step, depth, (step < 0) & (_exits_so_far(step, part) == number + 1))
+
+
+def interrupts(trace: Trace) -> tuple[_Rows, _Rows]:
+    """Return entries and exits of the interrupts and handlers of which the trace holds both, in any order.
+
+    The exit of an interrupt is the CPU's next one at the same depth. Both events of a handler lie within one interrupt,
+    at the same depth: an exit that is missing does not make the handlers of other interrupts pair wrongly.
+    """
+    return _on_every_cpu(trace, (_interrupts, _handlers))
+
+
+def handlers(trace: Trace) -> tuple[_Rows, _Rows]:
+    """Return entries and exits of the handlers alone, in any order."""
+    return _on_every_cpu(trace, (_handlers,))
+
+
+def dispatches(trace: Trace) -> tuple[_Rows, _Rows]:
+    """Return entries of interrupts and the entries of their first handlers: the CPU's next event of the class.
+
+    Handlers after the first run one by one: what they wait for is the handlers before them.
+    """
+    return _on_every_cpu(trace, (_dispatches,))
+
+
+def _on_every_cpu(trace: Trace, makers: Iterable[_Maker]) -> tuple[_Rows, _Rows]:
+    enters, exits = [np.empty(0, np.uint32)], [np.empty(0, np.uint32)]
+    for cpu, rows in by_cpu(trace, rows_of_class(trace, wire.WireClass.INT)):
+        for maker in makers:
+            first, last = maker(trace, cpu, rows)
+            sure = is_whole_on(trace, cpu, first, last)
+            enters.append(first[sure])
+            exits.append(last[sure])
+    return np.concatenate(enters), np.concatenate(exits)
+
+
+def _kinds(trace: Trace, rows: _Rows) -> NDArray[np.integer]:
+    return trace.events.code[rows] & wire.EVENT_MASK
+
+
+def _steps(kind: NDArray[np.integer], entries: tuple[int, ...], leave: int) -> NDArray[np.int8]:
+    """Return 1 for entries, -1 for exits, 0 for all else, int8."""
+    return np.asarray(np.isin(kind, entries).astype(np.int8) - (kind == leave), np.int8)
+
+
+def _entries_and_exits(trace: Trace, cpu: int, rows: _Rows) -> tuple[_Rows, _Places, NDArray[np.int8]]:
+    """Return rows, part and step, as `Nesting` has them, of the events of class INT of a CPU."""
+    step = _steps(_kinds(trace, rows), _ENTRIES, _EXIT)
+    at = np.flatnonzero(step)
+    return rows[at], part_of(trace, cpu, rows[at]), step[at]
+
+
+def _interrupts(trace: Trace, cpu: int, rows: _Rows) -> tuple[_Rows, _Rows]:
+    rows, part, step = _entries_and_exits(trace, cpu, rows)
+    first, last = _paired(step, part)
+    return rows[first], rows[last]
+
+
+def _handlers(trace: Trace, cpu: int, rows: _Rows) -> tuple[_Rows, _Rows]:
+    kind = _kinds(trace, rows)
+    of_interrupt, of_handler = _steps(kind, _ENTRIES, _EXIT), _steps(kind, _HANDLER_ENTRIES, _HANDLER_EXIT)
+    if not of_handler.any():
+        return rows[:0], rows[:0]
+    part = part_of(trace, cpu, rows)
+    depth = depth_within(of_interrupt, part)
+    # At one depth an interrupt's handlers lie between its entry and the next entry there. An exit without entry ends
+    # an interrupt too: what was handled before belongs to that.
+    is_border = (of_interrupt > 0) | ((of_interrupt < 0) & (np.append(0, depth[:-1]) == 0))
+    at = np.flatnonzero(is_border | (of_handler != 0))
+    deepest = int(depth.max(initial=0)) + 1
+    level = part[at] * deepest + depth[at]
+    at = at[np.argsort(narrow(level, int(level.max(initial=0)) + 1), kind="stable")]
+    level = part[at] * deepest + depth[at]
+    interrupt = np.cumsum(is_border[at] | np.append(True, level[1:] != level[:-1])[: len(at)])
+    at, interrupt = at[of_handler[at] != 0], interrupt[of_handler[at] != 0]
+    first, last = _paired(of_handler[at], interrupt)
+    return rows[at[first]], rows[at[last]]
+
+
+def _dispatches(trace: Trace, _cpu: int, rows: _Rows) -> tuple[_Rows, _Rows]:
+    kind = _kinds(trace, rows)
+    is_entry = np.isin(kind, (*_ENTRIES, _DELIVERY))
+    at = np.flatnonzero(is_entry[:-1] & np.isin(kind[1:], _HANDLER_ENTRIES))
+    return rows[at], rows[at + 1]
+
+
+def _paired(step: NDArray[np.int8], part: _Places) -> tuple[_Places, _Places]:
+    """Return places of entries and of the exits that follow them at the same depth in the same part.
+
+    Args:
+        step: 1 or -1, (n,).
+        part: (n,), ascending.
+    """
+    level = depth_within(step, part) + (step < 0)
+    key = part * (int(level.max(initial=0)) + 1) + level
+    order = np.argsort(narrow(key, int(key.max(initial=0)) + 1), kind="stable")
+    key, is_entry = key[order], step[order] > 0
+    at = np.flatnonzero(is_entry[:-1] & ~is_entry[1:] & (key[:-1] == key[1:]))
+    return order[at], order[at + 1]
+
+
+def _exits_so_far(step: NDArray[np.int8], part: _Places) -> NDArray[np.int64]:
+    """Return how many exits there are up to and with each entry or exit of a part."""
+    count = np.concatenate(([0], np.cumsum(step < 0)))
+    return np.asarray(count[1:] - count[np.searchsorted(part, part)], np.int64)

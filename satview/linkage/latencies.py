@@ -1,0 +1,276 @@
+"""Latencies of pulses and interrupts: from what causes them to the thread that answers, moment by moment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.events import wire
+from satview.events.states import RUNNING, STATE_BY_NAME
+from satview.linkage import interrupts, pulses
+from satview.linkage.columns import partners
+from satview.linkage.origins import deliveries
+from satview.linkage.rows import comm_words, rows_of_codes
+from satview.linkage.states import first_that_fits, state_places
+from satview.linkage.table import NO_EVENT, Certainty, LinkTable
+from satview.linkage.waits import waits
+from satview.linkage.wake_ups import wake_ups
+from satview.linkage.whole import is_whole
+from satview.store.arguments import argument
+from satview.store.trace import Trace
+
+_Ints = NDArray[np.int64]
+_INTR: Final = STATE_BY_NAME["INTR"].value
+_DEATH: Final = wire.code(wire.WireClass.COMM, 6)
+_MOMENTS: Final = ("cause_row", "handler_row", "handler_exit_row", "pulse_row", "ready_row", "running_row",
+                   "received_row")  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Latencies:
+    """Pulses, and interrupts that end InterruptWait(), in time order; every column has shape (n,) and is read-only.
+
+    A moment that the trace does not have, or that events are missing before, is -1; so is one that there is not: an
+    interrupt of 8.0 has no handler, the end of InterruptWait() no pulse and no receipt, a pulse that finds no thread
+    waiting makes none ready. A leg ends at its moment and begins at the last one before that is known, so that legs
+    always add up to the total. Source: "Interrupt timing" of the reference.
+
+    Attributes:
+        cause_row: int64, entry of the interrupt (8.0: its delivery), expiry of the timer, or entry of the kernel call
+            that sends the pulse.
+        handler_row: int64, entry of the handler whose event it is.
+        handler_exit_row: int64, its exit.
+        pulse_row: int64, SND_PULSE*.
+        ready_row: int64, the event by which the waiting thread becomes ready, or runs at once.
+        running_row: int64, the event by which it runs first.
+        received_row: int64, REC_PULSE.
+        thread: int64, the thread that is made ready or receives; -1 = not known.
+        number: int64, number of the interrupt as its entry gives it, in 8.0 that of its delivery; -1 = no interrupt.
+        handler_entry_cycles: int64, from the cause to the handler; -1 like every leg without its moment.
+        handler_cycles: int64, in the handler.
+        delivery_cycles: int64, until the pulse is sent.
+        ready_cycles: int64, until the thread is ready.
+        scheduling_cycles: int64, until it runs.
+        receipt_cycles: int64, until it has received the pulse.
+        total_cycles: int64, from the first known moment to the last one; -1 where nothing follows the pulse.
+        certainty: uint8, `Certainty` of the least certain link in the row.
+    """
+
+    cause_row: _Ints
+    handler_row: _Ints
+    handler_exit_row: _Ints
+    pulse_row: _Ints
+    ready_row: _Ints
+    running_row: _Ints
+    received_row: _Ints
+    thread: _Ints
+    number: _Ints
+    handler_entry_cycles: _Ints
+    handler_cycles: _Ints
+    delivery_cycles: _Ints
+    ready_cycles: _Ints
+    scheduling_cycles: _Ints
+    receipt_cycles: _Ints
+    total_cycles: _Ints
+    certainty: NDArray[np.uint8]
+
+    def __post_init__(self) -> None:
+        for column in fields(self):
+            getattr(self, column.name).setflags(write=False)
+
+    def __len__(self) -> int:
+        return len(self.cause_row)
+
+    @property
+    def first_row(self) -> _Ints:
+        """The first known moment of each, int64 (n,): its cause, else the pulse."""
+        return np.where(self.cause_row >= 0, self.cause_row, self.pulse_row)
+
+    @property
+    def last_row(self) -> _Ints:
+        """The last known moment of each, int64 (n,)."""
+        return np.asarray(np.max(np.stack([getattr(self, name) for name in _MOMENTS]), axis=0))
+
+
+def latencies(trace: Trace) -> Latencies:
+    """Return the latencies of all pulses and interrupts of a trace; made at the first call and kept with it."""
+    return trace.kept("links.latencies", _latencies)
+
+
+def _latencies(trace: Trace) -> Latencies:
+    found = _join(_of_pulses(trace), _of_waits(trace))
+    found["running_row"] = _running(trace, found["ready_row"])
+    found["number"] = _numbers(trace, found["cause_row"])
+    _add_handlers(trace, found)
+    first = np.where(found["cause_row"] >= 0, found["cause_row"], found["pulse_row"])
+    order = np.lexsort((found["pulse_row"], found["ready_row"], first))
+    found = {name: column[order] for name, column in found.items()}
+    legs = _legs(trace, [found[name] for name in _MOMENTS])
+    certainty = found.pop("certainty").astype(np.uint8)
+    return Latencies(**found, **legs, certainty=certainty)
+
+
+def _join(*parts: dict[str, _Ints]) -> dict[str, _Ints]:
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def _of_pulses(trace: Trace) -> dict[str, _Ints]:
+    """Return cause, wake-up and receipt of every pulse, death pulses left out: these come with the end of a process."""
+    rows = rows_of_codes(trace, *(code for code in pulses.SENDS if code != _DEATH))
+    if trace.pairs is not None:
+        rows = rows[:0]
+    sure = np.full(len(rows), Certainty.EXACT, np.int64)
+    cause = _begin(deliveries(trace), rows, sure)
+    table = wake_ups(trace)
+    ready = _end(table, rows, sure)
+    received = _end(pulses.pulses(trace), rows, sure)
+    thread = np.full(len(rows), -1, np.int64)
+    for moment in (ready, received):
+        known = moment >= 0
+        thread[known] = trace.events.thread[moment[known]]
+    return _columns(cause, rows.astype(np.int64), ready, received, np.where(thread > 0, thread, -1), sure)
+
+
+def _of_waits(trace: Trace) -> dict[str, _Ints]:
+    """Return cause and wake-up of every InterruptWait() whose end has a known cause."""
+    found = waits(trace)
+    at = np.flatnonzero(found.value == _INTR)
+    table = wake_ups(trace)
+    link = table.ended_by(found.end_row[at])
+    at, link = at[link >= 0], link[link >= 0]
+    none = np.full(len(at), -1, np.int64)
+    return _columns(table.from_row[link].astype(np.int64), none, found.end_row[at].astype(np.int64), none.copy(),
+                    found.thread[at], table.certainty[link].astype(np.int64))  # fmt: skip
+
+
+def _columns(cause: _Ints, pulse: _Ints, ready: _Ints, received: _Ints, thread: _Ints, sure: _Ints) -> dict[str, _Ints]:
+    return {"cause_row": cause, "pulse_row": pulse, "ready_row": ready, "received_row": received, "thread": thread,
+            "certainty": sure}  # fmt: skip
+
+
+def _begin(table: LinkTable, rows: NDArray[np.uint32], sure: _Ints) -> _Ints:
+    """Return what begins the links that some events end, -1 for none; `sure` is lowered to how certain they are."""
+    link = table.ended_by(rows)
+    return _other(table.from_row, table, link, sure)
+
+
+def _end(table: LinkTable, rows: NDArray[np.uint32], sure: _Ints) -> _Ints:
+    """Return what ends the links that some events begin, -1 for none; `sure` as above."""
+    return _other(table.to_row, table, table.begun_by(rows), sure)
+
+
+def _other(column: NDArray[np.uint32], table: LinkTable, link: NDArray[np.intp], sure: _Ints) -> _Ints:
+    out, known = np.full(len(link), -1, np.int64), link >= 0
+    out[known] = column[link[known]]
+    sure[known] = np.minimum(sure[known], table.certainty[link[known]])
+    return out
+
+
+def _running(trace: Trace, ready: _Ints) -> _Ints:
+    """Return the events by which threads that were made ready run first, -1 for none or not sure."""
+    out, known = np.full(len(ready), -1, np.int64), np.flatnonzero(ready >= 0)
+    thread = trace.events.thread[ready[known]].astype(np.int64)
+    value = trace.catalogue.state_value_of_code[trace.events.code[trace.states.event]]
+    runs = first_that_fits(trace, state_places(trace, ready[known], thread), thread, value == RUNNING)
+    sure = np.flatnonzero(runs >= 0)
+    sure = sure[is_whole(trace, ready[known[sure]], runs[sure])]
+    out[known[sure]] = runs[sure]
+    return out
+
+
+def _numbers(trace: Trace, cause: _Ints) -> _Ints:
+    """Return the numbers of the interrupts among causes, -1 for others."""
+    out, at = np.full(len(cause), -1, np.int64), np.flatnonzero(cause >= 0)
+    at = at[trace.events.code[cause[at]] >> wire.CLASS_SHIFT == wire.WireClass.INT]
+    out[at] = trace.payloads.column(cause[at], 0)
+    return out
+
+
+def _add_handlers(trace: Trace, found: dict[str, _Ints]) -> None:
+    """Add entry and exit of the handler whose event each consequence of an interrupt is; lower the certainty to it.
+
+    Of the handlers of the interrupt those count that return an event. Of several it is the one of the process that is
+    answered; where that leaves several still, none is named.
+    """
+    cause = found["cause_row"]
+    enter, leave = (np.full(len(cause), -1, np.int64) for _ in range(2))
+    found["handler_row"], found["handler_exit_row"] = enter, leave
+    entries, exits, pid, source = _handlers(trace)
+    at = np.flatnonzero(found["number"] >= 0)
+    if not len(entries) or not len(at):
+        return
+    sources, number = np.unique(source, return_inverse=True)
+    order = np.argsort(number << 32 | entries)
+    key = (number << 32 | entries)[order]
+    mine = trace.events.cpu[cause[at]].astype(np.int64) << 32 | found["number"][at]
+    which = np.minimum(np.searchsorted(sources, mine), len(sources) - 1)
+    at, which = at[sources[which] == mine], which[sources[which] == mine]
+    effect = np.where(found["pulse_row"] >= 0, found["pulse_row"], found["ready_row"])[at]
+    over = partners(trace)[cause[at]].astype(np.int64)
+    over = np.minimum(np.where(over == NO_EVENT, effect, over), effect)
+    first, last = (np.searchsorted(key, which << 32 | moment) for moment in (cause[at], over))
+    selected = _only(first, last, pid[order], _answered(trace, found, at))
+    known = selected >= 0
+    at, selected = at[known], order[selected[known]]
+    enter[at], leave[at] = entries[selected], exits[selected]
+    found["certainty"][at] = np.minimum(found["certainty"][at], Certainty.INFERRED)
+
+
+def _handlers(trace: Trace) -> tuple[_Ints, _Ints, _Ints, _Ints]:
+    """Return entry, exit, pid and source (CPU << 32 | number of the interrupt) of the handlers that return an event."""
+    enters, exits = interrupts.handlers(trace)
+    returned = np.zeros(len(exits), np.bool_)
+    counts = trace.payloads.word_counts(exits)
+    for word in range(1, int(counts.max(initial=0))):  # the event behind the number; all zero is none in any layout
+        at = np.flatnonzero(counts > word)
+        returned[at] |= trace.payloads.column(exits[at], word) != 0
+    keep = np.flatnonzero(returned | (counts < 2))
+    enters, exits = enters[keep], exits[keep]
+    pid, _ = argument(trace, enters, "pid")
+    number, known = argument(trace, enters, "interrupt_number")
+    enters, exits, pid, number = enters[known], exits[known], pid[known], number[known]
+    source = trace.events.cpu[enters].astype(np.int64) << 32 | number & 0xFFFFFFFF
+    return enters.astype(np.int64), exits.astype(np.int64), pid, source
+
+
+def _answered(trace: Trace, found: dict[str, _Ints], at: NDArray[np.intp]) -> _Ints:
+    """Return the process that a pulse is sent to, or whose thread is made ready, int64 (n,)."""
+    pulse, thread = found["pulse_row"][at], found["thread"][at]
+    pid = trace.threads.pid[np.maximum(thread, 0)].astype(np.int64)
+    is_pulse = pulse >= 0
+    pid[is_pulse] = comm_words(trace, pulse[is_pulse])[1].view(np.int32)
+    return pid
+
+
+def _only(first: NDArray[np.intp], last: NDArray[np.intp], pid: _Ints, wanted: _Ints) -> NDArray[np.int64]:
+    """Return the only place from `first` up to `last`, or the only one there with the pid wanted; -1 for none."""
+    count = last - first
+    selected = np.where(count == 1, first, -1)
+    fits = np.zeros(len(first), np.int64)
+    several = np.flatnonzero(count > 1)
+    for step in range(int(count.max(initial=0))):  # over the handlers of one interrupt: a handful
+        several = several[first[several] + step < last[several]]
+        place = first[several] + step
+        is_it = pid[place] == wanted[several]
+        selected[several[is_it]] = place[is_it]
+        fits[several] += is_it
+    return np.where((count == 1) | (fits == 1), selected, -1)
+
+
+def _legs(trace: Trace, moments: list[_Ints]) -> dict[str, _Ints]:
+    """Return the time between each moment and the last known one before it, and all of them together."""
+    time = trace.events.time_cycles
+    names = [column.name for column in fields(Latencies) if column.name.endswith("_cycles")]
+    legs, total = {}, np.full(len(moments[0]), -1, np.int64)
+    last = moments[0]
+    for name, moment in zip(names, moments[1:], strict=False):
+        legs[name] = np.full(len(moment), -1, np.int64)
+        both = np.flatnonzero((last >= 0) & (moment >= last))
+        legs[name][both] = time[moment[both]] - time[last[both]]
+        total[both] = np.maximum(total[both], 0) + legs[name][both]
+        last = np.where(moment >= 0, moment, last)
+    legs["total_cycles"] = total
+    return legs

@@ -1,0 +1,127 @@
+"""Messages: their receipts, replies, and the ends of their clients' calls."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.events import wire
+from satview.linkage.actors import open_calls
+from satview.linkage.columns import partners
+from satview.linkage.rows import comm_words, rows_of_codes, thread_rows
+from satview.linkage.table import NO_EVENT, LinkKind, LinkTable, Pairs, no_pairs, pairs_of
+from satview.linkage.whole import is_whole
+from satview.store.tables import UNKNOWN_THREAD
+from satview.store.trace import Trace
+
+SEND: Final = wire.code(wire.WireClass.COMM, 0)  # rcvid, pid of the receiver
+RECEIPT: Final = wire.code(wire.WireClass.COMM, 2)  # rcvid, pid of the receiver: its own
+REPLY: Final = wire.code(wire.WireClass.COMM, 10)  # tid, pid of the client
+ERROR: Final = wire.code(wire.WireClass.COMM, 11)  # the same
+FAILED: Final = 0xFFFFFFFF  # in both words of a receipt: nothing was received
+
+
+def messages(trace: Trace) -> LinkTable:
+    """Return SND_MESSAGE and REC_MESSAGE of the messages of which the trace holds both.
+
+    The receipt is the next one of the receiver with the rcvid, unless another message with that rcvid is sent to it
+    before. Source: format description, section on class 7.
+    """
+    return trace.kept("links.message", lambda trace: LinkTable.of(LinkKind.MESSAGE, _messages(trace)))
+
+
+def replies(trace: Trace) -> LinkTable:
+    """Return REC_MESSAGE and the REPLY_MESSAGE or MSG_ERROR that answers it, where the trace holds the send too.
+
+    A reply names the client's thread, and a client has one message under way.
+    """
+    return trace.kept("links.reply", lambda trace: LinkTable.of(LinkKind.REPLY, _replies(trace)))
+
+
+def round_trips(trace: Trace) -> LinkTable:
+    """Return SND_MESSAGE and the exit, or interrupted form, of the call by which the client sent it."""
+    return trace.kept("links.round_trip", lambda trace: LinkTable.of(LinkKind.ROUND_TRIP, _round_trips(trace)))
+
+
+def sends_of(trace: Trace) -> NDArray[np.uint32]:
+    """Return the rows of all SND_MESSAGE, uint32, ascending; none in formats without messages."""
+    return rows_of_codes(trace, SEND) if trace.pairs is None else np.empty(0, np.uint32)
+
+
+def answers(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+    """Return SND_MESSAGE and the reply or error that its client gets before it sends again, in any order."""
+    sends, given = sends_of(trace), rows_of_codes(trace, REPLY, ERROR)
+    if not len(sends) or not len(given):
+        return no_pairs()[:2]
+    tid, pid = comm_words(trace, given)
+    client = np.concatenate((trace.events.thread[sends].astype(np.int64), thread_rows(trace, pid, tid)))
+    rows = np.concatenate((sends, given))
+    order = np.argsort(client << 32 | rows)
+    is_send = order < len(sends)
+    first, second = order[:-1], order[1:]
+    at = np.flatnonzero((client[first] == client[second]) & (client[first] != UNKNOWN_THREAD)
+                        & is_send[:-1] & ~is_send[1:])  # fmt: skip
+    begin, end = rows[first[at]], rows[second[at]]
+    sure = is_whole(trace, begin, end)
+    return begin[sure], end[sure]
+
+
+def _messages(trace: Trace) -> Pairs:
+    if not len(sends_of(trace)) or not trace.code_counts[RECEIPT]:
+        return no_pairs()
+    rows = rows_of_codes(trace, SEND, RECEIPT)
+    is_receipt = trace.events.code[rows] == RECEIPT
+    rcvid, pid = comm_words(trace, rows)
+    key = receiver_keys(trace, rows, is_receipt, rcvid, pid)
+    order = np.argsort(key, kind="stable")
+    first, second = order[:-1], order[1:]
+    at = np.flatnonzero((key[first] == key[second]) & (key[first] >= 0) & ~is_receipt[first] & is_receipt[second])
+    sends, receipts = rows[first[at]], rows[second[at]]
+    sure = is_whole(trace, sends, receipts)
+    return pairs_of(sends[sure], receipts[sure])
+
+
+def receiver_keys(
+    trace: Trace, rows: NDArray[np.uint32], is_receipt: NDArray[np.bool_], number: NDArray[np.uint32],
+    pid: NDArray[np.uint32],
+) -> NDArray[np.int64]:  # fmt: skip
+    """Return what a send and its receipt have in common: process of the receiver << 32 | rcvid or scoid, int64 (n,).
+
+    Args:
+        trace: The events.
+        rows: (n,), sends and receipts of messages, or of pulses.
+        is_receipt: bool (n,).
+        number: uint32 (n,), their first payload words: rcvid or scoid.
+        pid: uint32 (n,), their second payload words.
+
+    Returns:
+        -1 for receipts that failed.
+    """
+    thread = trace.events.thread[rows]
+    # Who receives is the thread that runs; the payload tells it too, but only of that thread's process.
+    own = is_receipt & (thread != UNKNOWN_THREAD)
+    receiver = np.where(own, trace.threads.pid[thread].astype(np.uint32), pid)
+    key = receiver.astype(np.int64) << 32 | number
+    key[is_receipt & (number == FAILED) & (pid == FAILED)] = -1
+    return key
+
+
+def _replies(trace: Trace) -> Pairs:
+    sends, given = answers(trace)
+    received = messages(trace).ends_of(sends)
+    found = (received != NO_EVENT) & (received < given)
+    return pairs_of(received[found], given[found])
+
+
+def _round_trips(trace: Trace) -> Pairs:
+    sends = sends_of(trace)
+    entry = open_calls(trace, sends)
+    at = np.flatnonzero(entry != NO_EVENT)
+    enters, mine, thread = entry[at], sends[at], trace.events.thread
+    at = np.flatnonzero((thread[enters] == thread[mine]) & (thread[mine] != UNKNOWN_THREAD))
+    enters, mine = enters[at], mine[at]
+    ends = partners(trace)[enters]
+    found = (ends != NO_EVENT) & (ends > mine)
+    return pairs_of(mine[found], ends[found])

@@ -1,0 +1,179 @@
+"""Mutexes: who got one that had to be waited for, and until when."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.events import wire
+from satview.events.kernel_calls import call_numbers
+from satview.events.states import STATE_BY_NAME
+from satview.events.variants import FAILURES
+from satview.linkage.columns import partners
+from satview.linkage.rows import rows_of_codes
+from satview.linkage.table import NO_EVENT, OPEN, Certainty, LinkKind, LinkTable, Pairs, no_pairs, pairs_of
+from satview.linkage.waits import sync_argument, waits
+from satview.linkage.whole import is_whole
+from satview.store.arguments import argument, variants_of
+from satview.store.tables import UNKNOWN_THREAD
+from satview.store.trace import Trace
+
+MUTEX: Final = STATE_BY_NAME["MUTEX"].value
+_Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class MutexCalls:
+    """Kernel calls that get or give up a mutex; every column has shape (n,), in time order.
+
+    SYNC_CONDVAR_WAIT does both: it is in both tables.
+
+    Attributes:
+        row: uint32, entry of the call.
+        thread: int64, row of the thread table.
+        mutex: int64, number of the mutex within the trace: process and address; -1 where the event does not tell it.
+    """
+
+    row: NDArray[np.uint32]
+    thread: _Ints
+    mutex: _Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Mutexes:
+    """What is known of the mutexes of a trace.
+
+    Attributes:
+        gets: Calls that got a mutex.
+        gives: Calls that gave one up.
+        of_wait: int64, the mutex of each of the `waits` in state MUTEX, -1 for others and where it is not known.
+    """
+
+    gets: MutexCalls
+    gives: MutexCalls
+    of_wait: _Ints
+
+    def may_be_given(self, begin: _Ints, end: _Ints) -> NDArray[np.bool_]:
+        """Tell for pairs of rows whether a thread that is not known gives up a mutex in between: that may be any."""
+        rows = self.gives.row[self.gives.thread == UNKNOWN_THREAD]
+        return np.asarray(np.searchsorted(rows, begin) < np.searchsorted(rows, end))
+
+
+def mutexes(trace: Trace) -> Mutexes:
+    """Return the calls on mutexes that came back without error; made at the first call and kept with the trace."""
+    return trace.kept("links.mutexes", _mutexes)
+
+
+def holds(trace: Trace) -> LinkTable:
+    """Return the calls by which threads got a mutex in the kernel, each with the thread's next one that gives it up.
+
+    A mutex that is free is locked without the kernel, and one for which nobody waits is unlocked so: neither shows.
+    Exact is a hold during which another thread waited all the time, so that the kernel had to be called to give the
+    mutex up. Others are inferred: the thread may have given it up and got it again in between.
+    """
+    return trace.kept("links.hold", lambda trace: LinkTable.of(LinkKind.HOLD, _holds(trace)))
+
+
+def entries_of(trace: Trace, *names: str) -> NDArray[np.uint32]:
+    """Return the entries of some kernel calls by name, uint32, ascending; none of those that the release lacks."""
+    numbers = call_numbers(trace.release)
+    codes = [wire.code(wire.WireClass.KER_CALL, numbers[name] | form)
+             for name in names if name in numbers for form in (0, wire.KER_64BIT)]  # fmt: skip
+    return rows_of_codes(trace, *codes) if codes else np.empty(0, np.uint32)
+
+
+def _mutexes(trace: Trace) -> Mutexes:
+    locks = succeeded(trace, entries_of(trace, "SYNC_MUTEX_LOCK"))
+    unlocks = succeeded(trace, entries_of(trace, "SYNC_MUTEX_UNLOCK"), is_open_fine=True)
+    found = waits(trace)
+    pauses = entries_of(trace, "SYNC_CONDVAR_WAIT")
+    does_wait = np.zeros(len(trace.events), np.bool_)
+    does_wait[found.call_row[found.call_row != NO_EVENT]] = True
+    pauses = pauses[does_wait[pauses]]  # one that is refused does not touch the mutex
+    parts = [sync_argument(trace, locks, "sync_p"), sync_argument(trace, unlocks, "sync_p"),
+             argument(trace, pauses, "mutex_p")]  # fmt: skip
+    waiting = np.flatnonzero((found.value == MUTEX) & found.has_object)
+    address = np.concatenate([*(part[0] for part in parts), found.object[waiting]])
+    known = np.concatenate([*(part[1] for part in parts), np.ones(len(waiting), np.bool_)])
+    thread = np.concatenate((*(trace.events.thread[rows] for rows in (locks, unlocks, pauses)), found.thread[waiting]))
+    process = trace.threads.process[thread].astype(np.int64)
+    addresses, which = np.unique(address, return_inverse=True)
+    number = process * len(addresses) + which
+    number[~known | (address == 0) | (thread == UNKNOWN_THREAD)] = -1
+    ends = np.cumsum([len(locks), len(unlocks), len(pauses)])
+    of_lock, of_unlock, of_pause, of_waiting = np.split(number, ends)
+    of_wait = np.full(len(found), -1, np.int64)
+    of_wait[waiting] = of_waiting
+    return Mutexes(_together(trace, (locks, pauses), (of_lock, of_pause)),
+                   _together(trace, (unlocks, pauses), (of_unlock, of_pause)), of_wait)  # fmt: skip
+
+
+def _together(
+    trace: Trace, rows: tuple[NDArray[np.uint32], NDArray[np.uint32]], mutex: tuple[_Ints, _Ints],
+) -> MutexCalls:  # fmt: skip
+    row, number = np.concatenate(rows), np.concatenate(mutex)
+    order = np.argsort(row, kind="stable")
+    return MutexCalls(row[order], trace.events.thread[row[order]].astype(np.int64), number[order])
+
+
+def succeeded(trace: Trace, entries: NDArray[np.uint32], is_open_fine: bool = False) -> NDArray[np.uint32]:
+    """Return the calls that came back without an error, or also those of which the trace has no end.
+
+    Args:
+        trace: The events.
+        entries: uint32 (n,), entries of kernel calls.
+        is_open_fine: Return those without an end too.
+    """
+    exits = partners(trace)[entries]
+    has_exit = exits != NO_EVENT
+    good = np.full(len(entries), is_open_fine) & ~has_exit
+    at = np.flatnonzero(has_exit)
+    is_exit = trace.events.code[exits[at]] & (wire.KER_EXIT_OFFSET | wire.KER_INT_OFFSET) == wire.KER_EXIT_OFFSET
+    good[at] = is_exit & ~np.isin(variants_of(trace, exits[at]), FAILURES)
+    return np.asarray(entries[good])
+
+
+def _holds(trace: Trace) -> Pairs:
+    known = mutexes(trace)
+    gets, gives = known.gets, known.gives
+    if not len(gets.row) or not len(gives.row):
+        return no_pairs()
+    row = np.concatenate((gets.row, gives.row)).astype(np.int64)
+    is_get = np.arange(len(row)) < len(gets.row)
+    thread = np.concatenate((gets.thread, gives.thread))
+    mutex = np.concatenate((gets.mutex, gives.mutex))
+    order = np.lexsort((row * 2 + is_get, mutex, thread))  # a wait for a condition gives up first, then gets
+    first, second = order[:-1], order[1:]
+    at = np.flatnonzero(is_get[first] & ~is_get[second] & (thread[first] == thread[second])
+                        & (mutex[first] == mutex[second]) & (mutex[first] >= 0))  # fmt: skip
+    begin, end, number, who = row[first[at]], row[second[at]], mutex[first[at]], thread[first[at]]
+    # A wait for a condition may give up this mutex, if the event does not tell which.
+    unclear = np.sort((gives.thread << 32 | gives.row)[gives.mutex < 0])
+    clear = np.searchsorted(unclear, who << 32 | begin, side="right") == np.searchsorted(unclear, who << 32 | end)
+    clear &= is_whole(trace, begin, end)
+    begin, end, number = begin[clear], end[clear], number[clear]
+    is_exact = _is_wanted(trace, known, begin, end, number) & ~known.may_be_given(begin, end)
+    return pairs_of(begin, end, np.where(is_exact, np.uint8(Certainty.EXACT), np.uint8(Certainty.INFERRED)))
+
+
+def _is_wanted(trace: Trace, known: Mutexes, begin: _Ints, end: _Ints, mutex: _Ints) -> NDArray[np.bool_]:
+    """Tell of holds whether threads wait for the mutex all the time from when the call that got it is over."""
+    since = partners(trace)[begin].astype(np.int64)
+    found, at = waits(trace), np.flatnonzero(known.of_wait >= 0)
+    ended = at[found.end_row[at] != OPEN]
+    row = np.concatenate((found.row[at], found.end_row[ended])).astype(np.int64)
+    number = known.of_wait[np.concatenate((at, ended))]
+    step = np.where(np.arange(len(row)) < len(at), 1, -1)
+    order = np.lexsort((row, number))
+    key = number[order] << 32 | row[order]
+    depth = np.cumsum(step[order])
+    first = np.searchsorted(number[order], number[order])
+    depth -= depth[first] - step[order][first]
+    none_left = np.append(0, np.cumsum(depth == 0))
+    start, stop = np.searchsorted(key, mutex << 32 | since), np.searchsorted(key, mutex << 32 | end)
+    wanted = (start > 0) & (since != NO_EVENT)
+    wanted[wanted] = (number[order][start[wanted] - 1] == mutex[wanted]) & (depth[start[wanted] - 1] > 0)
+    return np.asarray(wanted & (none_left[stop] == none_left[start]))

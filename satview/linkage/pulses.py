@@ -1,0 +1,168 @@
+"""Pulses and their receipts."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.events import wire
+from satview.events.states import STATE_BY_NAME
+from satview.linkage.messages import receiver_keys
+from satview.linkage.rows import by_cpu, comm_words, depth_within, last_before, narrow, rows_of_codes
+from satview.linkage.states import following
+from satview.linkage.table import NO_EVENT, OPEN, Certainty, LinkKind, LinkTable, Pairs, no_pairs, pairs_of
+from satview.linkage.whole import is_whole
+from satview.store.losses import losses
+from satview.store.trace import Trace
+
+_COMM: Final = wire.WireClass.COMM
+SENDS: Final = tuple(wire.code(_COMM, event) for event in (1, 4, 5, 6, 7, 8))  # scoid, pid of the receiver
+RECEIPT: Final = wire.code(_COMM, 3)  # scoid, pid of the receiver: its own
+RECEIVE: Final = STATE_BY_NAME["RECEIVE"].value
+_Places = NDArray[np.intp]
+
+
+def pulses(trace: Trace) -> LinkTable:
+    """Return SND_PULSE* and REC_PULSE of the pulses of which the trace holds both.
+
+    A pulse that finds a thread waiting in MsgReceive() goes to that thread: the receipt is its next one. Others queue
+    up by priority, which the trace does not tell: of a connection (scoid) the oldest is taken to be received first.
+    That is exact while there is only one, and a guess from when there are several until all are received. It is also a
+    guess until a thread is seen waiting: what was sent before the trace began, or is lost, may still be queued.
+    Source: building block M6 of the reference.
+    """
+    return trace.kept("links.pulse", lambda trace: LinkTable.of(LinkKind.PULSE, _pulses(trace)))
+
+
+def _pulses(trace: Trace) -> Pairs:
+    sends, receipts = rows_of_codes(trace, *SENDS), rows_of_codes(trace, RECEIPT)
+    if not len(sends) or not len(receipts) or trace.pairs is not None:
+        return no_pairs()
+    rows = np.concatenate((sends, receipts))
+    is_receipt = np.arange(len(rows)) >= len(sends)
+    number, pid = comm_words(trace, rows)
+    key = receiver_keys(trace, rows, is_receipt, number, pid)
+    waiting = _waiting(trace)
+    send, receipt = _handed_over(trace, sends, key[: len(sends)], receipts, key[len(sends) :], waiting)
+    direct = pairs_of(sends[send], receipts[receipt])
+    anchors = sends[send]
+    is_left = np.ones(len(rows), np.bool_)
+    is_left[send], is_left[len(sends) + receipt] = False, False
+    is_left &= key >= 0
+    queued = _queued(trace, rows[is_left], key[is_left], is_receipt[is_left], anchors, key[send])
+    first = np.concatenate((direct[0], queued[0]))
+    last = np.concatenate((direct[1], queued[1]))
+    certainty = np.concatenate((direct[2], queued[2]))
+    sure = is_whole(trace, first, last)
+    return first[sure], last[sure], certainty[sure]
+
+
+def _waiting(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+    """Return the events by which threads enter RECEIVE and those that end it, both of the same threads, whole ones."""
+    rows, ends = trace.states.event, following(trace)
+    at = np.flatnonzero((trace.catalogue.state_value_of_code[trace.events.code[rows]] == RECEIVE) & (ends != OPEN))
+    begins, ends = rows[at], ends[at]
+    sure = is_whole(trace, begins, ends)
+    return begins[sure], ends[sure]
+
+
+def _handed_over(
+    trace: Trace, sends: NDArray[np.uint32], send_key: NDArray[np.int64], receipts: NDArray[np.uint32],
+    receipt_key: NDArray[np.int64], waiting: tuple[NDArray[np.uint32], NDArray[np.uint32]],
+) -> tuple[_Places, _Places]:  # fmt: skip
+    """Return places of pulses that went to a waiting thread, and of their receipts.
+
+    The pulse is the last one before the event that ends the wait, on its CPU; the receipt is the thread's first one
+    after it, if no other wait of the thread begins before.
+    """
+    events, (begins, ends) = trace.events, waiting
+    pulse = last_before(trace, tuple(by_cpu(trace, sends)), ends)
+    at = np.flatnonzero((pulse != NO_EVENT) & (pulse > begins))
+    begins, ends, pulse = begins[at], ends[at], pulse[at]
+    owner = events.thread[receipts].astype(np.int64)
+    order = np.argsort(owner << 32 | receipts)
+    sorted_key = (owner << 32 | receipts)[order]
+    place = np.searchsorted(sorted_key, events.thread[ends].astype(np.int64) << 32 | ends)
+    at = np.flatnonzero(place < len(order))
+    at = at[owner[order[place[at]]] == events.thread[ends[at]]]
+    receipt = order[place[at]]
+    sent = np.searchsorted(sends, pulse[at])
+    # Another wait that begins before the receipt means that this one ended without a pulse.
+    fits = send_key[sent] == receipt_key[receipt]
+    sent, receipt, ends = sent[fits], receipt[fits], ends[at][fits]
+    sent, receipt = _last_of(receipt, sent, ends)
+    _, once = np.unique(sent, return_index=True)
+    return sent[once], receipt[once]
+
+
+def _last_of(receipt: _Places, sent: _Places, ends: NDArray[np.uint32]) -> tuple[_Places, _Places]:
+    """Return for each receipt the pulse of the last wait before it."""
+    order = np.lexsort((ends, receipt))
+    is_last = np.append(receipt[order][1:] != receipt[order][:-1], True)[: len(order)]
+    return sent[order[is_last]], receipt[order[is_last]]
+
+
+def _queued(
+    trace: Trace, rows: NDArray[np.uint32], key: NDArray[np.int64], is_receipt: NDArray[np.bool_],
+    anchors: NDArray[np.uint32], anchor_key: NDArray[np.int64],
+) -> Pairs:  # fmt: skip
+    """Return the pairs of pulses that had to queue.
+
+    Args:
+        trace: The events.
+        rows: (n,), sends and receipts.
+        key: int64 (n,), connection.
+        is_receipt: bool (n,).
+        anchors: (m,), rows at which the queue of a channel was empty.
+        anchor_key: int64 (m,), a connection to that channel.
+    """
+    if not len(rows):
+        return no_pairs()
+    connections, both = np.unique(np.concatenate((key, anchor_key)), return_inverse=True)
+    row = np.concatenate((rows, anchors))
+    step = np.concatenate((np.where(is_receipt, -1, 1), np.zeros(len(anchors), np.int64)))
+    order = np.argsort(row, kind="stable")
+    order = order[np.argsort(narrow(both[order], len(connections)), kind="stable")]
+    row, step, who = row[order], step[order], both[order]
+    # A part of a connection's events begins where the queue is known to be empty, or where events are missing.
+    time = trace.events.time_cycles[row]
+    part_of_loss = np.searchsorted(np.sort(losses(trace)[:, 1]), time, side="right")
+    is_new = np.append(True, who[1:] != who[:-1])
+    is_lossy = np.append(False, part_of_loss[1:] != part_of_loss[:-1]) & ~is_new
+    is_anchor = step == 0
+    part = np.cumsum(is_new | is_lossy | is_anchor)
+    is_known = np.zeros(int(part[-1]) + 1, np.bool_)
+    is_known[part[is_anchor]] = True
+    first, last, is_single = _first_in_first_out(step, part)
+    exact = is_single & is_known[part[first]]
+    certainty = np.where(exact, np.uint8(Certainty.EXACT), np.uint8(Certainty.GUESS))
+    return pairs_of(row[first], row[last], certainty)
+
+
+def _first_in_first_out(step: NDArray[np.int64], part: NDArray[np.intp]) -> tuple[_Places, _Places, NDArray[np.bool_]]:
+    """Return places of entries and of the exits that take them from a queue in order, and whether no other was in it.
+
+    Args:
+        step: int64 (n,), 1 for an entry, -1 for an exit, 0 for neither.
+        part: (n,), ascending; a queue begins empty in each, and exits from an empty queue are ignored.
+    """
+    starts = np.searchsorted(part, part)
+    depth = depth_within(step, part)
+    before = np.append(0, depth[:-1])
+    before[np.append(True, part[1:] != part[:-1])] = 0
+    is_in, is_out = step > 0, (step < 0) & (before > 0)
+    entries, exits = np.flatnonzero(is_in), np.flatnonzero(is_out)
+    # Within a part the k-th exit takes the k-th entry.
+    rank_in = np.arange(len(entries)) - np.searchsorted(entries, starts[entries])
+    rank_out = np.arange(len(exits)) - np.searchsorted(exits, starts[exits])
+    wide = len(step) + 1
+    wanted = part[exits] * wide + rank_out
+    place = np.searchsorted(part[entries] * wide + rank_in, wanted)
+    first, last = entries[place], exits
+    # From when the queue is empty until it is empty again: how deep was it at most?
+    epoch = np.cumsum((is_in & (before == 0)) | np.append(True, part[1:] != part[:-1]))
+    deepest = np.zeros(int(epoch[-1]) + 1, np.int64)
+    np.maximum.at(deepest, epoch, depth)
+    return first, last, deepest[epoch[first]] == 1

@@ -1,0 +1,252 @@
+"""Connections and channels: which process, and which of its channels, a connection of a client leads to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.events import wire
+from satview.linkage.actors import open_calls
+from satview.linkage.columns import partners
+from satview.linkage.messages import messages, replies, sends_of
+from satview.linkage.mutexes import entries_of, succeeded
+from satview.linkage.rows import comm_words, rows_of_class
+from satview.linkage.table import NO_EVENT, Certainty
+from satview.linkage.whole import is_whole
+from satview.store.arguments import argument
+from satview.store.tables import UNKNOWN_THREAD
+from satview.store.trace import Trace
+
+_Ints = NDArray[np.int64]
+_NUMBER_BITS: Final = 32
+_KEPT: Final = ("links.connections", "links.reply", "links.channels", "links.numbered_receipts")
+_FORM: Final = 0x180  # of the code of an event of a kernel call; 0 = entry
+
+
+@dataclass(frozen=True, slots=True)
+class Connections:
+    """What events tell of connections, by process and connection, then in time order; every column has shape (n,).
+
+    Neighbours that tell the same, or less, are one.
+
+    Attributes:
+        key: int64, row of the process table << 32 | coid.
+        row: int64, the event that tells it: the exit of ConnectAttach, or SND_MESSAGE.
+        server_pid: int64, process that it leads to.
+        chid: int64, its channel; -1 = not known.
+    """
+
+    key: _Ints
+    row: _Ints
+    server_pid: _Ints
+    chid: _Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """Where a connection leads to.
+
+    Attributes:
+        pid: The process.
+        chid: Its channel; -1 = not known.
+        row: The event that tells it.
+        certainty: Exact if it came before, and nothing is missing in between.
+    """
+
+    pid: int
+    chid: int
+    row: int
+    certainty: Certainty
+
+
+def make_ready(trace: Trace) -> None:
+    """Make now what the first question of each sort has to wait for else."""
+    _ = connections(trace), replies(trace)
+    trace.kept("links.channels", _channels_created)
+    trace.kept("links.numbered_receipts", _numbered_receipts)
+
+
+def are_ready(trace: Trace) -> bool:
+    """Tell whether all questions are answered at once."""
+    return all(trace.is_kept(name) for name in _KEPT)
+
+
+def connections(trace: Trace) -> Connections:
+    """Return what a trace tells of connections; made at the first call and kept with it.
+
+    ConnectAttach tells the process and, wide, the channel; a message tells its receiver, and the receiver's
+    MsgReceive the channel.
+    """
+    return trace.kept("links.connections", _connections)
+
+
+def server_of(trace: Trace, process: int, coid: int, event: int) -> Server | None:
+    """Return where a connection leads to at an event; None where the trace does not tell.
+
+    Args:
+        trace: The events.
+        process: Row of the process table: whose connection it is.
+        coid: The connection.
+        event: Row of the event table.
+    """
+    known = connections(trace)
+    key = process << _NUMBER_BITS | coid & 0xFFFFFFFF
+    first, end = np.searchsorted(known.key, (key, key + 1)).tolist()
+    if first == end:
+        return None
+    at = first + int(np.searchsorted(known.row[first:end], event, side="right")) - 1
+    is_before = at >= first
+    at = max(at, first)
+    row = int(known.row[at])
+    if is_before:
+        sure = bool(is_whole(trace, np.array([row]), np.array([event]))[0])
+    else:  # the message that the call itself sends
+        sure = int(open_calls(trace, np.array([row], np.uint32))[0]) == event
+    return Server(int(known.server_pid[at]), int(known.chid[at]), row, Certainty.EXACT if sure else Certainty.INFERRED)
+
+
+def creation_of(trace: Trace, process: int, chid: int, event: int) -> int:
+    """Return the ChannelCreate, its entry, by which a process got a channel before an event; -1 if there is none.
+
+    Args:
+        trace: The events.
+        process: Row of the process table.
+        chid: The channel.
+        event: Row of the event table.
+    """
+    key, row, _ = trace.kept("links.channels", _channels_created)
+    at = _last_of(key, row, process << _NUMBER_BITS | chid & 0xFFFFFFFF, event - 1)
+    return int(row[at]) if at >= 0 else -1
+
+
+def client_of(trace: Trace, process: int, rcvid: int, event: int) -> int:
+    """Return the SND_MESSAGE of the message that a server knows by an rcvid at an event; -1 if it is not known.
+
+    Args:
+        trace: The events.
+        process: Row of the process table: the server.
+        rcvid: As MsgReceive returned it.
+        event: Row of the event table.
+    """
+    key, receipts, sends = trace.kept("links.numbered_receipts", _numbered_receipts)
+    last = _last_of(key, receipts, process << _NUMBER_BITS | rcvid & 0xFFFFFFFF, event)
+    if last < 0:
+        return -1
+    receipt = receipts[last : last + 1]
+    # The number is free for another message once there was a reply, which events that are missing may hide.
+    is_open = int(replies(trace).ends_of(receipt)[0]) > event and bool(is_whole(trace, receipt, np.array([event]))[0])
+    return int(sends[last]) if is_open else -1
+
+
+def _last_of(key: _Ints, row: NDArray[np.integer], wanted: int, event: int) -> int:
+    """Return the place of the last row of a key up to an event, -1 for none; keys ascend, and rows within each."""
+    first, end = np.searchsorted(key, (wanted, wanted + 1)).tolist()
+    at = first + int(np.searchsorted(row[first:end], event, side="right")) - 1
+    return at if at >= first else -1
+
+
+_ByNumber = tuple[_Ints, NDArray[np.uint32], NDArray[np.uint32]]
+
+
+def _by_number(
+    process: NDArray[np.integer], number: _Ints, row: NDArray[np.uint32], other: NDArray[np.uint32]
+) -> _ByNumber:
+    """Return keys of process and number, ascending, with two columns of rows, the first ascending within each key."""
+    key = process.astype(np.int64) << _NUMBER_BITS | number & 0xFFFFFFFF
+    order = np.lexsort((row, key))
+    return key[order], row[order], other[order]
+
+
+def _channels_created(trace: Trace) -> _ByNumber:
+    """Return the calls of ChannelCreate that came back, by process and channel."""
+    entries = succeeded(trace, entries_of(trace, "CHANNEL_CREATE"))
+    chid, known = argument(trace, partners(trace)[entries], "chid")
+    entries, chid = entries[known], chid[known]
+    return _by_number(trace.threads.process[trace.events.thread[entries]], chid, entries, entries)
+
+
+def _numbered_receipts(trace: Trace) -> _ByNumber:
+    """Return the receipts of messages and their sends, by process of the server and rcvid."""
+    table = messages(trace)
+    process = trace.threads.process[trace.events.thread[table.to_row]]
+    return _by_number(process, comm_words(trace, table.to_row)[0].astype(np.int64), table.to_row, table.from_row)
+
+
+def _connections(trace: Trace) -> Connections:
+    parts = (_attached(trace), _sent(trace))
+    process, coid, row, pid, chid = (np.concatenate([part[i] for part in parts]) for i in range(5))
+    key = process << _NUMBER_BITS | coid
+    order = np.lexsort((row, key))
+    key, row, pid, chid = key[order], row[order], pid[order], chid[order]
+    same = (key[1:] == key[:-1]) & (pid[1:] == pid[:-1]) & ((chid[1:] == chid[:-1]) | (chid[1:] < 0))
+    keep = np.append(True, ~same)[: len(key)]
+    return Connections(key[keep], row[keep], pid[keep], chid[keep])
+
+
+def _attached(trace: Trace) -> tuple[_Ints, _Ints, _Ints, _Ints, _Ints]:
+    """Return process, coid, row, pid of the server and channel of the calls of ConnectAttach that came back."""
+    entries = succeeded(trace, entries_of(trace, "CONNECT_ATTACH"))
+    thread = trace.events.thread[entries]
+    exits = partners(trace)[entries].astype(np.int64)
+    node, _ = argument(trace, entries, "nd")
+    pid, has_pid = argument(trace, entries, "pid")
+    chid, has_chid = argument(trace, entries, "chid")
+    coid, has_coid = argument(trace, exits, "coid")
+    fits = has_pid & has_coid & (node == 0) & (thread != UNKNOWN_THREAD)
+    pid = np.where(pid == 0, trace.threads.pid[thread], pid)  # 0 is the caller's own process
+    process = trace.threads.process[thread].astype(np.int64)
+    coid &= 0xFFFFFFFF
+    return process[fits], coid[fits], exits[fits], pid[fits], np.where(has_chid, chid, -1)[fits]
+
+
+def _sent(trace: Trace) -> tuple[_Ints, _Ints, _Ints, _Ints, _Ints]:
+    """Return the same of the messages that were sent and whose call tells the connection."""
+    sends = sends_of(trace)
+    entry = open_calls(trace, sends)
+    thread = trace.events.thread
+    at = np.flatnonzero(entry != NO_EVENT)
+    at = at[(thread[entry[at]] == thread[sends[at]]) & (thread[sends[at]] != UNKNOWN_THREAD)]
+    sends, entry = sends[at], entry[at]
+    coid, known = argument(trace, entry, "coid")
+    pid = comm_words(trace, sends)[1].view(np.int32).astype(np.int64)
+    known &= pid > 0  # a send that failed, or to another node
+    sends, coid, pid = sends[known], coid[known] & 0xFFFFFFFF, pid[known]
+    process = trace.threads.process[thread[sends]].astype(np.int64)
+    return process, coid, sends.astype(np.int64), pid, _channels(trace, sends)
+
+
+def _channels(trace: Trace, sends: NDArray[np.uint32]) -> _Ints:
+    """Return the channels on which messages were received, -1 where the trace does not tell."""
+    receipts = messages(trace).ends_of(sends)
+    out = np.full(len(sends), -1, np.int64)
+    at = np.flatnonzero(receipts != NO_EVENT)
+    calls = _calls_before(trace, receipts[at])
+    at, calls = at[calls != NO_EVENT], calls[calls != NO_EVENT]
+    chid, known = argument(trace, calls, "chid")
+    out[at[known]] = chid[known]
+    return out
+
+
+def _calls_before(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Return the kernel call that the thread of each event entered last, `NO_EVENT` where that is not sure.
+
+    It may be over already: a thread that waited for a message logs the receipt before or behind its exit.
+    """
+    thread = trace.events.thread
+    calls = rows_of_class(trace, wire.WireClass.KER_CALL)
+    key = thread[calls].astype(np.int64) << 32 | calls
+    key.sort()
+    place = np.searchsorted(key, thread[rows].astype(np.int64) << 32 | rows) - 1
+    found = key[np.maximum(place, 0)] if len(key) else np.zeros(len(rows), np.int64)
+    out = (found & 0xFFFFFFFF).astype(np.uint32)
+    fits = (place >= 0) & (found >> 32 == thread[rows]) & (thread[rows] != UNKNOWN_THREAD)
+    out[~fits] = NO_EVENT
+    ends = np.flatnonzero(fits)
+    ends = ends[trace.events.code[out[ends]] & _FORM != 0]
+    out[ends] = partners(trace)[out[ends]]
+    known = np.flatnonzero(out != NO_EVENT)
+    out[known[~is_whole(trace, out[known], rows[known])]] = NO_EVENT
+    return out

@@ -1,0 +1,112 @@
+"""The links of a trace: columns and tables that are made once, and what belongs to one event."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.events import wire
+from satview.events.states import NOT_A_STATE
+from satview.linkage import interrupts, messages, mutexes, origins, pulses, wake_ups
+from satview.linkage.columns import partner, partners, state_ends
+from satview.linkage.table import NO_EVENT, Certainty, Link, LinkKind, LinkTable, Rows, pairs_of
+from satview.store.tables import UNKNOWN_THREAD
+from satview.store.trace import Trace
+
+_HANDLER_EVENTS: Final = (3, 4, 6)
+_TABLES: Final[dict[LinkKind, Callable[[Trace], LinkTable]]] = {  # no column of all events
+    LinkKind.DISPATCH: lambda trace: trace.kept("links.dispatch", _dispatches),
+    LinkKind.MESSAGE: messages.messages,
+    LinkKind.REPLY: messages.replies,
+    LinkKind.ROUND_TRIP: messages.round_trips,
+    LinkKind.PULSE: pulses.pulses,
+    LinkKind.WAKE_UP: wake_ups.wake_ups,
+    LinkKind.HOLD: mutexes.holds,
+    LinkKind.DELIVERY: origins.deliveries,
+    LinkKind.CREATION: origins.creations,
+}
+
+
+def link_table(trace: Trace, kind: LinkKind) -> LinkTable:
+    """Return all links of one kind, made at the first call and kept with the trace."""
+    if kind in _TABLES:
+        return _TABLES[kind](trace)
+    return trace.kept(f"links.{kind}", partial(_of_columns, kind=kind))
+
+
+def ends_of(trace: Trace, kind: LinkKind, rows: Rows) -> NDArray[np.uint32]:
+    """Return the event that ends what each event begins, for one kind of links.
+
+    Args:
+        trace: The trace.
+        kind: What sort of links.
+        rows: (n,), rows of the event table.
+
+    Returns:
+        uint32 (n,), `NO_EVENT` where an event begins no such link, `OPEN` where the trace ends before it does.
+    """
+    if kind in _TABLES:
+        return link_table(trace, kind).ends_of(rows)
+    if kind is LinkKind.STATE:
+        return state_ends(trace)[rows]
+    ends = partners(trace)[rows]
+    ends[(ends < rows) | ~_is_of(trace, kind, rows)] = NO_EVENT
+    return ends
+
+
+def link_of(trace: Trace, event: int) -> Link | None:
+    """Return the call, interrupt or handler that an event begins or ends, else the state that it begins; None if none.
+
+    The first question for a link makes those of the whole trace.
+    """
+    if trace.catalogue.state_value_of_code[trace.events.code[event]] == NOT_A_STATE or trace.pairs is not None:
+        pair = _pair_of(trace, event)
+        if pair is not None or trace.pairs is None:
+            return pair
+    end = int(state_ends(trace)[event])
+    return Link(LinkKind.STATE, event, end, Certainty.EXACT) if end != NO_EVENT else None
+
+
+def _pair_of(trace: Trace, event: int) -> Link | None:
+    other = partner(trace, event)
+    if other is None:
+        return None
+    rows = np.array([min(event, other)])
+    kind = next(kind for kind in (LinkKind.INTERRUPT, LinkKind.HANDLER, LinkKind.CALL) if _is_of(trace, kind, rows)[0])
+    return Link(kind, int(rows[0]), max(event, other), Certainty(int(_certainty(trace, kind, rows)[0])))
+
+
+def _dispatches(trace: Trace) -> LinkTable:
+    return LinkTable.of(LinkKind.DISPATCH, pairs_of(*interrupts.dispatches(trace)))
+
+
+def _of_columns(trace: Trace, kind: LinkKind) -> LinkTable:
+    if kind is LinkKind.STATE:
+        rows = np.flatnonzero(state_ends(trace) != NO_EVENT).astype(np.uint32)
+        ends = state_ends(trace)[rows]
+    else:
+        ends = partners(trace)
+        rows = np.flatnonzero((ends != NO_EVENT) & (ends > np.arange(len(ends), dtype=np.uint32))).astype(np.uint32)
+        rows = rows[_is_of(trace, kind, rows)]
+        ends = ends[rows]
+    return LinkTable(kind, rows, ends, _certainty(trace, kind, rows))
+
+
+def _is_of(trace: Trace, kind: LinkKind, rows: Rows) -> NDArray[np.bool_]:
+    """Tell of events that begin links of `partners` whether these are calls, interrupts or handlers."""
+    code = trace.events.code[rows]
+    is_interrupt = (code >> wire.CLASS_SHIFT == wire.WireClass.INT) & (trace.pairs is None)
+    if kind is LinkKind.CALL:
+        return np.asarray(~is_interrupt)
+    is_handler = np.isin(code & wire.EVENT_MASK, _HANDLER_EVENTS)
+    return np.asarray(is_interrupt & (is_handler == (kind is LinkKind.HANDLER)))
+
+
+def _certainty(trace: Trace, kind: LinkKind, rows: Rows) -> NDArray[np.uint8]:
+    """Return how sure the links are that events begin, uint8."""
+    is_guess = (trace.events.thread[rows] == UNKNOWN_THREAD) & (kind is LinkKind.CALL) & (trace.pairs is None)
+    return np.where(is_guess, np.uint8(Certainty.INFERRED), np.uint8(Certainty.EXACT))

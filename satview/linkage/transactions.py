@@ -1,0 +1,177 @@
+"""Transactions: every message with its receipt, its reply, and its client running again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.events.states import RUNNING
+from satview.linkage.blockers import REPLY as REPLY_STATE
+from satview.linkage.blockers import SEND as SEND_STATE
+from satview.linkage.messages import answers, messages, sends_of
+from satview.linkage.rows import comm_words
+from satview.linkage.states import first_that_fits, state_places
+from satview.linkage.table import NO_EVENT, Certainty
+from satview.linkage.waits import calls_of
+from satview.linkage.whole import is_whole
+from satview.store.arguments import argument
+from satview.store.trace import Trace
+
+_Ints = NDArray[np.int64]
+_MOST_STEPS: Final = 1 << 10  # back over messages that a thread received and that are answered already
+
+
+@dataclass(frozen=True, slots=True)
+class Transactions:
+    """Messages that were sent, in time order; every column has shape (n,) and is read-only.
+
+    A moment that the trace does not have, or that events are missing before, is -1, and so are times that need it. A
+    client that the send did not block, as it failed, never ran again.
+    Times that a transaction has all of add up: queued + service + reply = round trip.
+
+    Attributes:
+        client: int64, row of the thread table; -1 = not known.
+        server: int64, the thread that received the message; -1 = not received, or not known.
+        server_pid: int64, process it was sent to, as the event has it; 0 is on another node, -1 a send that failed.
+        send_row: int64, SND_MESSAGE.
+        receive_row: int64, REC_MESSAGE.
+        reply_row: int64, REPLY_MESSAGE or MSG_ERROR.
+        blocked_row: int64, the event SEND or REPLY by which the send blocks the client.
+        over_row: int64, the reply or error, else the event by which the client stops waiting; -1 = it lasts to the end
+            of the trace, or not known.
+        done_row: int64, the event by which the client runs again after its wait, answered or not.
+        queued_cycles: int64, from the send to the receipt.
+        service_cycles: int64, from the receipt to the reply.
+        reply_cycles: int64, from the reply to the client running again.
+        round_trip_cycles: int64, from the send to the client running again.
+        message_type: int64, the first word of the message; -1 = not known. Only calls whose events have it tell it.
+        parent: int64, row of the transaction that the client itself was serving when it sent this one, of several the
+            one received last; -1 = none, or not known. That it sends on behalf of that one is inferred.
+        certainty: uint8, `Certainty` of receipt and reply: exact, events name them.
+    """
+
+    client: _Ints
+    server: _Ints
+    server_pid: _Ints
+    send_row: _Ints
+    receive_row: _Ints
+    reply_row: _Ints
+    blocked_row: _Ints
+    over_row: _Ints
+    done_row: _Ints
+    queued_cycles: _Ints
+    service_cycles: _Ints
+    reply_cycles: _Ints
+    round_trip_cycles: _Ints
+    message_type: _Ints
+    parent: _Ints
+    certainty: NDArray[np.uint8]
+
+    def __post_init__(self) -> None:
+        for column in fields(self):
+            getattr(self, column.name).setflags(write=False)
+
+    def __len__(self) -> int:
+        return len(self.send_row)
+
+
+def transactions(trace: Trace) -> Transactions:
+    """Return all transactions of a trace; made at the first call and kept with it."""
+    return trace.kept("links.transactions", _transactions)
+
+
+def _transactions(trace: Trace) -> Transactions:
+    events, sends = trace.events, sends_of(trace)
+    received = _or_none(messages(trace).ends_of(sends))
+    replied = np.full(len(sends), -1, np.int64)
+    asked, answer = answers(trace)
+    replied[np.searchsorted(sends, asked)] = answer
+    blocked, free, done = _client_states(trace, sends)
+    server = np.full(len(sends), -1, np.int64)
+    known = received >= 0
+    server[known] = events.thread[received[known]]
+    server[server == 0] = -1
+    client, time = events.thread[sends].astype(np.int64), events.time_cycles
+
+    def length(first: _Ints, last: _Ints) -> _Ints:
+        out = np.full(len(sends), -1, np.int64)
+        both = np.flatnonzero((first >= 0) & (last >= first))
+        out[both] = time[last[both]] - time[first[both]]
+        return out
+
+    sent = sends.astype(np.int64)
+    ends = np.where(replied >= 0, replied, free)
+    over = np.where(ends >= 0, ends, np.iinfo(np.int64).max)
+    to = comm_words(trace, sends)[1].view(np.int32)
+    return Transactions(
+        np.where(client > 0, client, -1), server, to.astype(np.int64), sent, received, replied, blocked, ends, done,
+        length(sent, received), length(received, replied), length(replied, done), length(sent, done),
+        _types(trace, sends, client), _parents(trace, sent, client, server, received, over),
+        np.full(len(sends), Certainty.EXACT, np.uint8),
+    )
+
+
+def _or_none(rows: NDArray[np.uint32]) -> _Ints:
+    return np.where(rows == NO_EVENT, -1, rows.astype(np.int64))
+
+
+def _client_states(trace: Trace, sends: NDArray[np.uint32]) -> tuple[_Ints, _Ints, _Ints]:
+    """Return the events by which clients were blocked, stopped waiting, and ran again; -1 for none.
+
+    Clients that the send did not block are not told of: they never stopped.
+    """
+    index = trace.states.event
+    value = trace.catalogue.state_value_of_code[trace.events.code[index]]
+    is_wait = (value == SEND_STATE) | (value == REPLY_STATE)
+    client = trace.events.thread[sends].astype(np.int64)
+    places = state_places(trace, sends, client)
+    found = []
+    for fits in (np.ones(len(index), np.bool_), ~is_wait, value == RUNNING):
+        row = first_that_fits(trace, places, client, fits)
+        known = np.flatnonzero(row >= 0)
+        row[known[~is_whole(trace, sends[known], row[known])]] = -1
+        found.append(row)
+    first, free, runs = found
+    blocks = (first >= 0) & (places < trace.states.start[client + 1])
+    blocks[blocks] = is_wait[places[blocks]]
+    return np.where(blocks, first, -1), np.where(blocks, free, -1), np.where(blocks, runs, -1)
+
+
+def _types(trace: Trace, sends: NDArray[np.uint32], client: _Ints) -> _Ints:
+    """Return the first words of messages from the entries of the calls that sent them; -1 where these do not tell."""
+    types = np.full(len(sends), -1, np.int64)
+    entry = calls_of(trace, sends, client)
+    at = np.flatnonzero(entry != NO_EVENT)
+    value, known = argument(trace, entry[at], "msg[0]")
+    types[at[known]] = value[known]
+    return types
+
+
+def _parents(trace: Trace, sent: _Ints, client: _Ints, server: _Ints, received: _Ints, over: _Ints) -> _Ints:
+    """Return the transaction that each client was serving, -1 for none.
+
+    From the last message that the thread received before, back to the first one that is not over yet: not answered, and
+    its client still waits.
+    """
+    parent = np.full(len(sent), -1, np.int64)
+    served = np.flatnonzero(server > 0)
+    served = served[np.lexsort((received[served], server[served]))]
+    key = server[served] << 32 | received[served]
+    place = np.searchsorted(key, client << 32 | sent) - 1
+    at = np.flatnonzero(client > 0)
+    for _ in range(_MOST_STEPS):
+        at = at[place[at] >= 0]
+        at = at[server[served[place[at]]] == client[at]]
+        candidate = served[place[at]]
+        whole = is_whole(trace, received[candidate], sent[at])
+        at, candidate = at[whole], candidate[whole]
+        if not len(at):
+            break
+        is_open = over[candidate] > sent[at]
+        parent[at[is_open]] = candidate[is_open]
+        at = at[~is_open]
+        place[at] -= 1
+    return parent

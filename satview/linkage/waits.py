@@ -1,0 +1,168 @@
+"""Waits of threads: which state, from when to when, and by which kernel call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.events import wire
+from satview.events.kernel_calls import call_numbers
+from satview.events.states import DEAD, NOT_A_STATE, READY, RUNNING, STATE_BY_NAME
+from satview.linkage.actors import open_calls
+from satview.linkage.columns import state_ends
+from satview.linkage.rows import rows_of_codes
+from satview.linkage.table import NO_EVENT, Rows
+from satview.linkage.whole import is_whole
+from satview.store.arguments import argument
+from satview.store.tables import UNKNOWN_THREAD
+from satview.store.trace import Trace
+
+_IS_WAIT: Final = np.ones(256, np.bool_)  # lane values
+_IS_WAIT[[RUNNING, READY, DEAD, NOT_A_STATE]] = False
+_CALL_NUMBER: Final = 0x7F
+_MUTEX: Final = STATE_BY_NAME["MUTEX"].value
+# The argument of a call that is the object a thread waits for in it; in state MUTEX within a wait for a condition
+# variable that is the mutex, not the variable.
+_OBJECTS: Final = {
+    "SYNC_MUTEX_LOCK": "sync_p", "SYNC_CONDVAR_WAIT": "sync_p", "SYNC_SEM_WAIT": "sync_p",
+    "SYNC_BARRIER_WAIT": "sync_p", "SYNC_RWLOCK": "sync_p", "MSG_RECEIVEV": "chid", "MSG_RECEIVEPULSEV": "chid",
+    "THREAD_JOIN": "tid",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """The waits of all threads that the trace holds whole, by thread, then in time order; every column has shape (n,).
+
+    A thread may go from one wait into the next without running (SEND to REPLY, CONDVAR to MUTEX): these are two.
+
+    Attributes:
+        thread: int64, row of the thread table.
+        value: uint8, the state as lane value (`events.states`).
+        row: uint32, the event that begins it.
+        end_row: uint32, the thread's next event of state; `OPEN` where the trace ends before it.
+        first_row: uint32, the event by which the thread left the CPU, before the first wait without a break.
+        call_row: uint32, entry of the kernel call that it waits in; `NO_EVENT` where the trace does not tell.
+        call: int64, number of that call; -1.
+        object: int64, what it waits for, by state: address of the mutex, semaphore, condition variable, ...; channel
+            (RECEIVE); tid (JOIN).
+        has_object: bool, whether `object` is known.
+    """
+
+    thread: NDArray[np.int64]
+    value: NDArray[np.uint8]
+    row: NDArray[np.uint32]
+    end_row: NDArray[np.uint32]
+    first_row: NDArray[np.uint32]
+    call_row: NDArray[np.uint32]
+    call: NDArray[np.int64]
+    object: NDArray[np.int64]
+    has_object: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+
+def waits(trace: Trace) -> Waits:
+    """Return the waits of a trace; made at the first call and kept with it."""
+    return trace.kept("links.waits", _waits)
+
+
+def _waits(trace: Trace) -> Waits:
+    events, index = trace.events, trace.states.event
+    owner = np.repeat(np.arange(len(trace.threads)), np.diff(trace.states.start))
+    value = trace.catalogue.state_value_of_code[events.code[index]]
+    ends = state_ends(trace)[index]
+    is_wait = _IS_WAIT[value] & (ends != NO_EVENT)
+    if trace.pairs is not None:  # the format tells itself what threads wait for
+        is_wait[:] = False
+    at = np.flatnonzero(is_wait)
+    row, end, thread = index[at], ends[at], owner[at]
+    goes_on = np.append(False, (end[:-1] == row[1:]) & (thread[1:] == thread[:-1]))[: len(row)]
+    first = row[np.maximum.accumulate(np.where(goes_on, 0, np.arange(len(row))))]
+    call_row = calls_of(trace, first, thread)
+    call = number_of(trace, call_row)
+    found, known = _objects(trace, value[at], call_row, call)
+    return Waits(thread, value[at], row, end, first, call_row, call, found, known)
+
+
+def calls_of(trace: Trace, rows: NDArray[np.uint32], thread: NDArray[np.int64]) -> NDArray[np.uint32]:
+    """Return the entry of the kernel call that each thread is in when it leaves the CPU.
+
+    Args:
+        trace: The events.
+        rows: (n,), the state events by which they leave it.
+        thread: int64 (n,), rows of the thread table.
+
+    Returns:
+        uint32 (n,), `NO_EVENT` where the thread's call is not the last one of its CPU, or events are missing.
+    """
+    entry = open_calls(trace, rows)
+    at = np.flatnonzero(entry != NO_EVENT)
+    mine = entry[at]
+    fits = (trace.events.thread[mine] == thread[at]) & (thread[at] != UNKNOWN_THREAD)
+    fits &= is_whole(trace, mine, rows[at])
+    entry[at[~fits]] = NO_EVENT
+    return entry
+
+
+def number_of(trace: Trace, entries: NDArray[np.uint32]) -> NDArray[np.int64]:
+    """Return the number of the kernel call that each event enters, int64; -1 for `NO_EVENT`."""
+    out = np.full(len(entries), -1, np.int64)
+    known = entries != NO_EVENT
+    out[known] = trace.events.code[entries[known]] & _CALL_NUMBER
+    return out
+
+
+def objects_of(trace: Trace, entries: Rows, call: NDArray[np.int64], names: dict[str, str]) -> tuple[
+    NDArray[np.int64], NDArray[np.bool_],
+]:  # fmt: skip
+    """Return the arguments that name the objects of kernel calls.
+
+    Args:
+        trace: The events.
+        entries: (n,), entries of kernel calls; `NO_EVENT` for none.
+        call: int64 (n,), their numbers.
+        names: Name of a call to name of its argument.
+
+    Returns:
+        int64 (n,), and bool (n,): it is known.
+    """
+    values, known = np.zeros(len(entries), np.int64), np.zeros(len(entries), np.bool_)
+    numbers = call_numbers(trace.release)
+    for name in sorted(set(names.values())):
+        wanted = np.zeros(wire.KER_EXIT_OFFSET, np.bool_)
+        wanted[[numbers[spelt] for spelt, argued in names.items() if argued == name and spelt in numbers]] = True
+        at = np.flatnonzero(wanted[call] & (call >= 0))
+        if len(at):
+            values[at], known[at] = sync_argument(trace, entries[at], name)
+    return values, known
+
+
+def sync_argument(trace: Trace, entries: Rows, name: str) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return an argument of kernel calls; addresses of synchronisation objects are read once for all calls."""
+    if name != "sync_p":
+        return argument(trace, entries, name)
+    rows, values, known = trace.kept("links.sync_objects", _sync_objects)
+    place = np.searchsorted(rows, entries.astype(np.uint32))
+    return values[place], known[place]
+
+
+def _sync_objects(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.int64], NDArray[np.bool_]]:
+    numbers = [number for name, number in call_numbers(trace.release).items() if name.startswith("SYNC_")]
+    rows = rows_of_codes(trace, *(wire.code(wire.WireClass.KER_CALL, number | width)
+                                  for number in numbers for width in (0, wire.KER_64BIT)))  # fmt: skip
+    return rows, *argument(trace, rows, "sync_p")
+
+
+def _objects(
+    trace: Trace, value: NDArray[np.uint8], call_row: NDArray[np.uint32], call: NDArray[np.int64],
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:  # fmt: skip
+    found, known = objects_of(trace, call_row, call, _OBJECTS)
+    retaking = np.flatnonzero((value == _MUTEX) & (call == call_numbers(trace.release).get("SYNC_CONDVAR_WAIT", -2)))
+    if len(retaking):
+        found[retaking], known[retaking] = argument(trace, call_row[retaking], "mutex_p")
+    return found, known

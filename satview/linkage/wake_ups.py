@@ -1,0 +1,267 @@
+"""What ends the waits of threads: who or what makes a blocked thread ready, or lets it run at once."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.events import wire
+from satview.events.kernel_calls import call_numbers
+from satview.events.states import READY, RUNNING, STATE_BY_NAME
+from satview.linkage import actors, messages, pulses
+from satview.linkage.rows import comm_words, last_before, rows_by_cpu, rows_of_codes, thread_rows
+from satview.linkage.table import NO_EVENT, OPEN, Certainty, LinkKind, LinkTable, Pairs, pairs_of
+from satview.linkage.waits import Waits, number_of, objects_of, waits
+from satview.linkage.whole import is_whole
+from satview.store.arguments import argument
+from satview.store.trace import Trace
+
+_SIGNAL: Final = wire.code(wire.WireClass.COMM, 9)
+_NO_TIMER: Final = 0xFFFFFFFF  # timer_id of the expiry of a TimerTimeout()
+# Which calls of others end a wait for an object, and the argument that names it.
+_ENDS_BY_OBJECT: Final = {
+    "MUTEX": {"SYNC_MUTEX_UNLOCK": "sync_p", "SYNC_CONDVAR_WAIT": "mutex_p"},
+    "CONDVAR": {"SYNC_CONDVAR_SIGNAL": "sync_p"},
+    "SEM": {"SYNC_SEM_POST": "sync_p"},
+    "BARRIER": {"SYNC_BARRIER_WAIT": "sync_p"},
+    "RWLOCK_READ": {"SYNC_RWLOCK": "sync_p"},
+    "RWLOCK_WRITE": {"SYNC_RWLOCK": "sync_p"},
+}
+# Waits that only a call of another thread, a signal or a timeout ends.
+_LIMITED: Final = ("SEND", "REPLY", "MUTEX", "CONDVAR", "SEM", "JOIN")
+# Calls that end waits of others without an event of their own that says so.
+_ENDS_FROM_OUTSIDE: Final = {
+    "": ("THREAD_CANCEL", "CHANNEL_DESTROY", "CONNECT_DETACH", "SYNC_DESTROY"),
+    "JOIN": ("THREAD_DETACH",),
+    "INTR": ("INTERRUPT_UNMASK", "MSG_DELIVER_EVENT"),
+}
+# What stands for events of class COMM where that was not captured.
+_ENDS_WITHOUT_COMM: Final = {
+    "RECEIVE": ("MSG_SENDV", "MSG_SENDVNC", "MSG_SEND_PULSE", "MSG_SEND_PULSEPTR", "MSG_DELIVER_EVENT"),
+    "REPLY": ("MSG_REPLYV", "MSG_ERROR"),
+    "SIGSUSPEND": ("SIGNAL_KILL", "SIGNAL_KILL_SIGVAL"),
+    "SIGWAITINFO": ("SIGNAL_KILL", "SIGNAL_KILL_SIGVAL"),
+}
+
+
+def wake_ups(trace: Trace) -> LinkTable:
+    """Return what ended the waits of threads and the event READY, or RUNNING, that follows.
+
+    A message, pulse or reply is what ends a wait rather than the call that sends it, and a timer's expiry rather than
+    the interrupt of the clock; up to 6.x, which logs no expiry, it is that interrupt. A thread that is handed the CPU
+    with a message runs without having been READY (building block M7 of the reference). Source: formula 1 (a) there.
+
+    Exact are links whose events name the same thread, message or object, or an interrupt that alone came during the
+    wait. Inferred are those that follow from what the CPU was doing.
+    """
+    return trace.kept("links.wake_up", lambda trace: LinkTable.of(LinkKind.WAKE_UP, _WakeUps(trace).pairs()))
+
+
+class _WakeUps:
+    """Looks for the cause of every wake-up, what names it before what only fits."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        value = trace.catalogue.state_value_of_code
+        found = waits(trace)
+        ended = np.flatnonzero(found.end_row != OPEN)
+        self.at = ended[np.isin(value[trace.events.code[found.end_row[ended]]], (READY, RUNNING))]
+        self.waits: Waits = found
+        self.row = found.end_row[self.at]
+        self.begin = found.row[self.at]
+        self.value = found.value[self.at]
+        self.thread = found.thread[self.at]
+        self.cause = np.full(len(self.at), NO_EVENT, np.uint32)
+        self.certainty = np.zeros(len(self.at), np.uint8)
+        self.numbers = call_numbers(trace.release)
+        self.call = actors.open_calls(trace, self.row)
+        own = np.flatnonzero(self.call != NO_EVENT)
+        self.call[own[trace.events.thread[self.call[own]] == self.thread[own]]] = NO_EVENT
+        self.call_number = number_of(trace, self.call)
+
+    def pairs(self) -> Pairs:
+        """Return the links."""
+        if len(self.at):
+            self._replies()
+            self._receipts()
+            self._objects()
+            self._timers()
+            self._ends_of_threads()
+            self._signals()
+            self._outside()
+            self._interrupts()
+        found = np.flatnonzero(self.cause != NO_EVENT)
+        found = found[is_whole(self.trace, self.cause[found], self.row[found])]
+        return pairs_of(self.cause[found], self.row[found], self.certainty[found])
+
+    def _offer(self, at: NDArray[np.intp], rows: NDArray[np.uint32], certainty: Certainty) -> None:
+        """Take causes for wake-ups that have none yet."""
+        is_new = (self.cause[at] == NO_EVENT) & (rows != NO_EVENT)
+        self.cause[at[is_new]] = rows[is_new]
+        self.certainty[at[is_new]] = certainty
+
+    def _in(self, *states: str) -> NDArray[np.intp]:
+        """Return the wake-ups from some states that have no cause yet."""
+        values = [STATE_BY_NAME[state].value for state in states]
+        return np.flatnonzero(np.isin(self.value, values) & (self.cause == NO_EVENT))
+
+    def _called(self, at: NDArray[np.intp], names: tuple[str, ...]) -> NDArray[np.intp]:
+        """Return those wake-ups that happen within one of some calls."""
+        numbers = [self.numbers[name] for name in names if name in self.numbers]
+        return at[np.isin(self.call_number[at], numbers)]
+
+    def _last_naming(self, rows: NDArray[np.uint32], thread: NDArray[np.int64], at: NDArray[np.intp]) -> NDArray[
+        np.uint32
+    ]:  # fmt: skip
+        """Return for wake-ups the last of some events that name the thread, within its wait; `NO_EVENT` for none."""
+        out = np.full(len(at), NO_EVENT, np.uint32)
+        key = np.sort(thread << 32 | rows)
+        place = np.searchsorted(key, self.thread[at] << 32 | self.row[at]) - 1
+        found = np.flatnonzero(place >= 0)
+        last = key[place[found]]
+        fits = (last >> 32 == self.thread[at[found]]) & (last & 0xFFFFFFFF > self.waits.first_row[self.at[at[found]]])
+        out[found[fits]] = (last[fits] & 0xFFFFFFFF).astype(np.uint32)
+        return out
+
+    def _replies(self) -> None:
+        trace, at = self.trace, self._in("SEND", "REPLY")
+        given = rows_of_codes(trace, messages.REPLY, messages.ERROR)
+        if len(at) and len(given):
+            tid, pid = comm_words(trace, given)
+            self._offer(at, self._last_naming(given, thread_rows(trace, pid, tid), at), Certainty.EXACT)
+
+    def _receipts(self) -> None:
+        """The message or pulse that the thread receives next is what woke it, if it was the last one sent there."""
+        trace, at = self.trace, self._in("RECEIVE")
+        if not len(at):
+            return
+        received = rows_of_codes(trace, messages.RECEIPT, pulses.RECEIPT)
+        key = np.sort(trace.events.thread[received].astype(np.int64) << 32 | received)
+        wanted = self.thread[at] << 32 | self.row[at]
+        place = np.searchsorted(key, wanted)
+        at, place = at[place < len(key)], place[place < len(key)]
+        fits = key[place] >> 32 == self.thread[at]
+        at, receipt = at[fits], (key[place[fits]] & 0xFFFFFFFF).astype(np.uint32)
+        last = last_before(trace, rows_by_cpu(trace, messages.SEND, *pulses.SENDS), self.row[at])
+        for table in (messages.messages(trace), pulses.pulses(trace)):
+            link = table.ended_by(receipt)
+            known = np.flatnonzero(link >= 0)
+            begun = table.from_row[link[known]]
+            is_it = (begun == last[known]) & (begun > self.begin[at[known]])
+            exact = table.certainty[link[known]] == Certainty.EXACT
+            self._offer(at[known[is_it & exact]], begun[is_it & exact], Certainty.EXACT)
+            self._offer(at[known[is_it & ~exact]], begun[is_it & ~exact], Certainty.INFERRED)
+
+    def _objects(self) -> None:
+        for state, calls in _ENDS_BY_OBJECT.items():
+            at = self._called(self._in(state), tuple(calls))
+            if not len(at):
+                continue
+            mine = self.at[at]
+            given, known = objects_of(self.trace, self.call[at], self.call_number[at], calls)
+            known &= self.waits.has_object[mine]
+            process = self.trace.threads.process
+            by = self.trace.events.thread[self.call[at]]
+            is_here = process[by] == process[self.thread[at]]
+            is_same = (given == self.waits.object[mine]) & is_here
+            self._offer(at[known & is_same], self.call[at][known & is_same], Certainty.EXACT)
+            # An object in shared memory has another address in each process; no call ends waits for two of them.
+            self._offer(at[~known | ~is_here], self.call[at][~known | ~is_here], Certainty.INFERRED)
+
+    def _timers(self) -> None:
+        trace = self.trace
+        expired = rows_of_codes(trace, actors.TIMER)
+        if not len(expired):
+            return
+        (pid, _), (tid, _), (ident, _) = (argument(trace, expired, name) for name in ("pid", "tid", "timer_id"))
+        thread = thread_rows(trace, pid.astype(np.uint32), tid.astype(np.uint32))
+        at = np.flatnonzero(self.cause == NO_EVENT)
+        is_timeout = ident == _NO_TIMER
+        self._offer(at, self._last_naming(expired[is_timeout], thread[is_timeout], at), Certainty.EXACT)
+        at = self._in("INTR")
+        last = self._last_naming(expired[~is_timeout], thread[~is_timeout], at)
+        known = np.flatnonzero(last != NO_EVENT)
+        known = known[actors.quiet_between(trace, last[known], self.row[at[known]])]
+        self._offer(at[known], last[known], Certainty.INFERRED)
+
+    def _ends_of_threads(self) -> None:
+        """A thread ends: who joins it goes on, and who waits for its reply, or for its process to receive, fails."""
+        trace, threads = self.trace, self.trace.threads
+        ended = rows_of_codes(trace, wire.THREAD_DESTROY)
+        at = self._in("JOIN", "SEND", "REPLY")
+        if not len(ended) or not len(at):
+            return
+        last = last_before(trace, rows_by_cpu(trace, wire.THREAD_DESTROY), self.row[at])
+        keep = np.flatnonzero((last != NO_EVENT) & (last > self.begin[at]))
+        at, last = at[keep], last[keep]
+        dead = trace.events.thread[last].astype(np.int64)
+        joined = np.flatnonzero((self.value[at] == STATE_BY_NAME["JOIN"].value) & (
+            ~self.waits.has_object[self.at[at]] | (self.waits.object[self.at[at]] == threads.tid[dead])))  # fmt: skip
+        joined = joined[threads.pid[dead[joined]] == threads.pid[self.thread[at[joined]]]]
+        self._offer(at[joined], last[joined], Certainty.EXACT)
+        sent = last_sends(trace, self.thread[at], self.row[at])
+        known = np.flatnonzero((sent != NO_EVENT) & (self.value[at] != STATE_BY_NAME["JOIN"].value))
+        received = messages.messages(trace).ends_of(sent[known])
+        to = comm_words(trace, sent[known])[1].view(np.int32)
+        is_server = received != NO_EVENT
+        is_server[is_server] = trace.events.thread[received[is_server]] == dead[known[is_server]]
+        is_process = (received == NO_EVENT) & (to == threads.pid[dead[known]])
+        self._offer(at[known[is_server]], last[known[is_server]], Certainty.EXACT)
+        self._offer(at[known[is_process]], last[known[is_process]], Certainty.INFERRED)
+
+    def _signals(self) -> None:
+        trace, at = self.trace, np.flatnonzero(self.cause == NO_EVENT)
+        sent = rows_of_codes(trace, _SIGNAL)
+        if not len(sent):
+            return
+        last = last_before(trace, rows_by_cpu(trace, _SIGNAL), self.row[at])
+        keep = np.flatnonzero((last != NO_EVENT) & (last > self.begin[at]))
+        at, last = at[keep], last[keep]
+        # A signal that ends a process wakes one thread after the other; no call and no other thread comes between.
+        call = actors.last_work(trace, self.row[at])
+        fits = (call == NO_EVENT) | (call < last)
+        self._offer(at[fits], last[fits], Certainty.INFERRED)
+
+    def _outside(self) -> None:
+        comm = np.arange(wire.CODE_COUNT) >> wire.CLASS_SHIFT == wire.WireClass.COMM
+        without = {} if self.trace.code_counts[comm].any() else _ENDS_WITHOUT_COMM
+        for state, names in (*_ENDS_FROM_OUTSIDE.items(), *without.items()):
+            at = self._in(state) if state else np.flatnonzero(self.cause == NO_EVENT)
+            at = self._called(at, names)
+            self._offer(at, self.call[at], Certainty.INFERRED)
+
+    def _interrupts(self) -> None:
+        """An interrupt ends InterruptWait(); that of the clock ends sleep and timeouts, if it alone can be seen."""
+        trace = self.trace
+        at = self._in("INTR")
+        at = at[self.call[at] == NO_EVENT]
+        found, is_only = actors.last_of_usual(trace, self.row[at], self.thread[at], self.begin[at])
+        self._offer(at[is_only], found[is_only], Certainty.EXACT)
+        self._offer(at, found, Certainty.INFERRED)
+        if trace.code_counts[actors.TIMER]:
+            return
+        at = self._in("NANOSLEEP", *_LIMITED)
+        at = at[self.call[at] == NO_EVENT]
+        found, _ = actors.last_of_usual(trace, self.row[at], np.zeros(len(at), np.int64), self.begin[at])
+        self._offer(at, found, Certainty.INFERRED)
+
+
+def last_sends(trace: Trace, thread: NDArray[np.int64], rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Return the last message that each thread sent before an event, uint32; `NO_EVENT` for none.
+
+    Args:
+        trace: The events.
+        thread: int64 (n,), rows of the thread table.
+        rows: uint32 (n,), rows of the event table.
+    """
+    sends = messages.sends_of(trace)
+    out = np.full(len(rows), NO_EVENT, np.uint32)
+    key = np.sort(trace.events.thread[sends].astype(np.int64) << 32 | sends)
+    place = np.searchsorted(key, thread << 32 | rows) - 1
+    found = np.flatnonzero(place >= 0)
+    last = key[place[found]]
+    fits = last >> 32 == thread[found]
+    out[found[fits]] = (last[fits] & 0xFFFFFFFF).astype(np.uint32)
+    return out

@@ -1,0 +1,187 @@
+"""Links on traces small enough to work out by hand; tables, growth, memory."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+from satview.events import wire
+from satview.events.spec import Release
+from satview.formats.kev.growing import GrowingFile
+from satview.formats.kev.reader import open_kev
+from satview.linkage.columns import partner, partners, state_ends
+from satview.linkage.table import OPEN, Certainty, Link, LinkKind, LinkTable
+from satview.linkage.trace_links import link_of, link_table
+from satview.session.event_text import event_details
+from satview.store.losses import losses
+from tests.capture.made import damaged
+from tests.capture.mishaps import setup
+from tests.helpers.kev import START, TraceBuilder
+
+SEND, RECEIVE, INFO = 11, 14, 19
+INTERRUPTED = 256
+ENTRY, EXIT, HANDLER, HANDLER_EXIT = (wire.code(3, n) for n in (1, 2, 3, 4))
+
+
+def opened(builder, folder):
+    """Return the trace, and a function from the time of an event to the time of its partner."""
+    trace = builder.open(folder)
+    row_at = {int(time) - START: row for row, time in enumerate(trace.events.time_cycles)}
+    time_of = {row: time for time, row in row_at.items()} | {None: None}
+    return trace, lambda time: time_of[partner(trace, row_at[time])]
+
+
+class TestCalls:
+    def test_a_call_that_a_signal_interrupts_ends_in_its_interrupted_form(self, tmp_path):
+        builder = TraceBuilder().time_event(0).state("RUNNING", 1, 5, 1).call(RECEIVE, 10)
+        _, other = opened(builder.call(RECEIVE + INTERRUPTED, 20).exit(RECEIVE, 30), tmp_path)
+        assert [other(time) for time in (10, 20, 30)] == [20, 10, None]
+
+    def test_unknown_threads_are_linked_in_calls_that_never_block(self, tmp_path):
+        builder = TraceBuilder().time_event(0).call(INFO, 10).exit(INFO, 20).call(SEND, 30).exit(SEND, 40)
+        trace, other = opened(builder.call(INFO, 50).call(SEND, 60).exit(INFO, 70), tmp_path)
+        assert [other(time) for time in (10, 20)] == [20, 10]
+        assert [other(time) for time in (30, 40)] == [None, None], "the one that came back may have sent before"
+        assert [other(time) for time in (50, 60, 70)] == [None, None, None]
+        assert list(link_table(trace, LinkKind.CALL)) == [Link(LinkKind.CALL, 1, 2, Certainty.INFERRED)]
+
+    def test_the_details_say_so(self, tmp_path):
+        trace, _ = opened(TraceBuilder().time_event(0).call(INFO, 10).exit(INFO, 25), tmp_path)
+        text = event_details(trace, 1, link_of(trace, 1)).as_text()
+        assert "event 3: MSG_INFO  (next on this CPU; the calling thread is not known)" in text
+        assert "15 cycles" in text
+
+    def test_other_cpus_do_not_matter_to_unknown_threads(self, tmp_path):
+        builder = TraceBuilder(cpus=2).time_event(0).call(INFO, 10).call(INFO, 11, cpu=1)
+        _, other = opened(builder.exit(INFO, 20, cpu=1).exit(INFO, 21), tmp_path)
+        assert [other(time) for time in (10, 11)] == [21, 20]
+
+    def test_an_unknown_thread_in_the_same_call_makes_a_known_one_unsure(self, tmp_path):
+        builder = TraceBuilder(cpus=2).time_event(0).state("RUNNING", 1, 5, 1).call(INFO, 10).call(INFO, 11, cpu=1)
+        _, other = opened(builder.exit(INFO, 20).call(INFO, 30).exit(INFO, 40), tmp_path)
+        assert [other(time) for time in (10, 30)] == [None, 40]
+
+    def test_a_thread_that_begins_to_run_is_another_caller(self, tmp_path):
+        """Buffers out of order: nothing is missing, but who runs is not known where the file goes on."""
+        builder = TraceBuilder()
+        for number, time in ((1, 0), (3, 2000), (2, 1000), (4, 3000)):
+            builder.event(wire.CONTROL_BUFFER, time, (number, 0)).time_event(time)
+            if number == 1:
+                builder.call(INFO, 100)
+            elif number == 2:
+                builder.state("RUNNING", 1100, 5, 1)
+            elif number == 3:
+                builder.exit(INFO, 2100).call(INFO, 2200).exit(INFO, 2300)
+        trace, other = opened(builder, tmp_path)
+        assert not len(losses(trace))
+        assert not trace.events.thread[trace.events.code >> 10 == 2].any()
+        assert [other(time) for time in (100, 2100, 2200)] == [None, None, 2300]
+
+    def test_a_lost_buffer_parts_unknown_threads(self, tmp_path):
+        builder = TraceBuilder().event(wire.CONTROL_BUFFER, 0, (1, 0)).time_event(0).call(INFO, 10)
+        builder.event(wire.CONTROL_BUFFER, 500, (3, 0)).time_event(500).exit(INFO, 510)
+        _, other = opened(builder.call(INFO, 520).exit(INFO, 530), tmp_path)
+        assert [other(time) for time in (10, 510, 520)] == [None, None, 530]
+
+
+class TestInterrupts:
+    def test_handlers_lie_within_their_interrupt(self, tmp_path):
+        """The first handler's exit is missing, the second one's entry."""
+        builder = TraceBuilder().time_event(0).event(ENTRY, 10).event(HANDLER, 11).event(EXIT, 20)
+        builder.event(ENTRY, 30).event(HANDLER_EXIT, 31).event(HANDLER, 32).event(HANDLER_EXIT, 33).event(EXIT, 40)
+        trace, other = opened(builder, tmp_path)
+        assert [other(time) for time in (10, 11, 30, 31, 32)] == [20, None, 40, None, 33]
+        dispatched = link_table(trace, LinkKind.DISPATCH)
+        assert [(link.from_row, link.to_row) for link in dispatched] == [(1, 2)]
+
+    def test_entries_of_both_widths_and_nested_ones(self, tmp_path):
+        builder = TraceBuilder().time_event(0).event(wire.code(3, 5), 10, (1, 0, 0, 0)).event(ENTRY, 20)
+        trace, other = opened(builder.event(EXIT, 30).event(EXIT, 40), tmp_path)
+        assert [other(time) for time in (10, 20)] == [40, 30]
+        assert link_table(trace, LinkKind.INTERRUPT).cycles(trace.events.time_cycles).tolist() == [30, 10]
+
+
+class TestStates:
+    def test_each_state_ends_with_the_next_or_not_at_all(self, tmp_path):
+        builder = TraceBuilder().time_event(0).state("RUNNING", 10, 5, 1).state("RECEIVE", 20, 5, 1)
+        trace, _ = opened(builder.state("RUNNING", 21, 6, 1).event(wire.code(6, 1), 50), tmp_path)
+        assert state_ends(trace)[1:4].tolist() == [2, OPEN, OPEN]
+        assert link_table(trace, LinkKind.STATE).cycles(trace.events.time_cycles).tolist() == [10, -1, -1]
+        assert "event 3: THRECEIVE" in event_details(trace, 1, link_of(trace, 1)).as_text()
+        assert "the end of the trace" in event_details(trace, 2, link_of(trace, 2)).as_text()
+
+    def test_a_state_across_a_loss_is_not_linked(self, tmp_path):
+        builder = TraceBuilder().event(wire.CONTROL_BUFFER, 0, (1, 0)).time_event(0).state("RECEIVE", 10, 5, 1)
+        builder.event(wire.CONTROL_BUFFER, 500, (3, 0)).time_event(500).state("READY", 510, 5, 1)
+        trace, _ = opened(builder.event(wire.code(6, 1), 600), tmp_path)
+        assert [(link.from_row, link.to_row) for link in link_table(trace, LinkKind.STATE)] == [(5, OPEN)]
+        assert link_of(trace, 2) is None
+
+
+class TestTable:
+    TABLE = LinkTable(LinkKind.DISPATCH, *(np.array(column, dtype) for column, dtype in (
+        ([2, 5, 9, 40], np.uint32), ([8, 7, OPEN, 41], np.uint32), ([3, 2, 3, 3], np.uint8))))  # fmt: skip
+
+    def test_links_are_found_from_both_ends(self):
+        rows = np.array([5, 2, 3, 40, 41, 8, 7, 100])
+        assert self.TABLE.begun_by(rows).tolist() == [1, 0, -1, 3, -1, -1, -1, -1]
+        assert self.TABLE.ended_by(rows).tolist() == [-1, -1, -1, -1, 3, 0, 1, -1]
+        assert self.TABLE.ends_of(np.array([9, 40, 41])).tolist() == [OPEN, 41, 2**32 - 1]
+        assert self.TABLE[1] == Link(LinkKind.DISPATCH, 5, 7, Certainty.INFERRED)
+
+    def test_an_empty_table_finds_nothing(self):
+        none = np.empty(0, np.uint32)
+        table = LinkTable(LinkKind.CALL, none, none, np.empty(0, np.uint8))
+        assert table.begun_by(np.array([3])).tolist() == table.ended_by(np.array([3])).tolist() == [-1]
+        assert not list(table)
+
+    def test_columns_that_do_not_fit_are_refused(self):
+        three, two = np.arange(3, dtype=np.uint32), np.arange(2, dtype=np.uint32)
+        with pytest.raises(ValueError, match="length"):
+            LinkTable(LinkKind.CALL, three, two, np.zeros(3, np.uint8))
+        with pytest.raises(ValueError, match="ascend"):
+            LinkTable(LinkKind.CALL, three[::-1], three, np.zeros(3, np.uint8))
+
+    def test_columns_cannot_be_changed(self, tmp_path):
+        trace, _ = opened(TraceBuilder().time_event(0).call(INFO, 10).exit(INFO, 20), tmp_path)
+        for column in (partners(trace), state_ends(trace), link_table(trace, LinkKind.CALL).to_row):
+            with pytest.raises(ValueError, match="read-only"):
+                column[:] = 0
+
+
+@pytest.mark.parametrize("release", ["6.x", "8.0"])
+def test_a_followed_file_has_the_links_of_the_whole_one_at_every_step(release, tmp_path):
+    whole = damaged(setup, 40, tmp_path, Release(release), 1, ring=False, wide=False).trace
+    data = whole.path.read_bytes()
+    start = len(data) - whole.slot_count * 16
+    path, part = tmp_path / "grows.kev", tmp_path / "part.kev"
+    file, counts = GrowingFile(path), []
+    for slots in np.linspace(whole.slot_count // 10, whole.slot_count, 8, dtype=int).tolist():
+        for name in (path, part):
+            name.write_bytes(data[: start + slots * 16])
+        grown, batch = file.read(), open_kev(part)
+        assert partners(grown).tolist() == partners(batch).tolist()
+        assert state_ends(grown).tolist() == state_ends(batch).tolist()
+        for kind in LinkKind:
+            mine, theirs = link_table(grown, kind), link_table(batch, kind)
+            assert list(mine) == list(theirs)
+        counts.append(len(link_table(grown, LinkKind.CALL)))
+    assert counts == sorted(counts)
+    assert counts[0] < counts[-1]
+
+
+def test_a_closed_trace_is_gone_at_once(tmp_path):
+    trace = TraceBuilder().time_event(0).state("RUNNING", 1, 5, 1).call(INFO, 10).exit(INFO, 20).open(tmp_path)
+    for kind in LinkKind:
+        assert link_table(trace, kind) is link_table(trace, kind), "made once"
+    borrowed = weakref.ref(trace)
+    gc.collect()
+    gc.disable()
+    try:
+        del trace
+        assert borrowed() is None
+    finally:
+        gc.enable()

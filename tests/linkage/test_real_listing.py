@@ -1,0 +1,63 @@
+"""Links of a real capture of QNX 7.1, where it is at hand, against a count made from its text alone."""
+
+from __future__ import annotations
+
+import re
+
+from satview.events.kernel_calls import call_numbers, never_block
+from satview.events.spec import Release
+from satview.formats.registry import open_trace
+from satview.linkage.table import LinkKind
+from satview.linkage.trace_links import link_table
+from satview.store.losses import losses
+from tests.helpers.shared import shared_path
+
+LISTING = "real/qnx71-ker_call.traceprinter.txt"
+EVENT = re.compile(r"^t:0x([0-9a-f]+) CPU:\d+ (\w+) *:(\S+)(.*)")
+NUMBERS = re.compile(r"\b(rcvid|pid|scoid)\s*:\s*(0x[0-9a-f]+|-?\d+)")
+
+
+def events() -> list[tuple[int, str, str, dict[str, int]]]:
+    """Return (time, class, name without number, ids) of the events of the listing."""
+    found: list[tuple[int, str, str, dict[str, int]]] = []
+    for line in shared_path(LISTING).read_text(errors="replace").splitlines():
+        told = EVENT.match(line)
+        if told:
+            found.append((int(told[1], 16), told[2], told[3].split("/")[0], {}))
+        if found:
+            rest = told[4] if told else line
+            found[-1][3].update((name, int(number, 0) & 0xFFFFFFFF) for name, number in NUMBERS.findall(rest))
+    return found
+
+
+def test_message_pairs() -> None:
+    sent: dict[tuple[int, int], int] = {}
+    expected = []
+    for time, _, name, ids in events():
+        if name == "SND_MESSAGE":
+            sent[ids["rcvid"], ids["pid"]] = time
+        elif name == "REC_MESSAGE" and (first := sent.pop((ids["rcvid"], ids["pid"]), None)) is not None:
+            expected.append((first, time))
+    trace = open_trace(shared_path(LISTING))
+    table, times = link_table(trace, LinkKind.MESSAGE), trace.events.time_cycles
+    found = list(zip(times[table.from_row].tolist(), times[table.to_row].tolist(), strict=True))
+    assert len(found) > 150
+    lost = losses(trace)[:, :2].tolist()
+    whole = [pair for pair in expected if not any(start < pair[1] and end > pair[0] for start, end in lost)]
+    assert sorted(found) == sorted(whole)
+
+
+def test_durations_of_kernel_calls() -> None:
+    """No THREAD event tells who ran: a call and its exit follow each other, and the call never blocks."""
+    numbers, stays = call_numbers(Release.QNX_7), never_block(Release.QNX_7)
+    expected, last = [], None
+    for time, kind, name, _ in events():
+        if kind in ("KER_CALL", "KER_EXIT", "INT_CALL"):
+            if last is not None and kind != "KER_CALL" and last[1] == name and stays[numbers[name]]:
+                expected.append((last[0], time - last[0]))
+            last = (time, name) if kind == "KER_CALL" else None
+    trace = open_trace(shared_path(LISTING))
+    table, times = link_table(trace, LinkKind.CALL), trace.events.time_cycles
+    found = list(zip(times[table.from_row].tolist(), table.cycles(times).tolist(), strict=True))
+    assert len(found) > 500
+    assert found == expected
