@@ -33,14 +33,14 @@ def pieces_sheet(trace: Trace, path: CriticalPath, is_cancelled: Callable[[], bo
             raise Cancelled("the path was stopped")
         said.append(words.says(path, piece))
     length = path.end_cycles - path.start_cycles
-    start_ns = np.array([trace.clock.ns(int(cycles)) for cycles in path.start_cycles], np.int64)
+    start_ns = trace.clock.ns_array(path.start_cycles)
     who = tuple("\N{EM SPACE}" * int(depth) + trace.thread_name(int(thread))
                 for depth, thread in zip(path.depth, path.on_thread, strict=True))  # fmt: skip
     sure = tuple("" if value == Certainty.EXACT else Certainty(int(value)).name.lower() for value in path.certainty)
     return Sheet("path", "Critical path", Subject.THREAD, path.on_thread, (
         Column("start_ns", "Time", Kind.TIME, start_ns, "When the piece begins.", cycles=path.start_cycles,
                events=path.row),
-        Column("length_ns", "Length", Kind.DURATION, _ns(trace, length), "How long it is."),
+        Column("length_ns", "Length", Kind.DURATION, trace.clock.durations_ns(length), "How long it is."),
         Column("thread", "Thread", Kind.TEXT, who, "The thread that the path is with; indented: the one above waits."),
         Column("does", "What", Kind.TEXT, tuple(said), "What that thread does, and what ends it."),
         Column("certainty", "Certainty", Kind.TEXT, sure, "Of the link to the thread above; empty = exact."),
@@ -60,11 +60,6 @@ def totals_sheet(trace: Trace, path: CriticalPath) -> Sheet:
     return Sheet("path_totals", "Critical path by thread", Subject.THREAD, threads, (
         Column("thread", "Thread", Kind.TEXT, tuple(trace.thread_name(thread) for thread, _ in totals)),
         Column("kind", "Is", Kind.TEXT, tuple(PIECE_WORDS[PieceKind(kind)] for _, kind in totals)),
-        Column("length_ns", "Length", Kind.DURATION, _ns(trace, cycles), "Sum of its pieces."),
+        Column("length_ns", "Length", Kind.DURATION, trace.clock.durations_ns(cycles), "Sum of its pieces."),
         Column("share", "Share", Kind.SHARE, cycles / max(1, path.window.length), "Of the interval."),
     ), "length_ns", _EMPTY)  # fmt: skip
-
-
-def _ns(trace: Trace, cycles: np.ndarray[tuple[int], np.dtype[np.int64]]) -> np.ndarray[
-        tuple[int], np.dtype[np.int64]]:
-    return np.array([trace.clock.duration_ns(int(length)) for length in cycles], np.int64)

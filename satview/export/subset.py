@@ -1,7 +1,7 @@
 """Writes part of a trace as a smaller .kev that keeps times, names and opening states.
 
 A file with events left out would say wrong things: other events would belong to the wrong thread once the switches
-between them are gone, clocks would lose a turn over a long silence, processes would have no names. So besides the
+between them are gone, clocks would lose a rollover over a long silence, processes would have no names. So besides the
 chosen events the file gets what these need: names and creations, the switch before each event that was chosen, a state
 dump where the window begins, and fresh TIME and BUFFER events.
 """

@@ -28,7 +28,7 @@ from satview.store.losses import losses
 from satview.store.trace import Trace
 
 BUFFER_SLOTS: Final = 714  # high-water mark of a 6.4 kernel
-_MAX_AHEAD: Final = 1 << 31  # cycles a CPU may be silent before it gets a TIME: well below a turn
+_MAX_AHEAD: Final = 1 << 31  # cycles a CPU may be silent before it gets a TIME: well below a rollover
 _MAX_BACK: Final = 1 << 28  # ... or step back, as late slots do
 _BLOCK: Final = 1 << 16
 _NEVER: Final = np.iinfo(np.int64).max

@@ -15,7 +15,7 @@ from satview.linkage.columns import partners
 from satview.linkage.origins import deliveries
 from satview.linkage.rows import comm_words, rows_of_codes
 from satview.linkage.states import first_that_fits, state_places
-from satview.linkage.table import NO_EVENT, Certainty, LinkTable
+from satview.linkage.table import NO_EVENT, Certainty, LinkTable, ReadOnlyColumns
 from satview.linkage.waits import waits
 from satview.linkage.wake_ups import wake_ups
 from satview.linkage.whole import is_whole
@@ -30,7 +30,7 @@ _MOMENTS: Final = ("cause_row", "handler_row", "handler_exit_row", "pulse_row", 
 
 
 @dataclass(frozen=True, slots=True)
-class Latencies:
+class Latencies(ReadOnlyColumns):
     """Pulses, and interrupts that end InterruptWait(), in time order; every column has shape (n,) and is read-only.
 
     A moment that the trace does not have, or that events are missing before, is -1; so is one that there is not: an
@@ -76,10 +76,6 @@ class Latencies:
     receipt_cycles: _Ints
     total_cycles: _Ints
     certainty: NDArray[np.uint8]
-
-    def __post_init__(self) -> None:
-        for column in fields(self):
-            getattr(self, column.name).setflags(write=False)
 
     def __len__(self) -> int:
         return len(self.cause_row)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from satview.events import wire
 from satview.linkage.blockers import REPLY
 from satview.linkage.rows import rows_of_codes
+from satview.linkage.table import ReadOnlyColumns
 from satview.linkage.transactions import Transactions, transactions
 from satview.store.losses import losses
 from satview.store.trace import Trace
@@ -18,7 +19,7 @@ _Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Services:
+class Services(ReadOnlyColumns):
     """Messages that were received, by client, then in time order; every column has shape (n,), int64, is read-only.
 
     Of one client no two overlap: a thread has one message under way. A server may have received several.
@@ -36,10 +37,6 @@ class Services:
     server: _Ints
     start: _Ints
     end: _Ints
-
-    def __post_init__(self) -> None:
-        for column in fields(self):
-            getattr(self, column.name).setflags(write=False)
 
     def __len__(self) -> int:
         return len(self.client)

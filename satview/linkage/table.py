@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import IntEnum, StrEnum
 from functools import cached_property
 from typing import Final
@@ -15,6 +15,15 @@ Rows = NDArray[np.integer]
 Pairs = tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint8]]  # from_row, to_row, certainty; in any order
 NO_EVENT: Final = 2**32 - 1  # in place of a row: there is no link
 OPEN: Final = 2**32 - 2  # in place of the row that ends a link: the trace ends before it does
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOnlyColumns:
+    """A table that is kept with a trace: all of its fields are arrays, and none can be written to."""
+
+    def __post_init__(self) -> None:
+        for column in fields(self):
+            getattr(self, column.name).setflags(write=False)
 
 
 class LinkKind(StrEnum):

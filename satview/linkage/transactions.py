@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -14,7 +14,7 @@ from satview.linkage.blockers import SEND as SEND_STATE
 from satview.linkage.messages import answers, messages, sends_of
 from satview.linkage.rows import comm_words
 from satview.linkage.states import first_that_fits, state_places
-from satview.linkage.table import NO_EVENT, Certainty
+from satview.linkage.table import NO_EVENT, Certainty, ReadOnlyColumns
 from satview.linkage.waits import calls_of
 from satview.linkage.whole import is_whole
 from satview.store.arguments import argument
@@ -25,7 +25,7 @@ _MOST_STEPS: Final = 1 << 10  # back over messages that a thread received and th
 
 
 @dataclass(frozen=True, slots=True)
-class Transactions:
+class Transactions(ReadOnlyColumns):
     """Messages that were sent, in time order; every column has shape (n,) and is read-only.
 
     A moment that the trace does not have, or that events are missing before, is -1, and so are times that need it. A
@@ -69,10 +69,6 @@ class Transactions:
     message_type: _Ints
     parent: _Ints
     certainty: NDArray[np.uint8]
-
-    def __post_init__(self) -> None:
-        for column in fields(self):
-            getattr(self, column.name).setflags(write=False)
 
     def __len__(self) -> int:
         return len(self.send_row)

@@ -60,7 +60,7 @@ class LoadPlotted:
         """Yield the table: names of columns, then one row per bin; times in nanoseconds."""
         load, clock = self.load, trace.clock
         yield ("start_ns", "end_ns", *(csv_text(title) for title in self.titles), "interrupts", "unknown")
-        times = [_ns(trace, row) for row in (*load.busy_cycles, load.interrupt_cycles, load.unknown_cycles)]
+        times = [clock.durations_ns(row) for row in (*load.busy_cycles, load.interrupt_cycles, load.unknown_cycles)]
         edges = clock.ns_array(load.edges)
         yield from zip(edges[:-1].tolist(), edges[1:].tolist(), *(row.tolist() for row in times), strict=True)
 
@@ -125,7 +125,7 @@ def plot_durations(
     """
     scope = scope_of(trace, window, None, basis, borrowed(is_cancelled))
     found = occurrences(scope, measure.key, threads)
-    duration = _ns(trace, found.cycles)
+    duration = trace.clock.durations_ns(found.cycles)
     if not len(found):
         return DurationsPlotted(measure, found, duration, None, (), scope.window, whose)
     names = [f"p{share * 100:g}" for share in SHARES]
@@ -146,10 +146,6 @@ def write_csv(
     with new_text_file(path, reading=reading, newline="") as file:
         csv.writer(file).writerows(plotted.rows(trace))
     return f"Wrote {path.name}"
-
-
-def _ns(trace: Trace, cycles: NDArray[np.int64]) -> NDArray[np.int64]:
-    return trace.clock.durations_ns(cycles)
 
 
 def _band_title(trace: Trace, by: LoadBy, subject: int) -> str:

@@ -67,7 +67,7 @@ def control_events(
         cpus: (n,), CPU of each event.
         times: (n,), its stamp in cycles.
         slots: (n,), how many slots it takes.
-        interrupts: (n,), as `outer_interrupts` rerollovers them: a buffer that is full within one is closed at its end.
+        interrupts: (n,), as `outer_interrupts` returns them: a buffer that is full within one is closed at its end.
         logs_time: Whether TIME passes the filters.
     """
     sizes, found = BUFFER_SIZES[release], ControlEvents()
