@@ -19,16 +19,14 @@ from PySide6.QtWidgets import (
 
 from satview.base.safe_text import visible_line
 from satview.base.time import format_duration, format_time
-from satview.formats.registry import source_files
-from satview.gui import dialogs
 from satview.gui.panel import Panel, PanelContext
 from satview.gui.plain_label import PlainLabel
 from satview.gui.row_table import add_copy_and_export, set_up_rows
+from satview.gui.sheet_export import SheetExport
 from satview.gui.statistics.model import SheetModel
 from satview.gui.statistics.share_bar import ShareBar
 from satview.gui.theme import Theme
-from satview.session.jobs import LatestJob
-from satview.session.statistics_work import SheetCsvWork, sheet_text
+from satview.session.statistics_work import sheet_text
 
 _HOW: Final = "Select a range on the lane of a thread and press Shift+Y:\nwhat had to happen for it to get to its end."
 _BAR_PX: Final = 6  # below the text of a row with a bar
@@ -59,10 +57,8 @@ class PathPanel(Panel):
             table.horizontalHeader().setStretchLastSection(table is self.table)
             table.clicked.connect(self._on_row)
             table.activated.connect(self._on_row)
-        self._job = LatestJob(self)
-        self._job.done.connect(self._on_exported)
-        self._job.failed.connect(self._on_not_exported)
         self._lay_out()
+        self._csv = SheetExport(self, self.statement)
         self._opened.path.changed.connect(self._on_path)
         self._on_path()
 
@@ -77,7 +73,7 @@ class PathPanel(Panel):
 
     def close_down(self) -> None:
         """Stop the work in the background."""
-        self._job.close()
+        self._csv.close()
 
     def copied_text(self) -> str:
         """Return the table that has the focus as tab-separated text."""
@@ -95,10 +91,7 @@ class PathPanel(Panel):
     @Slot()
     def ask_export(self) -> None:
         """Ask for a file and write the pieces to it."""
-        trace_path = self._opened.trace.path
-        path = dialogs.ask_save(self, trace_path.with_name(f"{trace_path.stem}-path.csv"), "CSV (*.csv)")
-        if path is not None and self.pieces.sheet is not None:
-            self._job.start(SheetCsvWork(self.pieces.sheet, self.pieces.order, path, source_files(trace_path)))
+        self._csv.ask(self.pieces.sheet, self.pieces.order, self._opened.trace.path)
 
     def _lay_out(self) -> None:
         self.statement = PlainLabel(self)
@@ -169,12 +162,3 @@ class PathPanel(Panel):
         start = int(found.path.start_cycles[row])
         opened.viewport.reveal(start)
         opened.select_at(lane, start)
-
-    @Slot(object)
-    def _on_exported(self, count: object) -> None:
-        if isinstance(count, int):
-            self.statement.setText(f"Wrote {count:,} rows")
-
-    @Slot(object)
-    def _on_not_exported(self, error: object) -> None:
-        self.statement.setText(str(error))

@@ -26,19 +26,17 @@ from PySide6.QtWidgets import (
 from satview.analysis.sheets import Kind, Subject
 from satview.analysis.statistics_sheets import TITLES
 from satview.base.safe_text import tool_tip
-from satview.formats.registry import source_files
-from satview.gui import dialogs
 from satview.gui.panel import Panel, PanelContext
 from satview.gui.plain_label import PlainLabel
 from satview.gui.row_table import add_copy_and_export, set_up_rows
+from satview.gui.sheet_export import SheetExport
 from satview.gui.statistics.frozen_column import FrozenColumn
 from satview.gui.statistics.model import SheetModel
 from satview.gui.statistics.places import Places
 from satview.gui.statistics.share_bar import ShareBar
 from satview.gui.theme import Theme
-from satview.session.jobs import LatestJob
 from satview.session.statistics_view import Extent, StatisticsView
-from satview.session.statistics_work import SheetCsvWork, sheet_text
+from satview.session.statistics_work import sheet_text
 
 _MEASURED_ROWS: Final = 60
 _WIDEST_PX: Final = 320
@@ -71,9 +69,6 @@ class StatisticsPanel(Panel):
         self._places = Places(opened, context.navigation)
         self._is_marking = False
         self._widths: dict[str, dict[str, int]] = {}
-        self._job = LatestJob(self)
-        self._job.done.connect(self._on_exported)
-        self._job.failed.connect(self._on_not_exported)
         self.table = QTableView(self)
         self._set_up_table(context.settings.number("events/row_height_px"))
         layout = QVBoxLayout(self)
@@ -81,6 +76,7 @@ class StatisticsPanel(Panel):
         layout.setSpacing(0)
         layout.addLayout(self._head())
         layout.addLayout(self._choices())
+        self._csv = SheetExport(self, self.statement)
         self._stack = QStackedWidget(self)
         self._stack.addWidget(self.table)
         self._stack.addWidget(self._message_page())
@@ -98,7 +94,7 @@ class StatisticsPanel(Panel):
     def close_down(self) -> None:
         """Stop the work in the background."""
         self.view.close()
-        self._job.close()
+        self._csv.close()
 
     def copied_text(self) -> str:
         """Return the selected rows, or all, while the table has the focus."""
@@ -121,13 +117,7 @@ class StatisticsPanel(Panel):
     @Slot()
     def ask_export(self) -> None:
         """Ask for a file and write the sheet to it, in the order it has."""
-        sheet = self.model.sheet
-        if sheet is None:
-            return
-        trace_path = self._opened.trace.path
-        path = dialogs.ask_save(self, trace_path.with_name(f"{trace_path.stem}-{sheet.key}.csv"), "CSV (*.csv)")
-        if path is not None:
-            self._job.start(SheetCsvWork(sheet, self.model.order, path, source_files(trace_path)))
+        self._csv.ask(self.model.sheet, self.model.order, self._opened.trace.path)
 
     def _head(self) -> QHBoxLayout:
         self.tabs = QTabBar(self)
@@ -312,15 +302,6 @@ class StatisticsPanel(Panel):
         """Ask for the menu of what the row is about; it acts on the selection."""
         self._select(self.table.indexAt(place))
         self.menu_wanted.emit(self.table.viewport().mapToGlobal(place), "")
-
-    @Slot(object)
-    def _on_exported(self, count: object) -> None:
-        if isinstance(count, int):
-            self.statement.setText(f"Wrote {count:,} rows")
-
-    @Slot(object)
-    def _on_not_exported(self, error: object) -> None:
-        self.statement.setText(str(error))
 
     def showEvent(self, event: QShowEvent) -> None:
         """Begin to work."""

@@ -1,0 +1,59 @@
+"""Export of a sheet from a panel: asks for the file, writes in the background, says what came of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QObject, Slot
+from PySide6.QtWidgets import QLabel, QWidget
+
+from satview.analysis.sheets import Sheet
+from satview.formats.registry import source_files
+from satview.gui import dialogs
+from satview.session.jobs import LatestJob
+from satview.session.statistics_work import SheetCsvWork
+
+
+class SheetExport(QObject):
+    """Writes the rows that a panel shows to CSV files.
+
+    Args:
+        panel: The panel; dialogs stand above it.
+        statement: Shows how many rows were written, or why none were.
+    """
+
+    def __init__(self, panel: QWidget, statement: QLabel) -> None:
+        super().__init__(panel)
+        self._panel, self._statement = panel, statement
+        self._job = LatestJob(self)
+        self._job.done.connect(self._on_done)
+        self._job.failed.connect(self._on_failed)
+
+    def ask(self, sheet: Sheet | None, order: NDArray[np.intp], trace_path: Path) -> None:
+        """Ask for a file and write a sheet to it; nothing happens without a sheet.
+
+        Args:
+            sheet: The table; its key ends the proposed name.
+            order: Its rows in the order of the file.
+            trace_path: The trace, whose files are never replaced.
+        """
+        if sheet is None:
+            return
+        path = dialogs.ask_save(self._panel, trace_path.with_name(f"{trace_path.stem}-{sheet.key}.csv"), "CSV (*.csv)")
+        if path is not None:
+            self._job.start(SheetCsvWork(sheet, order, path, source_files(trace_path)))
+
+    def close(self) -> None:
+        """Stop what runs in the background."""
+        self._job.close()
+
+    @Slot(object)
+    def _on_done(self, count: object) -> None:
+        if isinstance(count, int):
+            self._statement.setText(f"Wrote {count:,} rows")
+
+    @Slot(object)
+    def _on_failed(self, error: object) -> None:
+        self._statement.setText(str(error))
