@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QApplication
 from satview.__main__ import main
 from satview.analysis.why import thread_of
 from satview.base.time import TimeWindow
+from satview.gui import dialogs
 from satview.gui.theme import LIGHT
 
 
@@ -110,6 +111,17 @@ def test_a_click_on_a_piece_goes_there_and_copy_takes_the_table(empty_window, lo
     lines = QApplication.clipboard().text().splitlines()
     assert len(lines) == 18
     assert lines[0].split("\t") == ["Time", "Length", "Thread", "What", "Certainty"]
+
+
+def test_pieces_are_exported_in_the_order_that_shows(empty_window, load, inversion, monkeypatch, tmp_path, qtbot):
+    panel, asked = ask(load(empty_window, inversion), qtbot), []
+    monkeypatch.setattr(dialogs, "ask_save", lambda _parent, path, _k: asked.append(path.name) or tmp_path / "p.csv")
+    panel.ask_export()
+    qtbot.waitUntil(lambda: panel.statement.text() == "Wrote 17 rows")
+    assert asked == ["nested-inversion-path.csv"]
+    lines = (tmp_path / "p.csv").read_text().splitlines()
+    assert (len(lines), lines[0]) == (18, "start_ns,length_ns,thread,does,certainty")
+    assert lines[1].startswith("7000000,")
 
 
 def test_without_a_selection_it_says_what_is_missing(window, view):
