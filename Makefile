@@ -32,6 +32,7 @@ $(STAMP): pyproject.toml requirements.lock tools/install_system_packages.sh tool
 
 lint: setup
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
 
 types: setup
 	$(BIN)/mypy --strict

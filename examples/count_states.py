@@ -1,6 +1,6 @@
 """Counts how often every thread entered every state.
 
-    python examples/count_states.py trace.kev
+python examples/count_states.py trace.kev
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from satview.formats.registry import open_trace
 def main(argv: list[str]) -> int:
     """Print one line per thread, the busiest first."""
     trace = open_trace(argv[0])
-    rows = trace.states.event                                # every change of state, grouped by thread
+    rows = trace.states.event  # every change of state, grouped by thread
     threads = np.repeat(np.arange(len(trace.threads)), np.diff(trace.states.start))
     codes = trace.events.code[rows]
     changes = np.bincount(threads, minlength=len(trace.threads))

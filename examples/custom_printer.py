@@ -1,6 +1,6 @@
 """A printer of one's own, with the functions of the traceparser library: who sends messages to whom.
 
-    python examples/custom_printer.py trace.kev
+python examples/custom_printer.py trace.kev
 """
 
 from __future__ import annotations

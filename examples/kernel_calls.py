@@ -1,6 +1,6 @@
 """Lists kernel calls by the time spent in them, from entry to exit of the same thread.
 
-    python examples/kernel_calls.py trace.kev
+python examples/kernel_calls.py trace.kev
 """
 
 from __future__ import annotations

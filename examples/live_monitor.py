@@ -57,9 +57,9 @@ def main(argv: list[str]) -> int:
     with opened(argv[0], sys.stdin.buffer) as source:
         interval_s = float(argv[1]) if len(argv) > 1 else 1.0
         usage = Usage(max(1, int(interval_s * source.cycles_per_s)))
-        for batch in source.events:                # a batch is what has come by now
+        for batch in source.events:  # a batch is what has come by now
             for row in (batch.code == wire.THREAD_RUNNING).nonzero()[0].tolist():
-                pid, tid = batch.words[batch.start[row]:batch.start[row] + 2].tolist()
+                pid, tid = batch.words[batch.start[row] : batch.start[row] + 2].tolist()
                 usage.switch(int(batch.cpu[row]), (pid, tid), int(batch.time_cycles[row]))
     return 0
 

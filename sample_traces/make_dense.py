@@ -1,6 +1,6 @@
 """Make `dense-4cpu.kev`: an assistance system of a car on 4 CPUs, QNX 7.1, about 200,000 events, seeded.
 
-    python sample_traces/make_dense.py [OUT.kev]
+python sample_traces/make_dense.py [OUT.kev]
 """
 
 from __future__ import annotations
@@ -22,8 +22,17 @@ SEED = 2026
 CPUS = 4
 LEAD_IN_MS, TRACED_MS, ALL_WIDE_MS = 400, 7050, 40
 SYSTEM_IPI = 16
-WIDE_CALLS = ("SYNC_MUTEX_LOCK", "SYNC_MUTEX_UNLOCK", "SYNC_CONDVAR_WAIT", "TIMER_SETTIME", "TIMER_TIMEOUT",
-              "THREAD_CREATE", "SCHED_SET", "INTERRUPT_ATTACH", "CONNECT_ATTACH")
+WIDE_CALLS = (
+    "SYNC_MUTEX_LOCK",
+    "SYNC_MUTEX_UNLOCK",
+    "SYNC_CONDVAR_WAIT",
+    "TIMER_SETTIME",
+    "TIMER_TIMEOUT",
+    "THREAD_CREATE",
+    "SCHED_SET",
+    "INTERRUPT_ATTACH",
+    "CONNECT_ATTACH",
+)
 
 
 def set_filters(kernel: Kernel) -> None:
@@ -50,7 +59,7 @@ def capture(path: Path) -> int:
     started = machine.now
     call(mode("START"))
     machine.run(started + TRACED_MS // 2 * ms)
-    call(mode("SETCLASSWIDE"), Class.KERCALL)      # for a moment everything in full
+    call(mode("SETCLASSWIDE"), Class.KERCALL)  # for a moment everything in full
     machine.run(machine.now + ALL_WIDE_MS * ms)
     call(mode("SETCLASSFAST"), Class.KERCALL)
     set_filters(kernel)

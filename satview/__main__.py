@@ -277,8 +277,11 @@ def _commands_help() -> str:
         if hasattr(module, "add_parser"):
             first = (module.__doc__ or "").strip().splitlines()[0] if module.__doc__ else ""
             lines.append(f"  {name:<16} {first.rstrip('.')}")
-    lines += ["", "exit codes: 0 fine, 1 opened with problems that cost data, 2 not a trace or bad use,",
-              "            3 check found something, 70 an error inside satview, which prints a report to copy"]
+    lines += [
+        "",
+        "exit codes: 0 fine, 1 opened with problems that cost data, 2 not a trace or bad use,",
+        "            3 check found something, 70 an error inside satview, which prints a report to copy",
+    ]
     return "\n".join(lines)
 
 

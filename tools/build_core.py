@@ -24,7 +24,7 @@ SANITIZED = ("-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover
 def compiler() -> list[str] | None:
     """Return the C compiler as $CC names it, else the first that is there; None for none."""
     named = shlex.split(os.environ.get("CC", ""))
-    for words in ([named] if named else [["cc"], ["gcc"], ["clang"]]):
+    for words in [named] if named else [["cc"], ["gcc"], ["clang"]]:
         if shutil.which(words[0]):
             return words
     return None

@@ -54,8 +54,16 @@ class States:
     def all(self) -> Iterator[tuple[str, QWidget]]:
         """Yield the name of each state and what shows it."""
         self.work.docks["filter"].raise_()
-        for states in (self._trees, self._conditions, self._chips, self._rules, self._search, self._statistics,
-                       self._plots, self._answers):
+        for states in (
+            self._trees,
+            self._conditions,
+            self._chips,
+            self._rules,
+            self._search,
+            self._statistics,
+            self._plots,
+            self._answers,
+        ):
             yield from states()
             self.filters.show_all()
 

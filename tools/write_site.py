@@ -117,8 +117,11 @@ def _members(thing: type) -> list[str]:
 
 def _docstring(text: str) -> str:
     """Return a docstring as text of a page: its sections keep their lines."""
-    return re.sub(r"(?m)^(Args|Returns|Raises|Attributes|Signals|Yields):\n((?:[ ].*\n?|\n)+)",
-                  lambda found: f"**{found[1]}**\n\n```text\n{inspect.cleandoc(found[2])}\n```\n", text + "\n")
+    return re.sub(
+        r"(?m)^(Args|Returns|Raises|Attributes|Signals|Yields):\n((?:[ ].*\n?|\n)+)",
+        lambda found: f"**{found[1]}**\n\n```text\n{inspect.cleandoc(found[2])}\n```\n",
+        text + "\n",
+    )
 
 
 def python_page() -> str:

@@ -55,11 +55,13 @@ def main() -> Program:
     # Event handlers need I/O privilege.
     yield ThreadCtl(nto._NTO_TCTL_IO)
     yield TraceEvent(nto._NTO_TRACE_ADDEVENT, nto._NTO_TRACE_KERCALLENTER, nto.__KER_RING0)
-    yield TraceEvent(nto._NTO_TRACE_ADDEVENTHANDLER, nto._NTO_TRACE_KERCALLENTER, nto.__KER_RING0,
-                     turns.ring0_call, first)
+    yield TraceEvent(
+        nto._NTO_TRACE_ADDEVENTHANDLER, nto._NTO_TRACE_KERCALLENTER, nto.__KER_RING0, turns.ring0_call, first
+    )
     yield TraceEvent(nto._NTO_TRACE_ADDEVENT, nto._NTO_TRACE_THREAD, nto._NTO_TRACE_THRUNNING)
-    yield TraceEvent(nto._NTO_TRACE_ADDEVENTHANDLER, nto._NTO_TRACE_THREAD, nto._NTO_TRACE_THRUNNING,
-                     turns.thread_runs, second)
+    yield TraceEvent(
+        nto._NTO_TRACE_ADDEVENTHANDLER, nto._NTO_TRACE_THREAD, nto._NTO_TRACE_THRUNNING, turns.thread_runs, second
+    )
     yield TraceEvent(nto._NTO_TRACE_START)
     yield Sleep(ONE_SECOND)
     yield TraceEvent(nto._NTO_TRACE_STOP)

@@ -53,8 +53,14 @@ class Durations:
         np.minimum.at(least, keys, cycles)
         number = np.bincount(keys, minlength=count)
         longest = np.where(place >= 0, rows[place], -1) if len(rows) else np.full(count, -1)
-        return cls(number, sum_by(keys, cycles, count), np.where(number > 0, least, 0), most,
-                   percentile_by(keys, cycles, count, _P99), longest)
+        return cls(
+            number,
+            sum_by(keys, cycles, count),
+            np.where(number > 0, least, 0),
+            most,
+            percentile_by(keys, cycles, count, _P99),
+            longest,
+        )
 
     def take(self, rows: NDArray[np.intp]) -> Durations:
         """Return some of the rows."""
@@ -132,10 +138,13 @@ def call_times(scope: Scope) -> CallTable:
     failed, errors = _errors(scope, number[known], exits[known])
     seen = np.flatnonzero(np.bincount(number, minlength=CALL_NUMBERS))
     return CallTable(
-        wire.code(WireClass.KER_CALL, 0) | seen, np.bincount(number, minlength=CALL_NUMBERS)[seen],
+        wire.code(WireClass.KER_CALL, 0) | seen,
+        np.bincount(number, minlength=CALL_NUMBERS)[seen],
         Durations.of(number, cycles, enters, CALL_NUMBERS).take(seen),
-        Durations.of(number, _running(scope, enters, exits), enters, CALL_NUMBERS).take(seen), failed[seen],
-        np.bincount(number[was_interrupted], minlength=CALL_NUMBERS)[seen], tuple(errors[i] for i in seen.tolist()),
+        Durations.of(number, _running(scope, enters, exits), enters, CALL_NUMBERS).take(seen),
+        failed[seen],
+        np.bincount(number[was_interrupted], minlength=CALL_NUMBERS)[seen],
+        tuple(errors[i] for i in seen.tolist()),
         _first_of(number, enters, CALL_NUMBERS)[seen],
     )
 
@@ -185,8 +194,12 @@ def interrupt_times(scope: Scope) -> InterruptTable:
     pairs = np.unique(number << 8 | events.cpu[enters]) if count else np.empty(0, np.int64)
     cpus = tuple(tuple((pairs[pairs >> 8 == i] & 0xFF).tolist()) for i in range(count))
     return InterruptTable(
-        vectors.astype(np.int64), np.bincount(number, minlength=count), Durations.of(number, cycles, enters, count),
-        Durations.of(number, latency, enters, count), _first_of(number, enters, count), cpus,
+        vectors.astype(np.int64),
+        np.bincount(number, minlength=count),
+        Durations.of(number, cycles, enters, count),
+        Durations.of(number, latency, enters, count),
+        _first_of(number, enters, count),
+        cpus,
     )
 
 

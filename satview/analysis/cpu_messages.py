@@ -39,5 +39,6 @@ def cpu_messages(scope: Scope) -> CpuMessages:
     known = received != NO_EVENT
     known[known] = cpu[received[known]] < cpus
     pair = cpu[sends[known]].astype(np.int64) * cpus + cpu[received[known]]
-    return CpuMessages(np.bincount(pair, minlength=cpus * cpus).reshape(cpus, cpus),
-                       np.bincount(cpu[sends[~known]], minlength=cpus))
+    return CpuMessages(
+        np.bincount(pair, minlength=cpus * cpus).reshape(cpus, cpus), np.bincount(cpu[sends[~known]], minlength=cpus)
+    )

@@ -57,5 +57,12 @@ def cpu_matrix_sheet(found: Statistics, _shown: Shown = None) -> Sheet:
                                (table.elsewhere / np.maximum(sent - table.unknown, 1))[columns.rows],
                                "Those that another CPU received, as a share of those of which the receipt is known.",
                                follows=True))  # fmt: skip
-    return sheet_of("cpu-matrix", "Between CPUs", Subject.CPU, columns, "", "No message of the range counts.",
-                    "Messages by the CPU that sent and the CPU that received; replies do not count.")
+    return sheet_of(
+        "cpu-matrix",
+        "Between CPUs",
+        Subject.CPU,
+        columns,
+        "",
+        "No message of the range counts.",
+        "Messages by the CPU that sent and the CPU that received; replies do not count.",
+    )

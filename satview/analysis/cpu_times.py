@@ -160,9 +160,17 @@ def _cpu_table(scope: Scope, times: _Times) -> CpuTable:
     longest, longest_start = _longest(runs.cpu[works], times.start[works], times.end[works], cpus)
     busiest, most = _busiest(runs, net, works, cpus, len(scope.trace.threads))
     return CpuTable(
-        np.arange(cpus), busy, resting, handled, scope.window.length - busy - resting - handled,
+        np.arange(cpus),
+        busy,
+        resting,
+        handled,
+        scope.window.length - busy - resting - handled,
         np.bincount(runs.cpu[begins], minlength=cpus),
-        np.bincount(runs.cpu[begins & _changes(runs)], minlength=cpus), longest, longest_start, busiest, most,
+        np.bincount(runs.cpu[begins & _changes(runs)], minlength=cpus),
+        longest,
+        longest_start,
+        busiest,
+        most,
     )
 
 
@@ -195,9 +203,12 @@ def _run_times(scope: Scope, times: _Times) -> RunTimes:
     first = _first_in_range(times)
     longest, longest_start = _longest(mine, times.start[is_known], times.end[is_known], threads)
     return RunTimes(
-        sum_by(mine, times.net[is_known], threads), sum_by(mine, times.interrupted[is_known], threads),
+        sum_by(mine, times.net[is_known], threads),
+        sum_by(mine, times.interrupted[is_known], threads),
         np.bincount(runs.thread[is_known & first], minlength=threads),
-        np.bincount(runs.thread[begins], minlength=threads), longest, longest_start,
+        np.bincount(runs.thread[begins], minlength=threads),
+        longest,
+        longest_start,
         np.bincount(_migrations(scope, begins).thread, minlength=threads),
     )
 
@@ -231,5 +242,9 @@ def _migrations(scope: Scope, begins: NDArray[np.bool_]) -> Migrations:
     before, after = before[moved], after[moved]
     # Where events are missing in between it may have been elsewhere meanwhile.
     is_sure = ~scope.basis.lost.meet(runs.end[before], runs.start[after])
-    return Migrations(runs.thread[after], np.where(is_sure, runs.cpu[before].astype(np.int64), -1),
-                      runs.cpu[after].astype(np.int64), runs.start[after])
+    return Migrations(
+        runs.thread[after],
+        np.where(is_sure, runs.cpu[before].astype(np.int64), -1),
+        runs.cpu[after].astype(np.int64),
+        runs.start[after],
+    )

@@ -218,8 +218,12 @@ class _Walk:
         frame = self.stack[-1]
         last = self.pieces[-1] if self.pieces else None
         same = (frame.thread, int(kind), value)
-        if last is not None and last[0] == end and last[2:5] == same and kind is not PieceKind.WAKING and (
-            last[6] == cause and last[7] == len(self.stack) - 1
+        if (
+            last is not None
+            and last[0] == end
+            and last[2:5] == same
+            and kind is not PieceKind.WAKING
+            and (last[6] == cause and last[7] == len(self.stack) - 1)
         ):  # the opening dump may report a state twice
             end = last[1]
             self.pieces.pop()

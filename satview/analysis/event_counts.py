@@ -13,7 +13,8 @@ from satview.events import wire
 from satview.events.wire import CODE_COUNT, WireClass
 
 IS_CALL: Final = codes_where(
-    lambda kind, event: (kind == WireClass.KER_CALL) & (event & (wire.KER_EXIT_OFFSET | wire.KER_INT_OFFSET) == 0))
+    lambda kind, event: (kind == WireClass.KER_CALL) & (event & (wire.KER_EXIT_OFFSET | wire.KER_INT_OFFSET) == 0)
+)
 IS_SEND: Final = codes_where(lambda kind, event: (kind == WireClass.COMM) & (event == 0))
 IS_RECEIVE: Final = codes_where(lambda kind, event: (kind == WireClass.COMM) & (event == 2))
 # What an event is to its thread: 1 a call, 2 a message sent, 3 one received, 0 anything else.

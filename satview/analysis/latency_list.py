@@ -132,11 +132,19 @@ def latency_sheet(trace: Trace, places: Places) -> Sheet:
     for key, (name, title, text) in LEGS.items():
         cycles = getattr(made, name)
         columns.duration(f"{key.replace('-', '_')}_ns", title, cycles, text, cycles >= 0)
-    columns.text("certainty", "Certainty", lambda i: Certainty(int(made.certainty[i])).name.lower(),
-                 "Of its least certain link.")
+    columns.text(
+        "certainty", "Certainty", lambda i: Certainty(int(made.certainty[i])).name.lower(), "Of its least certain link."
+    )
     columns.number("event", "Event", made.first_row + 1, "Number of the event that begins it.")
-    return Sheet("latency", "Latencies", Subject.EVENT, made.first_row[places], tuple(columns.made), "",
-                 "No pulse and no interrupt fits.")
+    return Sheet(
+        "latency",
+        "Latencies",
+        Subject.EVENT,
+        made.first_row[places],
+        tuple(columns.made),
+        "",
+        "No pulse and no interrupt fits.",
+    )
 
 
 def latency_statistics_sheet(trace: Trace, places: Places) -> Sheet:
@@ -164,26 +172,48 @@ def latency_statistics_sheet(trace: Trace, places: Places) -> Sheet:
     example = np.zeros(groups.shape[1], np.int64)
     example[group] = sure
     columns = Columns(seen, 1.0, trace.clock.durations_ns)
-    columns.text("source", "Source", lambda i: source.name(trace, int(example[i // len(names)])),
-                 "Interrupt, timer, or thread that sends it.")
-    columns.text("thread", "Thread", lambda i: thread_name(trace, made, int(example[i // len(names)])),
-                 "Who receives it, or is made ready by it.")
+    columns.text(
+        "source",
+        "Source",
+        lambda i: source.name(trace, int(example[i // len(names)])),
+        "Interrupt, timer, or thread that sends it.",
+    )
+    columns.text(
+        "thread",
+        "Thread",
+        lambda i: thread_name(trace, made, int(example[i // len(names)])),
+        "Who receives it, or is made ready by it.",
+    )
     columns.text("leg", "Leg", lambda i: names[i % len(names)], "Part of the way; legs that occur add up to the total.")
     columns.count("count", "Count", times.count, "How often it occurs.")
     for name, title, values in (("min_ns", "Shortest", times.least_cycles), ("median_ns", "Median", shares[0]),
                                 ("p95_ns", "95 %", shares[1]), ("p99_ns", "99 %", shares[2])):  # fmt: skip
         columns.duration(name, title, values, f"{title} of these times.", times.count > 0)
     longest = np.append(trace.events.time_cycles, -1)[times.longest] if len(times.longest) else times.longest
-    columns.duration("max_ns", "Longest", times.most_cycles, "The longest one.", times.count > 0, start=longest,
-                     events=times.longest[seen])
+    columns.duration(
+        "max_ns",
+        "Longest",
+        times.most_cycles,
+        "The longest one.",
+        times.count > 0,
+        start=longest,
+        events=times.longest[seen],
+    )
     guesses = int(np.count_nonzero(is_guess))
     note = f"{guesses:,} left out of which the receipt is a guess" if guesses else ""
-    return Sheet("latency", "Latencies", Subject.EVENT, times.longest[seen], tuple(columns.made), "",
-                 "No pulse and no interrupt fits.", note)
+    return Sheet(
+        "latency",
+        "Latencies",
+        Subject.EVENT,
+        times.longest[seen],
+        tuple(columns.made),
+        "",
+        "No pulse and no interrupt fits.",
+        note,
+    )
 
 
 def thread_name(trace: Trace, made: Latencies, place: int) -> str:
     """Return the thread that answers one latency."""
     thread = int(made.thread[place])
     return trace.thread_name(thread) if thread > 0 else "unknown"
-

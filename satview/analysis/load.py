@@ -112,8 +112,15 @@ def load_over_time(scope: Scope, by: LoadBy, bins: int) -> Load:
     interrupted = _interrupted(basis, edges)
     known = sum_by(pieces.bin[is_known], pieces.net[is_known], count)
     cpus = scope.trace.cpu_count
-    return Load(by, edges, subjects[order].astype(np.int64), busy, interrupted,
-                np.diff(edges) * cpus - known - interrupted, cpus)
+    return Load(
+        by,
+        edges,
+        subjects[order].astype(np.int64),
+        busy,
+        interrupted,
+        np.diff(edges) * cpus - known - interrupted,
+        cpus,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +147,16 @@ def _pieces_of(scope: Scope, runs: Runs, priority: NDArray[np.int64] | None, edg
         high = first + np.searchsorted(runs.start[first:last], edges[-1])
         rows, number, start, end = cut_at(runs.start[low:high], runs.end[low:high], edges)
         rows = rows + low
-        parts.append((runs.cpu[rows], runs.thread[rows], runs.value[rows], priority[rows], number,
-                      end - start - handled.within(start, end)))
+        parts.append(
+            (
+                runs.cpu[rows],
+                runs.thread[rows],
+                runs.value[rows],
+                priority[rows],
+                number,
+                end - start - handled.within(start, end),
+            )
+        )
     return _Pieces(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 

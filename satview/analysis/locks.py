@@ -20,8 +20,18 @@ from satview.store.trace import Trace
 
 Ints = NDArray[np.int64]
 _NONE: Final = 2**32 - 1
-_ASKING: Final = ("mutex_lock", "rmutex_lock", "rw_rdlock", "rw_wrlock", "cond_wait", "cond_timedwait", "sema_wait",
-                  "barrier_wait", "_spin_lock", "_barrier_spin")
+_ASKING: Final = (
+    "mutex_lock",
+    "rmutex_lock",
+    "rw_rdlock",
+    "rw_wrlock",
+    "cond_wait",
+    "cond_timedwait",
+    "sema_wait",
+    "barrier_wait",
+    "_spin_lock",
+    "_barrier_spin",
+)
 _TRYING: Final = ("mutex_trylock", "rmutex_trylock", "rw_tryrdlock", "rw_trywrlock", "sema_trywait", "_spin_trylock")
 _HELD_BY: Final = ("mutex_lock", "rmutex_lock", "rw_rdlock", "rw_wrlock", "_spin_lock")
 _HELD_BY_TRYING: Final = ("mutex_trylock", "rmutex_trylock", "rw_tryrdlock", "rw_trywrlock", "_spin_trylock")
@@ -158,10 +168,16 @@ class _Work:
         failed += np.bincount(tried[self.argument(2, tries) != 0], minlength=n)
         held, hold_start, hold_end = self._holds(objects)
         table = LockTable(
-            objects[:, 0], objects[:, 1], objects[:, 2], np.bincount(lock, minlength=n),
-            np.bincount(asked[waited], minlength=n), failed,
-            *_sum_and_most(asked[waited], length[waited], n), np.bincount(held, minlength=n),
-            *_sum_and_most(held, hold_end - hold_start, n), _distinct(lock, self.thread[calls], n),
+            objects[:, 0],
+            objects[:, 1],
+            objects[:, 2],
+            np.bincount(lock, minlength=n),
+            np.bincount(asked[waited], minlength=n),
+            failed,
+            *_sum_and_most(asked[waited], length[waited], n),
+            np.bincount(held, minlength=n),
+            *_sum_and_most(held, hold_end - hold_start, n),
+            _distinct(lock, self.thread[calls], n),
             tuple(self._name(int(process), int(address)) for process, _, address in objects.tolist()),
         )
         order = np.lexsort((-table.calls, -table.hold_ns, -table.wait_ns))
@@ -220,10 +236,14 @@ class _Work:
         sleeps = self.rows(_CONDITIONS, 1)
         wakes = sleeps[self.partner[sleeps] != _NONE]
         row = np.concatenate((self.partner[firsts], tries, frees, sleeps, self.partner[wakes]))
-        address = np.concatenate([self.argument(1, part) for part in (firsts, tries, frees)]
-                                 + [self.argument(2, part) for part in (sleeps, wakes)])
-        kind = np.concatenate([self.kinds(part) for part in (firsts, tries, frees)]
-                              + [self._kind_of_mutex(part) for part in (sleeps, wakes)])
+        address = np.concatenate(
+            [self.argument(1, part) for part in (firsts, tries, frees)]
+            + [self.argument(2, part) for part in (sleeps, wakes)]
+        )
+        kind = np.concatenate(
+            [self.kinds(part) for part in (firsts, tries, frees)]
+            + [self._kind_of_mutex(part) for part in (sleeps, wakes)]
+        )
         sizes = [(len(firsts), 1), (len(tries), 1), (len(frees), -1), (len(sleeps), -1), (len(wakes), 1)]
         step = np.concatenate([np.full(size, by, np.int64) for size, by in sizes])
         return row, (self.process[row], kind, address), step

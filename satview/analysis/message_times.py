@@ -70,10 +70,14 @@ def message_times(scope: Scope) -> MessageTable:
     first[number[::-1]] = sends[::-1]
     known = sizes >= 0
     return MessageTable(
-        keys >> 32, (keys & 0xFFFFFFFF).astype(np.uint32).view(np.int32).astype(np.int64),
-        np.bincount(number, minlength=count), np.bincount(number[known], minlength=count),
-        sum_by(number[known], sizes[known], count), Durations.of(number, send, sends, count),
-        Durations.of(number, reply, sends, count), first,
+        keys >> 32,
+        (keys & 0xFFFFFFFF).astype(np.uint32).view(np.int32).astype(np.int64),
+        np.bincount(number, minlength=count),
+        np.bincount(number[known], minlength=count),
+        sum_by(number[known], sizes[known], count),
+        Durations.of(number, send, sends, count),
+        Durations.of(number, reply, sends, count),
+        first,
     )
 
 

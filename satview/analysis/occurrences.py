@@ -96,12 +96,17 @@ class Occurrences:
 
 def measures(trace: Trace) -> tuple[Measure, ...]:
     """Return what the trace has durations of: states and kernel calls by name only where it holds such events."""
-    found = [Measure("run", "Run slice", "THREAD events"), Measure("state:READY", "READY: wait for a CPU",
-                                                                    "THREAD events")]
+    found = [
+        Measure("run", "Run slice", "THREAD events"),
+        Measure("state:READY", "READY: wait for a CPU", "THREAD events"),
+    ]
     values = trace.catalogue.state_value_of_code[np.flatnonzero(trace.code_counts)]
     states = [STATE_BY_VALUE[value] for value in np.unique(values).tolist() if value in STATE_BY_VALUE]
-    found += [Measure(f"state:{state.name}", f"{state.name}: {state.meaning}", "THREAD events")
-              for state in states if state.value not in _NO_WAIT]
+    found += [
+        Measure(f"state:{state.name}", f"{state.name}: {state.meaning}", "THREAD events")
+        for state in states
+        if state.value not in _NO_WAIT
+    ]
     found.append(Measure("call", "Kernel call, any", "KER_CALL and KER_EXIT events"))
     found += [Measure(f"call:{name}", f"Kernel call {name}", "KER_CALL and KER_EXIT events") for name in _calls(trace)]
     found += [Measure(key, title, "COMM events") for key, (title, _) in _MESSAGE_LEGS.items()]
@@ -198,8 +203,9 @@ def _known(
         mine = threads[np.maximum(thread, 0)]
         cycles, start, thread, event = cycles[mine], start[mine], thread[mine], event[mine]
     known = cycles >= 0
-    return Occurrences(cycles[known], start[known], np.maximum(thread[known], 0), event[known],
-                       int(np.count_nonzero(~known)))
+    return Occurrences(
+        cycles[known], start[known], np.maximum(thread[known], 0), event[known], int(np.count_nonzero(~known))
+    )
 
 
 def _begin_in(scope: Scope, start: Cycles) -> Mask:
@@ -248,8 +254,13 @@ def _states(scope: Scope, value: int, threads: Mask | None) -> Occurrences:
         after = np.minimum(mine + 1, len(spans.value) - 1)
         is_cut = _is_cut(trace, spans.start[mine], spans.end[mine])
         is_cut |= (spans.thread[after] == spans.thread[mine]) & (spans.value[after] == UNKNOWN)
-        parts.append((np.where(is_cut, -1, spans.end[mine] - spans.start[mine]), spans.start[mine],
-                      spans.thread[mine].astype(np.int64)))
+        parts.append(
+            (
+                np.where(is_cut, -1, spans.end[mine] - spans.start[mine]),
+                spans.start[mine],
+                spans.thread[mine].astype(np.int64),
+            )
+        )
     none = np.empty(0, np.int64)
     cycles, start, thread = (np.concatenate([none, *(part[i] for part in parts)]) for i in range(3))
     return _known(cycles, start, thread, np.full(len(cycles), -1, np.int64), threads)

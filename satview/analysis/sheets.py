@@ -210,8 +210,14 @@ class Columns:
         self.made.append(Column(key, title, Kind.SHARE, values, help, **more))
 
     def duration(
-        self, key: str, title: str, cycles: NDArray[np.int64], help: str,  # noqa: A002
-        known: NDArray[np.bool_] | None = None, start: NDArray[np.int64] | None = None, **more: Any,
+        self,
+        key: str,
+        title: str,
+        cycles: NDArray[np.int64],
+        help: str,  # noqa: A002
+        known: NDArray[np.bool_] | None = None,
+        start: NDArray[np.int64] | None = None,
+        **more: Any,
     ) -> None:
         """Add lengths of time.
 
@@ -227,11 +233,18 @@ class Columns:
         chosen = cycles[self.rows]
         is_known = chosen > 0 if known is None else known[self.rows]
         places = None if start is None else np.where(is_known, start[self.rows], -1)
-        self.made.append(Column(key, title, Kind.DURATION, np.where(is_known, self.ns(chosen), -1), help,
-                                cycles=places, **more))
+        self.made.append(
+            Column(key, title, Kind.DURATION, np.where(is_known, self.ns(chosen), -1), help, cycles=places, **more)
+        )
 
     def mean(
-        self, key: str, title: str, total: NDArray[np.int64], count: NDArray[np.int64], help: str, **more: Any  # noqa: A002
+        self,
+        key: str,
+        title: str,
+        total: NDArray[np.int64],
+        count: NDArray[np.int64],
+        help: str,  # noqa: A002
+        **more: Any,
     ) -> None:
         """Add mean lengths."""
         self.duration(key, title, total // np.maximum(count, 1), help, count > 0, **more)

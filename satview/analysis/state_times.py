@@ -200,14 +200,19 @@ def _known_until(basis: Basis, start: Cycles, end: Cycles, since: Cycles) -> Cyc
 
 
 def _before(
-    trace: Trace, heads: NDArray[np.intp], sizes: Cycles, time: Cycles, code: NDArray[np.uint16],
+    trace: Trace,
+    heads: NDArray[np.intp],
+    sizes: Cycles,
+    time: Cycles,
+    code: NDArray[np.uint16],
     value: NDArray[np.uint8],
 ) -> NDArray[np.uint8]:
     """Return the state of threads before their first event: that of the opening dump, absent if created, or unknown."""
     is_created = code[heads] == wire.THREAD_CREATE
     from_dump = value[heads + (is_created & (sizes > 1))]
-    return np.where(time[heads] <= trace.dump_end_cycles, from_dump,
-                    np.where(is_created, ABSENT, UNKNOWN)).astype(np.uint8)
+    return np.where(time[heads] <= trace.dump_end_cycles, from_dump, np.where(is_created, ABSENT, UNKNOWN)).astype(
+        np.uint8
+    )
 
 
 def _preemptions(scope: Scope, spans: StateSpans) -> NDArray[np.int64]:
@@ -228,5 +233,11 @@ def _added_up(scope: Scope, spans: StateSpans) -> tuple[Cycles, ...]:
     total = sum_by(key, end - start, count)
     longest, place = largest_by(key, end - start, count)
     seen = np.flatnonzero(total)
-    return (seen // VALUE_COUNT + first, seen % VALUE_COUNT, intervals[seen], total[seen], longest[seen],
-            np.append(start, -1)[place[seen]])
+    return (
+        seen // VALUE_COUNT + first,
+        seen % VALUE_COUNT,
+        intervals[seen],
+        total[seen],
+        longest[seen],
+        np.append(start, -1)[place[seen]],
+    )

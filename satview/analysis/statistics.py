@@ -214,12 +214,22 @@ class Statistics:
         if measured is not None:
             cpu = np.where(measured >= 0, measured, cpu)
         return ThreadStatistics(
-            cpu, runs.cpu_cycles + runs.interrupted_cycles, runs.interrupted_cycles, runs.runs,
-            runs.longest_cycles, runs.longest_start_cycles,
-            runs.switches, states.preemptions, runs.migrations,
-            states.of_state(READY, states.total_cycles, count), states.of_state(READY, states.longest_cycles, count),
+            cpu,
+            runs.cpu_cycles + runs.interrupted_cycles,
+            runs.interrupted_cycles,
+            runs.runs,
+            runs.longest_cycles,
+            runs.longest_start_cycles,
+            runs.switches,
+            states.preemptions,
+            runs.migrations,
+            states.of_state(READY, states.total_cycles, count),
+            states.of_state(READY, states.longest_cycles, count),
             states.of_state(READY, states.longest_start_cycles, count),
-            counts.events, counts.calls, counts.sent, counts.received,
+            counts.events,
+            counts.calls,
+            counts.sent,
+            counts.received,
         )
 
     @cached_property

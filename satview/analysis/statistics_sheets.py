@@ -28,23 +28,49 @@ def thread_sheet(found: Statistics, shown: Shown = None) -> Sheet:
     if found.measures_cpu:
         columns.duration("running_ns", "RUNNING", threads.run_cycles, "Not known to wait; CPU time is what it worked.")
     columns.count("runs", "Runs", threads.runs, "Stretches on a CPU.")
-    columns.mean("mean_run_ns", "Mean run", threads.run_cycles, threads.runs,
-                 "Mean length of a run, interrupts included.")
-    columns.duration("longest_run_ns", "Longest run", threads.longest_run_cycles,
-                     "The longest run, interrupts included.", start=threads.longest_run_start_cycles)
+    columns.mean(
+        "mean_run_ns", "Mean run", threads.run_cycles, threads.runs, "Mean length of a run, interrupts included."
+    )
+    columns.duration(
+        "longest_run_ns",
+        "Longest run",
+        threads.longest_run_cycles,
+        "The longest run, interrupts included.",
+        start=threads.longest_run_start_cycles,
+    )
     columns.duration("ready_ns", "READY", threads.ready_cycles, "It could have run, but others had the CPUs.")
-    columns.duration("longest_ready_ns", "Longest READY", threads.longest_ready_cycles,
-                     "The longest wait for a CPU.", start=threads.longest_ready_start_cycles)
+    columns.duration(
+        "longest_ready_ns",
+        "Longest READY",
+        threads.longest_ready_cycles,
+        "The longest wait for a CPU.",
+        start=threads.longest_ready_start_cycles,
+    )
     for value in sorted(set(states.value.tolist()) - {ABSENT, READY, RUNNING, IDLE, WAITING, UNKNOWN}):
         name = STATE_BY_VALUE[value].name
-        columns.duration(f"{name.lower()}_ns", name, states.of_state(value, states.total_cycles, len(threads)),
-                         f"State {name}: {STATE_BY_VALUE[value].meaning}.")
-    columns.duration("unknown_ns", "Unknown", states.of_state(UNKNOWN, states.total_cycles, len(threads)),
-                     "The trace does not tell the state: before its first event, or events were lost.")
+        columns.duration(
+            f"{name.lower()}_ns",
+            name,
+            states.of_state(value, states.total_cycles, len(threads)),
+            f"State {name}: {STATE_BY_VALUE[value].meaning}.",
+        )
+    columns.duration(
+        "unknown_ns",
+        "Unknown",
+        states.of_state(UNKNOWN, states.total_cycles, len(threads)),
+        "The trace does not tell the state: before its first event, or events were lost.",
+    )
     _switch_columns(columns, threads.switches, threads.preemptions, threads.migrations)
     _logged_columns(columns, threads.sent, threads.received, threads.calls, threads.events)
-    return sheet_of("thread", "Threads", Subject.THREAD, columns, "cpu_ns", "No thread is known in this range.",
-                  "Idle threads are under CPUs.")
+    return sheet_of(
+        "thread",
+        "Threads",
+        Subject.THREAD,
+        columns,
+        "cpu_ns",
+        "No thread is known in this range.",
+        "Idle threads are under CPUs.",
+    )
 
 
 def state_sheet(found: Statistics, shown: Shown = None) -> Sheet:
@@ -59,10 +85,22 @@ def state_sheet(found: Statistics, shown: Shown = None) -> Sheet:
     columns.share("share", "Of the range", states.total_cycles, found.window.length, "Share of the range.")
     columns.count("count", "Times", states.count, "Intervals in this state, those that the range cuts included.")
     columns.mean("mean_ns", "Mean", states.total_cycles, states.count, "Mean length, cut at the range.")
-    columns.duration("longest_ns", "Longest", states.longest_cycles, "The longest interval, cut at the range.",
-                     start=states.longest_start_cycles)
-    return sheet_of("state", "States", Subject.THREAD, columns, "total_ns", "No state is known in this range.",
-                  subjects=states.thread)
+    columns.duration(
+        "longest_ns",
+        "Longest",
+        states.longest_cycles,
+        "The longest interval, cut at the range.",
+        start=states.longest_start_cycles,
+    )
+    return sheet_of(
+        "state",
+        "States",
+        Subject.THREAD,
+        columns,
+        "total_ns",
+        "No state is known in this range.",
+        subjects=states.thread,
+    )
 
 
 def process_sheet(found: Statistics, shown: Shown = None) -> Sheet:
@@ -76,13 +114,21 @@ def process_sheet(found: Statistics, shown: Shown = None) -> Sheet:
     columns.number("pid", "pid", trace.processes.pid, "Process number.")
     columns.count("threads", "Threads", processes.threads, "Threads that the trace knows.")
     _cpu_columns(columns, found, processes.cpu_cycles)
-    columns.duration("ready_ns", "READY", processes.ready_cycles,
-                     "Its threads could have run; times of several threads add up.")
+    columns.duration(
+        "ready_ns", "READY", processes.ready_cycles, "Its threads could have run; times of several threads add up."
+    )
     columns.count("runs", "Runs", processes.runs, "Stretches of its threads on a CPU.")
     _switch_columns(columns, processes.switches, processes.preemptions, processes.migrations)
     _logged_columns(columns, processes.sent, processes.received, processes.calls, processes.events)
-    return sheet_of("process", "Processes", Subject.PROCESS, columns, "cpu_ns", "No process is known in this range.",
-                  "Idle threads count as no process's.")
+    return sheet_of(
+        "process",
+        "Processes",
+        Subject.PROCESS,
+        columns,
+        "cpu_ns",
+        "No process is known in this range.",
+        "Idle threads count as no process's.",
+    )
 
 
 def cpu_sheet(found: Statistics, _shown: Shown = None) -> Sheet:
@@ -96,22 +142,42 @@ def cpu_sheet(found: Statistics, _shown: Shown = None) -> Sheet:
     for key, title, cycles, text in (
         ("interrupt", "Interrupts", cpus.interrupt_cycles, "Interrupts were handled, whatever they interrupted."),
         ("idle", "Idle", cpus.idle_cycles, "Its idle thread ran."),
-        ("unknown", "Unknown", cpus.unknown_cycles,
-         "On the way from one thread to the next, before the first event, or events were lost."),
+        (
+            "unknown",
+            "Unknown",
+            cpus.unknown_cycles,
+            "On the way from one thread to the next, before the first event, or events were lost.",
+        ),
     ):
         columns.duration(f"{key}_ns", title, cycles, text)
         columns.share(f"{key}_share", f"{title} share", cycles, length, "The same as a share of the range.")
     columns.count("switches", "Switches", cpus.switches, "Runs that begin with another thread than the one before.")
-    columns.made.append(Column("switches_per_s", "Per second", Kind.RATE, cpus.switches / found.length_s,
-                               "Switches per second."))
-    columns.duration("longest_run_ns", "Longest run", cpus.longest_run_cycles,
-                     "The longest time it was with one thread.", start=cpus.longest_run_start_cycles)
-    columns.text("busiest", "Busiest thread",
-                 lambda row: trace.thread_name(int(cpus.busiest[row])) if cpus.busiest[row] else "",
-                 "The thread that had most of it.")
+    columns.made.append(
+        Column("switches_per_s", "Per second", Kind.RATE, cpus.switches / found.length_s, "Switches per second.")
+    )
+    columns.duration(
+        "longest_run_ns",
+        "Longest run",
+        cpus.longest_run_cycles,
+        "The longest time it was with one thread.",
+        start=cpus.longest_run_start_cycles,
+    )
+    columns.text(
+        "busiest",
+        "Busiest thread",
+        lambda row: trace.thread_name(int(cpus.busiest[row])) if cpus.busiest[row] else "",
+        "The thread that had most of it.",
+    )
     columns.share("busiest_share", "Its share", cpus.busiest_cycles, length, "Share of the range.")
-    return sheet_of("cpu", "CPUs", Subject.CPU, columns, "", "The trace names no CPU.",
-                  "Busy, interrupts, idle and unknown add up to the range.")
+    return sheet_of(
+        "cpu",
+        "CPUs",
+        Subject.CPU,
+        columns,
+        "",
+        "The trace names no CPU.",
+        "Busy, interrupts, idle and unknown add up to the range.",
+    )
 
 
 def event_sheet(found: Statistics, _shown: Shown = None) -> Sheet:
@@ -121,15 +187,18 @@ def event_sheet(found: Statistics, _shown: Shown = None) -> Sheet:
     columns.text("class", "Class", lambda row: trace.catalogue.class_name(int(events.code[row])))
     columns.text("event", "Event", lambda row: trace.catalogue.name(int(events.code[row])))
     columns.count("count", "Count", events.count, "How many.", follows=True)
-    columns.share("share", "Of all counted", events.count, int(events.count.sum()), "Share of the events counted.",
-                  follows=True)
+    columns.share(
+        "share", "Of all counted", events.count, int(events.count.sum()), "Share of the events counted.", follows=True
+    )
     columns.rate("per_s", events.count, "Events per second of the range.")
     for key, title, rows in (("first_ns", "First", events.first), ("last_ns", "Last", events.last)):
         times = trace.clock.ns_array(trace.events.time_cycles[rows])
-        columns.made.append(Column(key, title, Kind.TIME, times, f"When the {title.lower()} one happened.", True,
-                                   events=rows))
-    return sheet_of("event", "Events", Subject.EVENT, columns, "count", "No event of the range counts.",
-                  subjects=events.first)
+        columns.made.append(
+            Column(key, title, Kind.TIME, times, f"When the {title.lower()} one happened.", True, events=rows)
+        )
+    return sheet_of(
+        "event", "Events", Subject.EVENT, columns, "count", "No event of the range counts.", subjects=events.first
+    )
 
 
 def call_sheet(found: Statistics, _shown: Shown = None) -> Sheet:
@@ -140,17 +209,40 @@ def call_sheet(found: Statistics, _shown: Shown = None) -> Sheet:
     columns.count("count", "Calls", calls.count, "Entered in the range.", follows=True)
     columns.rate("per_s", calls.count, "Calls per second of the range.")
     _duration_columns(columns, calls.times, "", "", "from entry to exit")
-    columns.duration("running_ns", "Running", calls.running.total_cycles,
-                     "Of the sum, while the caller had a CPU: the rest it was blocked, or ready.", follows=True)
-    columns.mean("mean_running_ns", "Mean running", calls.running.total_cycles, calls.running.count,
-                 "Of a call, while the caller had a CPU.", follows=True)
+    columns.duration(
+        "running_ns",
+        "Running",
+        calls.running.total_cycles,
+        "Of the sum, while the caller had a CPU: the rest it was blocked, or ready.",
+        follows=True,
+    )
+    columns.mean(
+        "mean_running_ns",
+        "Mean running",
+        calls.running.total_cycles,
+        calls.running.count,
+        "Of a call, while the caller had a CPU.",
+        follows=True,
+    )
     columns.count("failed", "Failed", calls.failed, "Came back with an error.", follows=True)
     columns.text("errors", "Errors", lambda row: _errors(found, calls.errors[row]), "How often each error came back.")
     columns.count("interrupted", "Interrupted", calls.interrupted, "Ended by a signal or a timeout.", follows=True)
-    columns.count("open", "No exit", calls.count - calls.times.count,
-                  "The exit is not in the trace, events were lost before it, or the caller is not known.", follows=True)
-    return sheet_of("call", "Kernel calls", Subject.EVENT, columns, "total_ns", "No kernel call of the range counts.",
-                  subjects=calls.first)
+    columns.count(
+        "open",
+        "No exit",
+        calls.count - calls.times.count,
+        "The exit is not in the trace, events were lost before it, or the caller is not known.",
+        follows=True,
+    )
+    return sheet_of(
+        "call",
+        "Kernel calls",
+        Subject.EVENT,
+        columns,
+        "total_ns",
+        "No kernel call of the range counts.",
+        subjects=calls.first,
+    )
 
 
 def message_sheet(found: Statistics, _shown: Shown = None) -> Sheet:
@@ -162,13 +254,26 @@ def message_sheet(found: Statistics, _shown: Shown = None) -> Sheet:
     columns.number("server_pid", "pid", messages.server_pid, "Process number of the server.")
     columns.count("count", "Messages", messages.count, "SND_MESSAGE events.", follows=True)
     columns.rate("per_s", messages.count, "Messages per second of the range.")
-    _duration_columns(columns, messages.send_blocked, "send_", "SEND ", "client blocked until the server received it",
-                      is_short=True)
+    _duration_columns(
+        columns, messages.send_blocked, "send_", "SEND ", "client blocked until the server received it", is_short=True
+    )
     _duration_columns(columns, messages.reply_blocked, "reply_", "REPLY ", "client blocked until the reply")
-    columns.count("bytes", "Bytes", np.where(messages.sized > 0, messages.bytes, -1),
-                  "Sizes of the messages whose MSG_RECEIVEV was logged wide; fast events do not tell.", follows=True)
-    return sheet_of("message", "Messages", Subject.EVENT, columns, "count", "No message of the range counts.",
-                  subjects=messages.first)
+    columns.count(
+        "bytes",
+        "Bytes",
+        np.where(messages.sized > 0, messages.bytes, -1),
+        "Sizes of the messages whose MSG_RECEIVEV was logged wide; fast events do not tell.",
+        follows=True,
+    )
+    return sheet_of(
+        "message",
+        "Messages",
+        Subject.EVENT,
+        columns,
+        "count",
+        "No message of the range counts.",
+        subjects=messages.first,
+    )
 
 
 def interrupt_sheet(found: Statistics, _shown: Shown = None) -> Sheet:
@@ -179,13 +284,27 @@ def interrupt_sheet(found: Statistics, _shown: Shown = None) -> Sheet:
     columns.text("cpus", "CPUs", lambda row: ", ".join(map(str, interrupts.cpus[row])), "CPUs that took it.")
     columns.count("count", "Count", interrupts.count, "Entered in the range.", follows=True)
     columns.rate("per_s", interrupts.count, "Interrupts per second of the range.")
-    columns.share("share", "Of one CPU", interrupts.times.total_cycles, found.window.length,
-                  "Time as a share of the range; 100 % is one CPU.", follows=True)
+    columns.share(
+        "share",
+        "Of one CPU",
+        interrupts.times.total_cycles,
+        found.window.length,
+        "Time as a share of the range; 100 % is one CPU.",
+        follows=True,
+    )
     _duration_columns(columns, interrupts.times, "", "", "from entry to exit, nested interrupts included")
-    _duration_columns(columns, interrupts.latency, "latency_", "Latency ", "from entry to its first handler",
-                      is_short=True)
-    return sheet_of("interrupt", "Interrupts", Subject.EVENT, columns, "total_ns", "No interrupt of the range counts.",
-                  subjects=interrupts.first)
+    _duration_columns(
+        columns, interrupts.latency, "latency_", "Latency ", "from entry to its first handler", is_short=True
+    )
+    return sheet_of(
+        "interrupt",
+        "Interrupts",
+        Subject.EVENT,
+        columns,
+        "total_ns",
+        "No interrupt of the range counts.",
+        subjects=interrupts.first,
+    )
 
 
 def _trusted(make: Callable[[Statistics, Shown], Sheet]) -> Callable[[Statistics, Shown], Sheet]:
@@ -230,25 +349,41 @@ TITLES: Final = {
 
 def _cpu_columns(columns: Columns, found: Statistics, cycles: NDArray[np.int64]) -> None:
     length = found.window.length
-    columns.duration("cpu_ns", "CPU time", cycles, "Processor time, measured by the threads themselves."
-                     if found.measures_cpu else "It ran, interrupts left out.")
+    columns.duration(
+        "cpu_ns",
+        "CPU time",
+        cycles,
+        "Processor time, measured by the threads themselves." if found.measures_cpu else "It ran, interrupts left out.",
+    )
     columns.share("cpu_share", "Of one CPU", cycles, length, "CPU time as a share of the range; 100 % is one CPU.")
     if found.trace.cpu_count > 1:
-        columns.share("all_share", "Of all CPUs", cycles, length * found.trace.cpu_count,
-                      "CPU time as a share of what all CPUs had to give.")
+        columns.share(
+            "all_share",
+            "Of all CPUs",
+            cycles,
+            length * found.trace.cpu_count,
+            "CPU time as a share of what all CPUs had to give.",
+        )
 
 
 def _switch_columns(
     columns: Columns, switches: NDArray[np.int64], preemptions: NDArray[np.int64], migrations: NDArray[np.int64]
 ) -> None:
     columns.count("switches", "Switches", switches, "Runs that begin in the range.")
-    columns.count("preemptions", "Preempted", preemptions,
-                  "Left a CPU though it could have gone on: preempted, time slice over, or yielded.")
+    columns.count(
+        "preemptions",
+        "Preempted",
+        preemptions,
+        "Left a CPU though it could have gone on: preempted, time slice over, or yielded.",
+    )
     columns.count("migrations", "Migrations", migrations, "Runs that begin on another CPU than the run before.")
 
 
 def _logged_columns(
-    columns: Columns, sent: NDArray[np.int64], received: NDArray[np.int64], calls: NDArray[np.int64],
+    columns: Columns,
+    sent: NDArray[np.int64],
+    received: NDArray[np.int64],
+    calls: NDArray[np.int64],
     events: NDArray[np.int64],
 ) -> None:
     for key, title, values, text in (

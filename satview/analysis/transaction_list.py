@@ -224,5 +224,6 @@ def transaction_sheet(trace: Trace, places: Places, depth: Places | None = None)
     columns.number("parent_event", "Within", parent, "Number of the SND_MESSAGE on behalf of which it was sent.")
     if depth is not None:
         columns.made.append(Column("depth", "Depth", Kind.COUNT, depth, "How deep it is nested."))
-    return Sheet("transaction", "Transactions", Subject.EVENT, made.send_row[places], tuple(columns.made), "",
-                 "No message fits.")
+    return Sheet(
+        "transaction", "Transactions", Subject.EVENT, made.send_row[places], tuple(columns.made), "", "No message fits."
+    )

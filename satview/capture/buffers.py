@@ -12,7 +12,7 @@ from satview.events import wire
 
 _LOW = 0xFFFFFFFF
 _BEGIN, _CONTINUE, _END = (kind << wire.STRUCT_SHIFT for kind in (1, 2, 3))
-EARLY_CYCLES = 0x32C    # TIME payloads of 6.x are read so long before the slot's stamp
+EARLY_CYCLES = 0x32C  # TIME payloads of 6.x are read so long before the slot's stamp
 
 
 class Buffer:
@@ -56,8 +56,9 @@ class BufferRing:
         lost_buffers: Full buffers that were thrown away before the logger came.
     """
 
-    def __init__(self, target: Target, count: int, cpu: int, hand_over: Callable[[Buffer], None],
-                 skew_cycles: int = 0) -> None:
+    def __init__(
+        self, target: Target, count: int, cpu: int, hand_over: Callable[[Buffer], None], skew_cycles: int = 0
+    ) -> None:
         self.target = target
         self.cpu = cpu
         self.skew_cycles = skew_cycles
@@ -151,9 +152,15 @@ class TraceBuffers:
         skew_cycles: Per CPU, what its stamps have more than the machine's clock.
     """
 
-    def __init__(self, target: Target, count: int, hand_over: Callable[[Buffer], None],
-                 time_enabled: Callable[[int, int, tuple[int, int]], bool], between_slots: Callable[[], None],
-                 skew_cycles: Sequence[int] = ()) -> None:
+    def __init__(
+        self,
+        target: Target,
+        count: int,
+        hand_over: Callable[[Buffer], None],
+        time_enabled: Callable[[int, int, tuple[int, int]], bool],
+        between_slots: Callable[[], None],
+        skew_cycles: Sequence[int] = (),
+    ) -> None:
         rings = target.cpus if target.has_buffer_end else 1
         self.target = target
         skews = skew_cycles or (0,) * target.cpus
@@ -164,7 +171,7 @@ class TraceBuffers:
         self._per_cpu = target.has_buffer_end
         self._limit = target.slots_per_buffer - (1 if target.has_buffer_end else 0)
         self._last_low = [0] * target.cpus
-        self._timed = [-1] * target.cpus     # sequence of the buffer in which a CPU had its last TIME
+        self._timed = [-1] * target.cpus  # sequence of the buffer in which a CPU had its last TIME
         self.in_interrupt = 0
 
     @property
@@ -213,7 +220,7 @@ class TraceBuffers:
         if must_tell:
             self._timed[cpu] = buffer.sequence
             self._put_time(ring, cpu, time)
-            if ring.current is not buffer:      # TIME was the last that fitted
+            if ring.current is not buffer:  # TIME was the last that fitted
                 return self._open(ring, cpu, time)
         return True
 
@@ -227,7 +234,7 @@ class TraceBuffers:
             return buffer
         buffer.words += (wire.CONTROL_BUFFER | cpu << wire.CPU_SHIFT, stamp, buffer.sequence, 0)
         if ring.must_tell_drop:
-            ring.must_tell_drop = False     # 8.0 says that it dropped events; what the payload holds is not known
+            ring.must_tell_drop = False  # 8.0 says that it dropped events; what the payload holds is not known
             buffer.words += (wire.CONTROL_DROPPED | cpu << wire.CPU_SHIFT, stamp, 0, 0)
         return buffer
 

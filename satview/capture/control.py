@@ -20,7 +20,7 @@ from satview.capture.sim.machine import Machine
 from satview.capture.sim.threads import Body
 from satview.events.spec import Release
 
-PATIENCE_S = 10.0     # real time a file may take without getting anywhere
+PATIENCE_S = 10.0  # real time a file may take without getting anywhere
 
 
 def load(path: str | Path, release: Release = Release.QNX_7) -> Body:
@@ -79,8 +79,9 @@ def blaming(path: Path, progress: Callable[[], int] = lambda: 0) -> Iterator[Non
 
 
 @contextmanager
-def advancing(machine: Machine, name: str, patience_s: float = 0.0,
-              is_waiting: Callable[[], bool] = lambda: False) -> Iterator[None]:
+def advancing(
+    machine: Machine, name: str, patience_s: float = 0.0, is_waiting: Callable[[], bool] = lambda: False
+) -> Iterator[None]:
     """End what gets nowhere while a machine runs. Most of it is the fault of one program, which alone is ended.
 
     Args:

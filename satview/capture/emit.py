@@ -23,12 +23,28 @@ if TYPE_CHECKING:
 _LOW = 0xFFFFFFFF
 _EXIT, _INTERRUPTED = wire.KER_EXIT_OFFSET, wire.KER_INT_OFFSET
 _KER = wire.code(WireClass.KER_CALL, 0)
-COMM_EVENTS = ("SMSG", "SPULSE", "RMSG", "RPULSE", "SPULSE_EXE", "SPULSE_DIS", "SPULSE_DEA", "SPULSE_UN", "SPULSE_QUN",
-               "SIGNAL", "REPLY", "ERROR")
+COMM_EVENTS = (
+    "SMSG",
+    "SPULSE",
+    "RMSG",
+    "RPULSE",
+    "SPULSE_EXE",
+    "SPULSE_DIS",
+    "SPULSE_DEA",
+    "SPULSE_UN",
+    "SPULSE_QUN",
+    "SIGNAL",
+    "REPLY",
+    "ERROR",
+)
 _COMM = {name: wire.code(WireClass.COMM, i) for i, name in enumerate(COMM_EVENTS)}
 _KERNEL_PULSES = frozenset(code for name, code in _COMM.items() if name.startswith("SPULSE_"))
-_PROCESS = {"CREATE": wire.PROC_CREATE, "CREATE_NAME": wire.PROC_CREATE_NAME, "DESTROY": wire.PROC_DESTROY,
-            "DESTROY_NAME": wire.PROC_DESTROY_NAME}
+_PROCESS = {
+    "CREATE": wire.PROC_CREATE,
+    "CREATE_NAME": wire.PROC_CREATE_NAME,
+    "DESTROY": wire.PROC_DESTROY,
+    "DESTROY_NAME": wire.PROC_DESTROY_NAME,
+}
 
 
 class Emitter(SystemEvents):
@@ -36,8 +52,9 @@ class Emitter(SystemEvents):
 
     def __init__(self, target: Target) -> None:
         super().__init__(target)
-        self._states = {name: wire.code(WireClass.PR_TH, number)
-                        for name, number in naming.state_numbers(target.release).items()}
+        self._states = {
+            name: wire.code(WireClass.PR_TH, number) for name, number in naming.state_numbers(target.release).items()
+        }
 
     # Kernel calls
 
@@ -108,7 +125,7 @@ class Emitter(SystemEvents):
         if not flags & ON:
             return
         words: tuple[int, ...] = (thread.process.pid, thread.tid)
-        if flags & WIDE and has_wide and not self.target.is_old:     # the wide listings of 6.1 have two words
+        if flags & WIDE and has_wide and not self.target.is_old:  # the wide listings of 6.1 have two words
             words = (*words, thread.priority, thread.policy)
             if thread.partition is not None:
                 words = (*words, thread.partition.ident, 1 if thread.is_critical else 0)

@@ -23,9 +23,20 @@ if TYPE_CHECKING:
 
 _INT_ENTER, _INT_EXIT, _HANDLER_ENTER, _HANDLER_EXIT = (wire.code(WireClass.INT, i) for i in range(1, 5))
 _INT_ENTER_64, _HANDLER_ENTER_64, _DELIVER = (wire.code(WireClass.INT, i) for i in range(5, 8))
-_SYS = {name: wire.code(WireClass.SYSTEM, number) for name, number in (
-    ("PATHMGR", 2), ("APS_NAME", 3), ("APS_BUDGETS", 4), ("APS_BNKR", 5), ("MMAP", 6), ("MUNMAP", 7), ("IPI", 16),
-    ("TIMER", 18), ("IST_ATTACH", 29))}
+_SYS = {
+    name: wire.code(WireClass.SYSTEM, number)
+    for name, number in (
+        ("PATHMGR", 2),
+        ("APS_NAME", 3),
+        ("APS_BUDGETS", 4),
+        ("APS_BNKR", 5),
+        ("MMAP", 6),
+        ("MUNMAP", 7),
+        ("IPI", 16),
+        ("TIMER", 18),
+        ("IST_ATTACH", 29),
+    )
+}
 _IPI_64 = wire.code(WireClass.SYSTEM, 0x210)
 _IPI_RESCHEDULE = 0x1
 _HANDLER_AREA = 0x8060000
@@ -60,7 +71,8 @@ class SystemEvents(Gate):
     def interrupt_exit(self, cpu: int, time: int, vector: int, kernel_flags: int) -> None:
         """Emit the exit of an interrupt."""
         words = self._words(
-            _INT_EXIT, {"interrupt_number": vector, "kernel_flag": kernel_flags, "inkernel": kernel_flags})
+            _INT_EXIT, {"interrupt_number": vector, "kernel_flag": kernel_flags, "inkernel": kernel_flags}
+        )
         self._interrupt(cpu, time, vector, _INT_EXIT, words)
         if self.buffers is not None and self.buffers.in_interrupt:
             self.buffers.leave_interrupt(time)
@@ -75,7 +87,8 @@ class SystemEvents(Gate):
             return
         code = _HANDLER_ENTER_64 if address >> 32 else _HANDLER_ENTER
         words = self._words(
-            code, {"pid": process.pid, "interrupt_number": vector, "ip": address, "area": _HANDLER_AREA})
+            code, {"pid": process.pid, "interrupt_number": vector, "ip": address, "area": _HANDLER_AREA}
+        )
         self._interrupt(cpu, time, vector, code, words)
 
     def handler_exit(self, cpu: int, time: int, vector: int, event: Sigevent | None) -> None:
@@ -84,8 +97,9 @@ class SystemEvents(Gate):
             return
         structure = [0, 0, 0, 0]
         if event is not None:
-            structure = sigevent_words(event.notify, event.coid or event.signo, event.value, event.code, event.priority,
-                                       self.byte_order)
+            structure = sigevent_words(
+                event.notify, event.coid or event.signo, event.value, event.code, event.priority, self.byte_order
+            )
         words = [*self._words(_HANDLER_EXIT, {"interrupt_number": vector}), *structure]
         self._interrupt(cpu, time, vector, _HANDLER_EXIT, words)
 
@@ -100,8 +114,9 @@ class SystemEvents(Gate):
 
     # System
 
-    def _system(self, cpu: int, time: int, code: int, values: dict[str, int | bytes],
-                tested: tuple[int, int] | None = None) -> None:
+    def _system(
+        self, cpu: int, time: int, code: int, values: dict[str, int | bytes], tested: tuple[int, int] | None = None
+    ) -> None:
         flags = self._flags[code] or self.find(code)
         if not flags & ON:
             return
@@ -132,8 +147,14 @@ class SystemEvents(Gate):
     def mapped(self, cpu: int, time: int, process: Process, address: int, call: Mapping) -> None:
         """Emit that memory has been mapped; a mapping without a file has no name."""
         values: dict[str, int | bytes] = {
-            "pid": process.pid, "vaddr": address, "addr": address, "len": call.length, "flags": call.flags,
-            "prot": call.prot, "fd": 3 if call.file else WORD_MASK}
+            "pid": process.pid,
+            "vaddr": address,
+            "addr": address,
+            "len": call.length,
+            "flags": call.flags,
+            "prot": call.prot,
+            "fd": 3 if call.file else WORD_MASK,
+        }
         if call.file:
             values["path"] = values["name"] = name_bytes(call.file)
         self._memory(cpu, time, "MMAP", values)
@@ -153,8 +174,12 @@ class SystemEvents(Gate):
 
     def service_thread(self, cpu: int, time: int, thread: Thread, ident: int, interrupt_cpu: int) -> None:
         """Emit that a thread has become an interrupt's service thread (8.0)."""
-        self._system(cpu, time, _SYS["IST_ATTACH"], {
-            **_owner(thread), "intr_id": ident, "intr_cpu": interrupt_cpu, "ist_prio": thread.priority})
+        self._system(
+            cpu,
+            time,
+            _SYS["IST_ATTACH"],
+            {**_owner(thread), "intr_id": ident, "intr_cpu": interrupt_cpu, "ist_prio": thread.priority},
+        )
 
     def partition(self, cpu: int, time: Callable[[], int], partition: Partition) -> None:
         """Emit name and budget of a partition, for the state dump."""
@@ -162,11 +187,19 @@ class SystemEvents(Gate):
         percent, critical_ms = partition.budget_percent, partition.critical_ms
         names: dict[str, int | bytes] = {"partition_id": ident, "name": name}
         budgets: dict[str, int | bytes] = {
-            "partition_id": ident, "percentage_budget": percent, "critical_budget": critical_ms}
+            "partition_id": ident,
+            "percentage_budget": percent,
+            "critical_budget": critical_ms,
+        }
         if self._has_newer_system:
             names = {"partition_id": ident, "partition_name": name}
-            budgets = {"partition_id": ident, "percentage_cpu_budget": percent, "critical_budget_ms": critical_ms,
-                       "maximum_cpu_budget": 100, "budget_percent_scale": 100}
+            budgets = {
+                "partition_id": ident,
+                "percentage_cpu_budget": percent,
+                "critical_budget_ms": critical_ms,
+                "maximum_cpu_budget": 100,
+                "budget_percent_scale": 100,
+            }
         self._system(cpu, time(), _SYS["APS_NAME"], names)
         self._system(cpu, time(), _SYS["APS_BUDGETS"], budgets)
 

@@ -22,11 +22,15 @@ from satview.formats.kev.header import header_bytes
 from satview.formats.kev.syspage import GLOBAL_CLOCK, syspage_bytes
 from satview.formats.kev.writer import slots_as_bytes, standard_header
 
-EPOCH_S = 1_718_000_000            # boot of every simulated target: June 2024
+EPOCH_S = 1_718_000_000  # boot of every simulated target: June 2024
 _KIND = {Release.QNX_6: 0, Release.QNX_6_6: 0, Release.QNX_7: 0x100, Release.QNX_8: 0x1100}
 _CPU_NAME = {Release.QNX_6: "Intel 686 F6M8S6", Release.QNX_6_6: "Intel 686 F6M28S10"}
-_VERSION = {Release.QNX_6: "2009/05/20-17:35:56EDT", Release.QNX_6_6: "2014/02/22-18:29:37EST",
-            Release.QNX_7: "2021/05/07-14:19:56EDT", Release.QNX_8: "2023/11/08-13:05:11EST"}
+_VERSION = {
+    Release.QNX_6: "2009/05/20-17:35:56EDT",
+    Release.QNX_6_6: "2014/02/22-18:29:37EST",
+    Release.QNX_7: "2021/05/07-14:19:56EDT",
+    Release.QNX_8: "2023/11/08-13:05:11EST",
+}
 _HOSTNAME, _RELEASE, _MACHINE, _SYSNAME = 2, 3, 5, 11
 
 
@@ -39,21 +43,41 @@ def ctime(seconds: int) -> str:
     return time.strftime("%a %b %d %H:%M:%S %Y", time.gmtime(seconds))
 
 
-def start_of_file(target: Target, file_name: str, started_cycles: int,
-                  attributes: Sequence[tuple[str, str]] = ()) -> tuple[tuple[tuple[str, str], ...], bytes, str]:
+def start_of_file(
+    target: Target, file_name: str, started_cycles: int, attributes: Sequence[tuple[str, str]] = ()
+) -> tuple[tuple[tuple[str, str], ...], bytes, str]:
     """Return header pairs, system page and byte order of a capture."""
     order = "big" if target.big_endian else "little"
     name = _CPU_NAME.get(target.release, "Intel(R) Core(TM) i7-1185GRE")
-    page = syspage_bytes(order, kind=_KIND[target.release], cycles_per_s=target.cycles_per_s, boot_time_s=EPOCH_S,
-                         cpu_names=(name,) * target.cpus, speed_mhz=target.cycles_per_s // 1_000_000,
-                         flags=GLOBAL_CLOCK if target.has_global_clock else 0,
-                         strings=((_HOSTNAME, "simulated"), (_RELEASE, target.sys_release), (_MACHINE, target.machine),
-                                  (_SYSNAME, "QNX")))
+    page = syspage_bytes(
+        order,
+        kind=_KIND[target.release],
+        cycles_per_s=target.cycles_per_s,
+        boot_time_s=EPOCH_S,
+        cpu_names=(name,) * target.cpus,
+        speed_mhz=target.cycles_per_s // 1_000_000,
+        flags=GLOBAL_CLOCK if target.has_global_clock else 0,
+        strings=(
+            (_HOSTNAME, "simulated"),
+            (_RELEASE, target.sys_release),
+            (_MACHINE, target.machine),
+            (_SYSNAME, "QNX"),
+        ),
+    )
     pairs = standard_header(
-        file_name=file_name, date=ctime(EPOCH_S + started_cycles // target.cycles_per_s), boot_date=ctime(EPOCH_S),
-        byte_order=order, cycles_per_s=target.cycles_per_s, cpu_count=target.cpus, release=target.sys_release,
-        version=_VERSION[target.release], machine=target.machine, node="simulated", syspage_length=len(page),
-        attributes=attributes)
+        file_name=file_name,
+        date=ctime(EPOCH_S + started_cycles // target.cycles_per_s),
+        boot_date=ctime(EPOCH_S),
+        byte_order=order,
+        cycles_per_s=target.cycles_per_s,
+        cpu_count=target.cpus,
+        release=target.sys_release,
+        version=_VERSION[target.release],
+        machine=target.machine,
+        node="simulated",
+        syspage_length=len(page),
+        attributes=attributes,
+    )
     return pairs, page, order
 
 
@@ -81,8 +105,17 @@ class KevFile:
         is_waiting: True while a write lasts: the reader of a pipe may take any time.
     """
 
-    def __init__(self, path: Path, target: Target, started_cycles: int, attributes: Sequence[tuple[str, str]] = (),
-                 limit_bytes: int = 0, stream: BinaryIO | None = None, *, is_growing: bool = False) -> None:
+    def __init__(
+        self,
+        path: Path,
+        target: Target,
+        started_cycles: int,
+        attributes: Sequence[tuple[str, str]] = (),
+        limit_bytes: int = 0,
+        stream: BinaryIO | None = None,
+        *,
+        is_growing: bool = False,
+    ) -> None:
         self.path = path
         self.limit = limit_bytes
         self.is_cut = self.is_waiting = False
@@ -128,8 +161,10 @@ class KevFile:
                 left = left[count:]
             self._file.flush()
         except OSError as error:
-            raise CaptureError(f"{self.path.name}: writing stopped after {self.written} bytes: "
-                               f"{error.strerror or error}{self._give_up(error)}") from error
+            raise CaptureError(
+                f"{self.path.name}: writing stopped after {self.written} bytes: "
+                f"{error.strerror or error}{self._give_up(error)}"
+            ) from error
         finally:
             self.is_waiting = False
 
@@ -159,6 +194,7 @@ class KevFile:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
-                 trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close(error)

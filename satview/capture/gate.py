@@ -33,8 +33,17 @@ class _KernelContext(EventContext):
     __slots__ = ("_gate", "_stamp", "_thread")
     raw = duration_ns = length_ns = None
 
-    def __init__(self, gate: Gate, code: int, cpu: int, stamp: int, words: tuple[int, ...], word_count: int,
-                 thread: Thread | None, tested: tuple[int, int] | None) -> None:
+    def __init__(
+        self,
+        gate: Gate,
+        code: int,
+        cpu: int,
+        stamp: int,
+        words: tuple[int, ...],
+        word_count: int,
+        thread: Thread | None,
+        tested: tuple[int, int] | None,
+    ) -> None:
         self.code, self.cpu, self.words, self.word_count, self.tested = code, cpu, words, word_count, tested
         self._gate, self._stamp, self._thread = gate, stamp, thread
         self.pid, self.tid = (thread.process.pid, thread.tid) if thread is not None else (-1, -1)
@@ -94,8 +103,9 @@ class Gate:
         """Make the kernel buffers and return them."""
         if self._machine is None:
             raise AssertionError("connect() comes first")
-        self.buffers = TraceBuffers(self.target, count, hand_over, self._time_passes, self._machine.poll_nested,
-                                    self._machine.truth.skew_cycles)
+        self.buffers = TraceBuffers(
+            self.target, count, hand_over, self._time_passes, self._machine.poll_nested, self._machine.truth.skew_cycles
+        )
         return self.buffers
 
     # What the rules say of a code
@@ -136,8 +146,15 @@ class Gate:
         self.emitted += 1
         return self.buffers.put(cpu, code, time, words, flags)
 
-    def admit(self, cpu: int, code: int, time: int, words: Sequence[int], thread: Thread | None = None,
-              tested: tuple[int, int] | None = None) -> bool:
+    def admit(
+        self,
+        cpu: int,
+        code: int,
+        time: int,
+        words: Sequence[int],
+        thread: Thread | None = None,
+        tested: tuple[int, int] | None = None,
+    ) -> bool:
         """Return whether an event passes the pid and tid settings and the handlers.
 
         Args:

@@ -19,7 +19,7 @@ from satview.capture.sim.threads import ANY_CPU, Body, Partition, Policy, Proces
 from satview.capture.trace_event import TraceControl
 
 MAX_PRIORITY = 255
-BOOT_SECONDS = 341.7     # simulations begin so long after boot, so that stamps look like those of a running system
+BOOT_SECONDS = 341.7  # simulations begin so long after boot, so that stamps look like those of a running system
 
 
 class Kernel:
@@ -60,9 +60,18 @@ class Kernel:
         self.machine.history.caller = (0, 0)
         return self.control.call(mode, args)
 
-    def spawn(self, name: str, body: Body, *args: Any, priority: int = 10, policy: Policy = Policy.RR,
-              thread_name: str = "", bits: int = 0, runmask: int = ANY_CPU,
-              partition: Partition | None = None) -> Process:
+    def spawn(
+        self,
+        name: str,
+        body: Body,
+        *args: Any,
+        priority: int = 10,
+        policy: Policy = Policy.RR,
+        thread_name: str = "",
+        bits: int = 0,
+        runmask: int = ANY_CPU,
+        partition: Partition | None = None,
+    ) -> Process:
         """Start a process whose first thread runs `body(*args)`; for the set-up of a workload, before it runs.
 
         Raises:

@@ -42,11 +42,11 @@ from satview.capture.sim.threads import Policy, Program
 from satview.capture.trace_event import mode
 from satview.events import wire
 
-_FULL, _END = 1, 2                     # pulse codes
+_FULL, _END = 1, 2  # pulse codes
 SIGHUP, SIGINT, SIGABRT, SIGTERM = 1, 2, 6, 15
 STOP_SIGNALS = (SIGHUP, SIGINT, SIGABRT, SIGTERM)
 _COPY_NS_PER_SLOT = 12
-_EVENT_BEGINS = 1    # struct bits: a simple event, or the first slot of a combine event
+_EVENT_BEGINS = 1  # struct bits: a simple event, or the first slot of a combine event
 
 
 class Logger:
@@ -65,9 +65,14 @@ class Logger:
         failure: What the output said when it could not be written; the machine stops then.
     """
 
-    def __init__(self, kernel: Kernel, options: LoggerOptions, output: Output,
-                 say: Say = lambda _level, _text: None,
-                 on_ready: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self,
+        kernel: Kernel,
+        options: LoggerOptions,
+        output: Output,
+        say: Say = lambda _level, _text: None,
+        on_ready: Callable[[], None] = lambda: None,
+    ) -> None:
         self.kernel = kernel
         self.options = options
         self.output = output
@@ -94,7 +99,7 @@ class Logger:
 
     def _main(self) -> Program:
         options = self.options
-        yield ThreadCtl()                  # I/O privilege, for the trace interrupt and handlers of rules
+        yield ThreadCtl()  # I/O privilege, for the trace interrupt and handlers of rules
         chid = yield ChannelCreate()
         self._coid = yield ConnectAttach(0, chid)
         yield ThreadCreate(self._signals, (), SET_UP_PRIORITY + 1, Policy.RR, "signals")
@@ -108,7 +113,7 @@ class Logger:
         self.on_ready()
         if not options.is_daemon:
             yield from self._ask("START")
-        yield from self._collect(chid)     # a pulse brings its own priority: that of the options
+        yield from self._collect(chid)  # a pulse brings its own priority: that of the options
         yield SchedSet(SET_UP_PRIORITY)
         yield from self._finish()
 
@@ -187,7 +192,7 @@ class Logger:
             if pulse.code == _END:
                 if options.is_ring and self.kernel.emitter.is_tracing:
                     yield from self._ask("STOP")
-                    continue          # STOP hands over the current buffer
+                    continue  # STOP hands over the current buffer
                 return
             if options.is_ring:
                 yield from self._dump_ring()

@@ -14,13 +14,20 @@ from satview.events.wire import SLOT_BYTES
 from satview.filters.external import ExternalClass, classes_of
 
 SET_UP_PRIORITY = 45
-NO_RING0 = 11        # a number of `-F` that the logger of 6.4 knows, but no manual
+NO_RING0 = 11  # a number of `-F` that the logger of 6.4 knows, but no manual
 RULE = tuple[str, tuple[Any, ...]]
 Say = Callable[[int, str], None]
-_CLASSES_OF_F = {1: ExternalClass.KERCALL, 2: ExternalClass.INT, 3: ExternalClass.PROCESS, 4: ExternalClass.THREAD,
-                 5: ExternalClass.VTHREAD, 6: ExternalClass.COMM, 7: ExternalClass.SYSTEM}
+_CLASSES_OF_F = {
+    1: ExternalClass.KERCALL,
+    2: ExternalClass.INT,
+    3: ExternalClass.PROCESS,
+    4: ExternalClass.THREAD,
+    5: ExternalClass.VTHREAD,
+    6: ExternalClass.COMM,
+    7: ExternalClass.SYSTEM,
+}
 _CLEARED = (ExternalClass.KERCALL, ExternalClass.THREAD, ExternalClass.VTHREAD, ExternalClass.COMM)
-_RING0 = 2           # kernel call
+_RING0 = 2  # kernel call
 
 
 class Output(Protocol):

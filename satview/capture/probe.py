@@ -90,4 +90,3 @@ class Probe:
         has_all = options.iterations and self.report.buffers >= options.iterations
         if not self.is_done and (self.output.is_cut or has_all):
             self.kernel.machine.at(self.kernel.machine.now, self._end)
-

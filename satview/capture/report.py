@@ -16,16 +16,25 @@ _OURS = frozenset({"procnto-instr", "procnto-smp-instr", "tracelogger"})
 
 
 def _blocked(machine: Machine) -> list[Thread]:
-    return [thread for process in machine.processes.values() if process.short_name not in _OURS
-            for thread in process.threads.values() if thread.state not in _SERVICE_STATES]
+    return [
+        thread
+        for process in machine.processes.values()
+        if process.short_name not in _OURS
+        for thread in process.threads.values()
+        if thread.state not in _SERVICE_STATES
+    ]
 
 
 def _is_at_rest(machine: Machine) -> bool:
     """Return whether nothing can ever happen again: no timer, no device, nobody running."""
     if machine.timers.pending or any(source.is_active for source in machine.sources.values()):
         return False
-    return not any(thread.state in ("READY", "RUNNING") for process in machine.processes.values()
-                   if process.short_name not in _OURS for thread in process.threads.values())
+    return not any(
+        thread.state in ("READY", "RUNNING")
+        for process in machine.processes.values()
+        if process.short_name not in _OURS
+        for thread in process.threads.values()
+    )
 
 
 def deadlocks(machine: Machine) -> list[list[Thread]]:
@@ -40,7 +49,7 @@ def deadlocks(machine: Machine) -> list[list[Thread]]:
             owners = lock_state(thread.waiting_on)
             thread = owners[0] if owners else None
         if thread is not None and thread in chain:
-            rings.append(chain[chain.index(thread):])
+            rings.append(chain[chain.index(thread) :])
         seen.update(chain)
     return rings
 
@@ -55,11 +64,16 @@ def _waits(thread: Thread) -> str:
 def findings(machine: Machine) -> list[str]:
     """Return one sentence for everything that went wrong, naming thread and line."""
     times = Counter(str(fault) for fault in machine.faults)
-    texts = [text if count == 1 else f"{text} ({count} times{' or more' * (count == MAX_FAULTS)})"
-             for text, count in times.items()]
+    texts = [
+        text if count == 1 else f"{text} ({count} times{' or more' * (count == MAX_FAULTS)})"
+        for text, count in times.items()
+    ]
     texts += ["deadlock: " + ", ".join(_waits(thread) for thread in ring) for ring in deadlocks(machine)]
     in_ring = {thread for ring in deadlocks(machine) for thread in ring}
     if _is_at_rest(machine):
-        texts += [f"waits for ever: {_waits(thread)} ({thread.state})" for thread in _blocked(machine)
-                  if thread not in in_ring]
+        texts += [
+            f"waits for ever: {_waits(thread)} ({thread.state})"
+            for thread in _blocked(machine)
+            if thread not in in_ring
+        ]
     return texts

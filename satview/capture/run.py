@@ -25,9 +25,9 @@ from satview.capture.workloads.registry import Workload, find
 from satview.events.spec import Release
 from satview.filters.rules.building import FunctionLoader
 
-PACE_S = 0.02        # real time between two looks at the clock of a target that runs in real time
+PACE_S = 0.02  # real time between two looks at the clock of a target that runs in real time
 SHORT_GRACE_NS = 20_000_000
-GRACE_S = 5          # simulated time a logger gets to write what it has after it was stopped, beside that of the disk
+GRACE_S = 5  # simulated time a logger gets to write what it has after it was stopped, beside that of the disk
 DAY_S = 86_400
 NS_PER_S = 1_000_000_000
 
@@ -102,9 +102,14 @@ class Capture:
     load_function: FunctionLoader | None = None
 
 
-def run(capture: Capture, path: Path | str, progress: Callable[[float], None] | None = None,
-        cancelled: Callable[[], bool] | None = None, say: Callable[[int, str], None] | None = None,
-        stream: BinaryIO | None = None) -> CaptureResult:
+def run(
+    capture: Capture,
+    path: Path | str,
+    progress: Callable[[float], None] | None = None,
+    cancelled: Callable[[], bool] | None = None,
+    say: Callable[[int, str], None] | None = None,
+    stream: BinaryIO | None = None,
+) -> CaptureResult:
     """Carry out a capture.
 
     Args:
@@ -143,9 +148,18 @@ def run(capture: Capture, path: Path | str, progress: Callable[[float], None] | 
         was_cancelled = was_cancelled or (cancelled is not None and cancelled())
         return was_cancelled
 
-    with KevFile(path, machine.target, started, capture.attributes, capture.limit_bytes, stream,
-                 is_growing=not options.is_ring) as file, \
-            control.advancing(machine, path.name, capture.patience_s, lambda: file.is_waiting):
+    with (
+        KevFile(
+            path,
+            machine.target,
+            started,
+            capture.attributes,
+            capture.limit_bytes,
+            stream,
+            is_growing=not options.is_ring,
+        ) as file,
+        control.advancing(machine, path.name, capture.patience_s, lambda: file.is_waiting),
+    ):
         machine.run(started, ask)
         logger = _logger(kernel, options, file, say or _say_nothing, capture.control)
         share = (lambda now: progress(min(1.0, (now - begin) / max(1, end - begin)))) if progress is not None else None
@@ -161,9 +175,18 @@ def run(capture: Capture, path: Path | str, progress: Callable[[float], None] | 
     machine.close()
     if progress is not None:
         progress(1.0)
-    return CaptureResult(path, logger.report.slots, logger.report.buffers, lost, dropped, duration_ns,
-                         found + logger.report.errors, was_cancelled, logger.report,
-                         machine.truth)
+    return CaptureResult(
+        path,
+        logger.report.slots,
+        logger.report.buffers,
+        lost,
+        dropped,
+        duration_ns,
+        found + logger.report.errors,
+        was_cancelled,
+        logger.report,
+        machine.truth,
+    )
 
 
 def _say_nothing(_level: int, _text: str) -> None:
@@ -178,7 +201,7 @@ def _times(capture: Capture, workload: Workload, machine: Machine) -> tuple[int,
     """
     lead_in_ns = capture.lead_in_ns if capture.lead_in_ns >= 0 else workload.lead_in_ns
     duration_ns = capture.duration_ns or workload.duration_ns
-    if capture.options.seconds and not capture.duration_ns:      # the logger ends it, however short the workload
+    if capture.options.seconds and not capture.duration_ns:  # the logger ends it, however short the workload
         requested_ns = int(capture.options.seconds * NS_PER_S) + GRACE_S * NS_PER_S
         duration_ns = max(duration_ns, min(requested_ns, DAY_S * NS_PER_S))
     if duration_ns < 0 or duration_ns > DAY_S * NS_PER_S:
@@ -187,14 +210,15 @@ def _times(capture: Capture, workload: Workload, machine: Machine) -> tuple[int,
     return machine.now + cycles(lead_in_ns), machine.now + cycles(lead_in_ns + duration_ns)
 
 
-def _advance(machine: Machine, until: int, pace: float, cancelled: Callable[[], bool],
-             progress: Callable[[int], None] | None) -> None:
+def _advance(
+    machine: Machine, until: int, pace: float, cancelled: Callable[[], bool], progress: Callable[[int], None] | None
+) -> None:
     """Simulate up to a time, with a pace no faster than it says."""
     if not pace:
         machine.run(until, cancelled, progress)
         return
     begin, began_s = machine.now, time.monotonic()
-    cycles_per_s = pace * machine.target.cycles_per_s       # of real time
+    cycles_per_s = pace * machine.target.cycles_per_s  # of real time
     step = max(1, int(PACE_S * cycles_per_s))
     while machine.now < until and not machine.is_stopped and not cancelled():
         machine.run(min(machine.now + step, until), cancelled)
@@ -232,25 +256,27 @@ def _finish(kernel: Kernel, logger: Logger | Probe, patience_s: float) -> None:
     if logger.is_done or logger.failure is not None:
         return
     grace_ns = GRACE_S * NS_PER_S + (options.own_buffers + options.kernel_buffers) * options.disk_ns_per_buffer
-    deadline_s = time.thread_time() + patience_s      # its own time, not that of a reader of what it writes
+    deadline_s = time.thread_time() + patience_s  # its own time, not that of a reader of what it writes
 
     def lasts_too_long() -> bool:
         return time.thread_time() > deadline_s
 
     machine.is_stopped = False
     short = machine.target.cycles(SHORT_GRACE_NS)
-    if not logger.is_ready:                      # stopped so early that it does not yet know of signals
+    if not logger.is_ready:  # stopped so early that it does not yet know of signals
         machine.run(machine.now + short, lasts_too_long)
     logger.stop()
     machine.run(machine.now + short, lasts_too_long)
     if not machine.is_stopped:
-        for source in machine.sources.values():       # a device gone wild must not keep the logger from its end
+        for source in machine.sources.values():  # a device gone wild must not keep the logger from its end
             source.is_silent = source.is_silent or not source.is_clock
             source.gap_ns = source.gap_ns if source.is_clock else lambda: None
         machine.run(machine.now + machine.target.cycles(grace_ns), lasts_too_long)
     if not machine.is_stopped:
-        logger.report.errors.append("the logger did not come to its end: higher priorities leave it no CPU, or its "
-                                    "disk is too slow; what it had not written is lost")
+        logger.report.errors.append(
+            "the logger did not come to its end: higher priorities leave it no CPU, or its "
+            "disk is too slow; what it had not written is lost"
+        )
 
 
 __all__ = ["Capture", "CaptureError", "CaptureResult", "run"]

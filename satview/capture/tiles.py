@@ -29,8 +29,8 @@ from satview.events.spec import Release
 
 ROLLOVER_CYCLES = 1 << 32
 MAX_EVENTS = 2_000_000_000
-_MARGIN_NS = 400_000          # left free at the end of a tile for what is under way, and for the seam
-_STATE_ORDER = ("RUNNING",)   # entered last at a seam: its CPU must be free first
+_MARGIN_NS = 400_000  # left free at the end of a tile for what is under way, and for the seam
+_STATE_ORDER = ("RUNNING",)  # entered last at a seam: its CPU must be free first
 _MAX_TILE_NS = 6_000_000_000
 
 
@@ -62,8 +62,14 @@ def count_events(slots: NDArray[np.uint32]) -> int:
     return int(np.count_nonzero(slots[:, 0] >> wire.STRUCT_SHIFT < wire.Struct.COMBINE_CONTINUE))
 
 
-def make_tile(workload: str = "automotive", seed: int = 1, cpus: int = 0, release: Release = Release.QNX_7,
-              is_wide: bool = False, cancelled: Callable[[], bool] | None = None) -> Tile:
+def make_tile(
+    workload: str = "automotive",
+    seed: int = 1,
+    cpus: int = 0,
+    release: Release = Release.QNX_7,
+    is_wide: bool = False,
+    cancelled: Callable[[], bool] | None = None,
+) -> Tile:
     """Simulate one rollover period of the stamp.
 
     Raises:
@@ -95,8 +101,16 @@ def make_tile(workload: str = "automotive", seed: int = 1, cpus: int = 0, releas
     _seam(kernel, before)
     call(mode("FLUSHBUFFER"))
     slots = sink.slots()
-    return Tile(machine.target, slots[:head], slots[head:], count_events(slots[head:]), count_events(slots[:head]),
-                _buffers_by_cpu(slots[head:], machine.target), started, faults)
+    return Tile(
+        machine.target,
+        slots[:head],
+        slots[head:],
+        count_events(slots[head:]),
+        count_events(slots[:head]),
+        _buffers_by_cpu(slots[head:], machine.target),
+        started,
+        faults,
+    )
 
 
 def _buffers_by_cpu(slots: NDArray[np.uint32], kind: Target) -> NDArray[np.int64]:
@@ -107,8 +121,11 @@ def _buffers_by_cpu(slots: NDArray[np.uint32], kind: Target) -> NDArray[np.int64
 
 
 def _states(kernel: Kernel) -> dict[Thread, tuple[str, int]]:
-    return {thread: (thread.state, thread.cpu) for process in kernel.machine.processes.values()
-            for thread in process.threads.values()}
+    return {
+        thread: (thread.state, thread.cpu)
+        for process in kernel.machine.processes.values()
+        for thread in process.threads.values()
+    }
 
 
 def _seam(kernel: Kernel, before: dict[Thread, tuple[str, int]]) -> None:
@@ -119,8 +136,14 @@ def _seam(kernel: Kernel, before: dict[Thread, tuple[str, int]]) -> None:
         kernel.emitter.thread_state(max(cpu, 0), kernel.machine.stamp(), thread)
 
 
-def write_tiles(path: Path | str, events: int, tile: Tile, progress: Callable[[float], None] | None = None,
-                cancelled: Callable[[], bool] | None = None, attributes: Sequence[tuple[str, str]] = ()) -> int:
+def write_tiles(
+    path: Path | str,
+    events: int,
+    tile: Tile,
+    progress: Callable[[float], None] | None = None,
+    cancelled: Callable[[], bool] | None = None,
+    attributes: Sequence[tuple[str, str]] = (),
+) -> int:
     """Write a file of at least so many events, up to the end of a buffer; return how many it has.
 
     Memory does not grow with the number of events: one tile is in memory, and one copy of it.

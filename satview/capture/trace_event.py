@@ -31,9 +31,18 @@ if TYPE_CHECKING:
 MAX_BUFFERS = 4096
 _LOW = 0xFFFFFFFF
 _BUFFER_ADDRESS = 0x1F000000
-_FROM_HANDLERS = frozenset((Mode.INSERTSUSEREVENT, Mode.INSERTCUSEREVENT, Mode.INSERTUSRSTREVENT, Mode.INSERTEVENT,
-                            Mode.START, Mode.STARTNOSTATE, Mode.STOP))
-_WAIT_DONE = 1     # what WAITBUFFER answers
+_FROM_HANDLERS = frozenset(
+    (
+        Mode.INSERTSUSEREVENT,
+        Mode.INSERTCUSEREVENT,
+        Mode.INSERTUSRSTREVENT,
+        Mode.INSERTEVENT,
+        Mode.START,
+        Mode.STARTNOSTATE,
+        Mode.STOP,
+    )
+)
+_WAIT_DONE = 1  # what WAITBUFFER answers
 
 
 def mode(name: str) -> int:
@@ -64,13 +73,13 @@ class TraceControl:
         self.hook: Callable[[Buffer], None] | None = None
         self.is_root = True
         self.buffer_address = _BUFFER_ADDRESS
-        self._caller = (0, 0)     # CPU and pid
+        self._caller = (0, 0)  # CPU and pid
         self._in_handler = False
         self._has_io = True
         # What the kernel keeps while there are no buffers.
         self._is_ring = False
         self._skips = False
-        self._sequences: dict[int, int] = {}      # per ring, number of its last buffer
+        self._sequences: dict[int, int] = {}  # per ring, number of its last buffer
         self._actions = self._table()
 
     def hand_over(self, buffer: Buffer) -> None:
@@ -117,19 +126,27 @@ class TraceControl:
     def _table(self) -> dict[Mode, Callable[..., int | None]]:
         """What the modes do that set no filter; the rule set carries out the others."""
         return {
-            Mode.INSERTEVENT: self._insert_raw, Mode.START: lambda: self._start(True), Mode.STOP: self._stop,
-            Mode.ALLOCBUFFER: self._allocate, Mode.DEALLOCBUFFER: self._deallocate, Mode.FLUSHBUFFER: self._flush,
+            Mode.INSERTEVENT: self._insert_raw,
+            Mode.START: lambda: self._start(True),
+            Mode.STOP: self._stop,
+            Mode.ALLOCBUFFER: self._allocate,
+            Mode.DEALLOCBUFFER: self._deallocate,
+            Mode.FLUSHBUFFER: self._flush,
             Mode.QUERYEVENTS: self._query_events,
             Mode.INSERTSUSEREVENT: lambda event, d0, d1: self._insert_user(event, (d0, d1)),
-            Mode.INSERTCUSEREVENT: self._insert_complex, Mode.INSERTUSRSTREVENT: self._insert_text,
-            Mode.STARTNOSTATE: lambda: self._start(False), Mode.SETRINGMODE: lambda: self._set_mode(True),
-            Mode.SETLINEARMODE: lambda: self._set_mode(False), Mode.SKIPBUFFER: lambda: self._set_skip(True),
+            Mode.INSERTCUSEREVENT: self._insert_complex,
+            Mode.INSERTUSRSTREVENT: self._insert_text,
+            Mode.STARTNOSTATE: lambda: self._start(False),
+            Mode.SETRINGMODE: lambda: self._set_mode(True),
+            Mode.SETLINEARMODE: lambda: self._set_mode(False),
+            Mode.SKIPBUFFER: lambda: self._set_skip(True),
             Mode.OVERWRITEBUFFER: lambda: self._set_skip(False),
             Mode.QUERYVERSION: lambda: int(self.machine.target.sys_release.replace(".", "")),
             Mode.QUERYSUPPORT: lambda: 1,
             Mode.INSERTSCLASSEVENT: lambda cls, event, d0, d1: self._insert_class(cls, event, (d0, d1)),
-            Mode.INSERTCCLASSEVENT:
-                lambda cls, event, data, length: self._insert_class(cls, event, self._words(data, length)),
+            Mode.INSERTCCLASSEVENT: lambda cls, event, data, length: self._insert_class(
+                cls, event, self._words(data, length)
+            ),
         }
 
     # Filters and handlers
@@ -160,7 +177,7 @@ class TraceControl:
 
     def ask_handler(self, handler: KernelHandler) -> int:
         """Call a program's handler; what it raises is that program's fault, and the event passes."""
-        if self._in_handler:       # what a handler itself brings about is not judged, or it could go on for ever
+        if self._in_handler:  # what a handler itself brings about is not judged, or it could go on for ever
             return 1
         self._in_handler, before = True, self._caller
         try:
@@ -210,7 +227,7 @@ class TraceControl:
             if ring.is_ring:
                 ring.close(now)
             elif self.machine.target.has_buffer_end:
-                ring.close(now, sequence=1)   # 8.0 hands over the trailing buffer and counts from 1 again
+                ring.close(now, sequence=1)  # 8.0 hands over the trailing buffer and counts from 1 again
 
     def _allocate(self, count: int, pointer: Any) -> int:
         if not self.is_root:
@@ -273,7 +290,7 @@ class TraceControl:
             return
         cpu = head >> wire.CPU_SHIFT & wire.CPU_MASK
         if cpu >= self.machine.target.cpus:
-            cpu = self._caller[0]      # the header says what it likes; the slot goes where the caller's would
+            cpu = self._caller[0]  # the header says what it likes; the slot goes where the caller's would
         if not head >> wire.STRUCT_SHIFT:
             stamp = time + buffers.skew_cycles[cpu]
         buffers.put_slot(cpu, (head, stamp & _LOW, data0 & _LOW, data1 & _LOW), time)

@@ -15,8 +15,9 @@ DURATION_MS = 2500
 ITERATIONS = 3
 
 
-def run_tutorial(main: Body, path: Path | str, cpus: int = 1, sys_release: str = "6.1.0",
-                 seed: int = 1) -> CaptureResult:
+def run_tutorial(
+    main: Body, path: Path | str, cpus: int = 1, sys_release: str = "6.1.0", seed: int = 1
+) -> CaptureResult:
     """Run a control program against `tracelogger -d1 -n 3` on a small busy system; write the trace to a file.
 
     What goes wrong is said on standard error, as the guide's programs do.
@@ -30,8 +31,21 @@ def run_tutorial(main: Body, path: Path | str, cpus: int = 1, sys_release: str =
     """
     options = LoggerOptions(iterations=ITERATIONS, is_daemon=True)
     command = f"tracelogger -d1 -n {ITERATIONS} -f {Path(path).name}"
-    result = run(Capture("small-system", seed, cpus, Release.QNX_6, DURATION_MS * MS, options, main,
-                         lead_in_ns=50 * MS, sys_release=sys_release, attributes=[("TRACELOGGER_ARGS", command)]), path)
+    result = run(
+        Capture(
+            "small-system",
+            seed,
+            cpus,
+            Release.QNX_6,
+            DURATION_MS * MS,
+            options,
+            main,
+            lead_in_ns=50 * MS,
+            sys_release=sys_release,
+            attributes=[("TRACELOGGER_ARGS", command)],
+        ),
+        path,
+    )
     for finding in result.findings:
         sys.stderr.write(f"{finding}\n")
     return result

@@ -51,8 +51,7 @@ def print_tables(head: Sequence[str], sheets: Sequence[Sheet], orders: Sequence[
         columns = [column for column in sheet.columns if any(column.text(row) for row in order.tolist())]
         shown = Table(box=None, pad_edge=False, header_style="bold")
         for column in columns:
-            shown.add_column(cell(column.title), no_wrap=True,
-                             justify="left" if column.kind is Kind.TEXT else "right")
+            shown.add_column(cell(column.title), no_wrap=True, justify="left" if column.kind is Kind.TEXT else "right")
         for row in order.tolist():
             shown.add_row(*(cell(column.marked(row)) for column in columns))
         console.print(shown)

@@ -18,8 +18,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser("catalogue", help="learn the notation of arguments from a vendor's listing")
     actions = parser.add_subparsers(dest="action", required=True)
     learn = actions.add_parser(
-        "learn", help="print corrected rows", description="Prints the rows of the catalogue that a listing corrects or "
-        "proves, by class, as resources/events holds them. A ? marks notations that no real listing has proven.")
+        "learn",
+        help="print corrected rows",
+        description="Prints the rows of the catalogue that a listing corrects or "
+        "proves, by class, as resources/events holds them. A ? marks notations that no real listing has proven.",
+    )
     learn.add_argument("listing", metavar="LISTING", help="text printed by the vendor's traceprinter")
     parser.set_defaults(run=run)
 
@@ -31,8 +34,9 @@ def run(args: argparse.Namespace) -> int:
         with path.open("rb") as file:
             listing = read_listing(file, Problems())
         if not listing.events:
-            raise TraceFormatError(path, 0, "no line of it is an event of a listing",
-                                   "give text printed by traceprinter")
+            raise TraceFormatError(
+                path, 0, "no line of it is an event of a listing", "give text printed by traceprinter"
+            )
     except SatviewError as error:
         print(f"satview: {error}", file=sys.stderr)
         return BAD_USE

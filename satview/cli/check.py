@@ -42,8 +42,13 @@ def add_parser(subparsers: Any) -> None:
     add = parser.add_argument
     add("file", metavar="FILE", help="a .kev file or a traceprinter listing")
     add("-r", "--rules", type=Path, metavar="FILE", help="TOML file whose thresholds replace those of satview")
-    add("--kind", action="append", choices=[str(kind) for kind in RULES], metavar="KIND",
-        help=f"look for this only; repeatable: {', '.join(RULES)}")
+    add(
+        "--kind",
+        action="append",
+        choices=[str(kind) for kind in RULES],
+        metavar="KIND",
+        help=f"look for this only; repeatable: {', '.join(RULES)}",
+    )
     add("--format", choices=("table", "json", "junit"), default="table", help="(default %(default)s)")
     parser.set_defaults(run=run)
 

@@ -15,9 +15,7 @@ from satview.formats.registry import open_trace
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command to the command line."""
-    parser = subparsers.add_parser(
-        "convert", help="write a listing as a .kev file, or copy a .kev slot by slot"
-    )
+    parser = subparsers.add_parser("convert", help="write a listing as a .kev file, or copy a .kev slot by slot")
     parser.add_argument("file", help="a traceprinter listing or a .kev file")
     parser.add_argument("output", help="the .kev file to write; - is standard output")
     parser.set_defaults(run=run)

@@ -19,15 +19,28 @@ from satview.formats.unixware.payloads import address_text
 from satview.store.trace import Trace
 
 FINE, COST_DATA, BAD_USE = 0, 1, 2
-_NUMBERS: Final = ("calls", "waits", "failed", "wait_ns", "longest_wait_ns", "holds", "hold_ns", "longest_hold_ns",
-                   "threads")
+_NUMBERS: Final = (
+    "calls",
+    "waits",
+    "failed",
+    "wait_ns",
+    "longest_wait_ns",
+    "holds",
+    "hold_ns",
+    "longest_hold_ns",
+    "threads",
+)
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command to the command line."""
     parser = subparsers.add_parser("locks", help="list locks by the time threads waited for them")
-    parser.add_argument("files", nargs="+", metavar="FILE", help="a thread trace file (its set is found), a directory "
-                        "of them, or several")
+    parser.add_argument(
+        "files",
+        nargs="+",
+        metavar="FILE",
+        help="a thread trace file (its set is found), a directory of them, or several",
+    )
     parser.add_argument("--categories", metavar="NAMES", help="read these categories only, such as mutex:cond:sema")
     parser.add_argument("--waits", type=int, default=0, metavar="N", help="list the N longest waits too")
     parser.add_argument("--all", action="store_true", help="list locks that nobody waited for too")
@@ -45,9 +58,12 @@ def run(args: argparse.Namespace) -> int:
         return BAD_USE
     rows = [i for i in range(len(table)) if args.all or args.json or table.waits[i]]
     if args.json:
-        told = {"file": str(trace.path), "locks": [_fact(trace, table, i) for i in rows],
-                "waits": [_wait_fact(trace, table, waits, i) for i in _longest(waits, args.waits)],
-                "trust": dict.fromkeys(_NUMBERS, diagnosis(trace, "locks").trust.as_record())}
+        told = {
+            "file": str(trace.path),
+            "locks": [_fact(trace, table, i) for i in rows],
+            "waits": [_wait_fact(trace, table, waits, i) for i in _longest(waits, args.waits)],
+            "trust": dict.fromkeys(_NUMBERS, diagnosis(trace, "locks").trust.as_record()),
+        }
         print(json.dumps(told, indent=2))
     else:
         _print_table(trace, table, rows)
@@ -75,8 +91,10 @@ def _name(trace: Trace, table: LockTable, row: int) -> str:
 
 def _fact(trace: Trace, table: LockTable, row: int) -> dict[str, Any]:
     return {
-        "name": table.names[row], "address": address_text(int(table.address[row])),
-        "kind": KINDS[int(table.kind[row])], "pid": int(trace.processes.pid[int(table.process[row])]),
+        "name": table.names[row],
+        "address": address_text(int(table.address[row])),
+        "kind": KINDS[int(table.kind[row])],
+        "pid": int(trace.processes.pid[int(table.process[row])]),
         **{name: int(getattr(table, name)[row]) for name in _NUMBERS},
     }
 
@@ -88,8 +106,11 @@ def _longest(waits: Waits, count: int) -> list[int]:
 def _wait_fact(trace: Trace, table: LockTable, waits: Waits, row: int) -> dict[str, Any]:
     lock, event = int(waits.lock[row]), int(waits.event[row])
     return {
-        "event": event + 1, "call": trace.spec(event).calls[0], "thread": trace.thread_name(int(waits.thread[row])),
-        "lock": _name(trace, table, lock) if lock >= 0 else "", "start_ns": int(waits.start_ns[row]),
+        "event": event + 1,
+        "call": trace.spec(event).calls[0],
+        "thread": trace.thread_name(int(waits.thread[row])),
+        "lock": _name(trace, table, lock) if lock >= 0 else "",
+        "start_ns": int(waits.start_ns[row]),
         "length_ns": int(waits.length_ns[row]),
     }
 
@@ -104,8 +125,21 @@ def _print_table(trace: Trace, table: LockTable, rows: list[int]) -> None:
     if not rows:
         console.print(f"Nobody waited for any of the {len(table)} locks." if len(table) else "The trace names no lock.")
         return
-    shown = Table("Waited", "Waits", "Longest", "Calls", "Failed", "Held", "Longest", "Threads", "Kind", "Lock",
-                  box=None, pad_edge=False, header_style="bold")
+    shown = Table(
+        "Waited",
+        "Waits",
+        "Longest",
+        "Calls",
+        "Failed",
+        "Held",
+        "Longest",
+        "Threads",
+        "Kind",
+        "Lock",
+        box=None,
+        pad_edge=False,
+        header_style="bold",
+    )
     for column in shown.columns:
         column.no_wrap = True
     for column in shown.columns[:8]:
@@ -114,12 +148,20 @@ def _print_table(trace: Trace, table: LockTable, rows: list[int]) -> None:
     before = f"{sign(trust.mark)} ".lstrip()
     for i in rows:
         figures = (
-            format_duration(int(table.wait_ns[i])), f"{table.waits[i]:,}",
-            format_duration(int(table.longest_wait_ns[i])), f"{table.calls[i]:,}", f"{table.failed[i]:,}",
+            format_duration(int(table.wait_ns[i])),
+            f"{table.waits[i]:,}",
+            format_duration(int(table.longest_wait_ns[i])),
+            f"{table.calls[i]:,}",
+            f"{table.failed[i]:,}",
             format_duration(int(table.hold_ns[i])) if table.holds[i] else "",
-            format_duration(int(table.longest_hold_ns[i])) if table.holds[i] else "", f"{table.threads[i]:,}")
-        shown.add_row(*(f"{before}{figure}" if figure else "" for figure in figures), KINDS[int(table.kind[i])],
-                      cell(_name(trace, table, i)))
+            format_duration(int(table.longest_hold_ns[i])) if table.holds[i] else "",
+            f"{table.threads[i]:,}",
+        )
+        shown.add_row(
+            *(f"{before}{figure}" if figure else "" for figure in figures),
+            KINDS[int(table.kind[i])],
+            cell(_name(trace, table, i)),
+        )
     console.print(shown)
     if trust.reason:
         console.print(cell(f"{before}{TITLES[trust.mark]}: {trust.reason}."))
@@ -128,5 +170,9 @@ def _print_table(trace: Trace, table: LockTable, rows: list[int]) -> None:
 def _print_waits(trace: Trace, table: LockTable, waits: Waits, count: int) -> None:
     for i in _longest(waits, count):
         fact = _wait_fact(trace, table, waits, i)
-        print(visible_line(f"{format_duration(fact['length_ns']):>12}  event {fact['event']:,}: {fact['thread']} in "
-                           f"{fact['call']}{' of ' + fact['lock'] if fact['lock'] else ''}"))
+        print(
+            visible_line(
+                f"{format_duration(fact['length_ns']):>12}  event {fact['event']:,}: {fact['thread']} in "
+                f"{fact['call']}{' of ' + fact['lock'] if fact['lock'] else ''}"
+            )
+        )

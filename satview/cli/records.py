@@ -25,8 +25,12 @@ _COLUMNS: Final = ("time_ns", "lwp", "pid", "tid", "name", "category", "record",
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command to the command line."""
     parser = subparsers.add_parser("records", help="print the records of a thread trace")
-    parser.add_argument("files", nargs="+", metavar="FILE", help="a thread trace file (its set is found), a directory "
-                        "of them, or several")
+    parser.add_argument(
+        "files",
+        nargs="+",
+        metavar="FILE",
+        help="a thread trace file (its set is found), a directory of them, or several",
+    )
     parser.add_argument("--categories", metavar="NAMES", help="these categories only, such as mutex:cond:sema")
     parser.add_argument("--tid", type=int, action="append", metavar="N", help="this thread only; may be repeated")
     parser.add_argument("--format", choices=("text", "csv", "jsonl"), default="text", help="default: %(default)s")
@@ -69,9 +73,13 @@ def _facts(trace: Trace, tids: list[int] | None) -> Iterator[dict[str, Any]]:
         spec = trace.spec(event)
         arguments = trace.payloads.decode(event).arguments
         yield {
-            "time_ns": trace.clock.ns(int(events.time_cycles[event])), "lwp": trace.cpu_title(int(events.cpu[event])),
-            "pid": int(threads.pid[thread]), "tid": int(threads.tid[thread]), "name": threads.names[thread],
-            "category": spec.class_name, "record": spec.name,
+            "time_ns": trace.clock.ns(int(events.time_cycles[event])),
+            "lwp": trace.cpu_title(int(events.cpu[event])),
+            "pid": int(threads.pid[thread]),
+            "tid": int(threads.tid[thread]),
+            "name": threads.names[thread],
+            "category": spec.class_name,
+            "record": spec.name,
             "arguments": {a.name: f"{a.text} ({a.note})" if a.note else a.text for a in arguments},
         }
 
@@ -83,8 +91,10 @@ def _text_of(arguments: dict[str, str]) -> str:
 def _print_text(facts: Iterator[dict[str, Any]]) -> None:
     for fact in facts:
         who = f"{fact['pid']}:{fact['tid']} {fact['name']}".rstrip()
-        line = (f"{format_time(fact['time_ns']):>20}  {fact['lwp']:<8} {who:<24} {fact['record']:<18} "
-                f"{_text_of(fact['arguments'])}")
+        line = (
+            f"{format_time(fact['time_ns']):>20}  {fact['lwp']:<8} {who:<24} {fact['record']:<18} "
+            f"{_text_of(fact['arguments'])}"
+        )
         print(visible_line(line.rstrip()))
 
 

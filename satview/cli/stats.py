@@ -46,11 +46,21 @@ def add_parser(subparsers: Any) -> None:
     add = parser.add_argument
     add("file", metavar="FILE", help="a .kev file, a traceprinter listing or a thread trace")
     add("--by", action="append", choices=(*SHEETS, "all"), help="what the rows are (default: thread); repeatable")
-    add("--per-server", action="store_true",
-        help="with --by client-server: one more column per server, what each client imposed on it")
+    add(
+        "--per-server",
+        action="store_true",
+        help="with --by client-server: one more column per server, what each client imposed on it",
+    )
     add("--range", default="", metavar="A..B", help="part of the trace, such as 1.2s..1.5s")
-    add("-e", "--filter", dest="expression", metavar="EXPR", action="append", default=[],
-        help="count events for which this condition holds; several must all hold")
+    add(
+        "-e",
+        "--filter",
+        dest="expression",
+        metavar="EXPR",
+        action="append",
+        default=[],
+        help="count events for which this condition holds; several must all hold",
+    )
     add("-r", "--rules", metavar="FILE", action="append", default=[], help="count events that pass a rule file")
     add("--allow-code", action="store_true", help="run the Python files that CALL rules name; they can do anything")
     add("--format", choices=("table", "csv", "json"), default="table", help="(default %(default)s)")
@@ -78,8 +88,12 @@ def run(args: argparse.Namespace) -> int:
         passes = chosen_events(built, args.expression, trace, facts)
     found = Statistics(trace, window, passes, Basis(trace, facts))
     shown = _threads_of(trace, passes)
-    sheets = [client_server_sheet(found, shown, per_server=True) if args.per_server and name == _PER_SERVER
-              else SHEETS[name](found, shown) for name in _wanted(args.by)]
+    sheets = [
+        client_server_sheet(found, shown, per_server=True)
+        if args.per_server and name == _PER_SERVER
+        else SHEETS[name](found, shown)
+        for name in _wanted(args.by)
+    ]
     orders = [_order(sheet, args.sort)[: args.top or None] for sheet in sheets]
     if args.format == "csv":
         if len(sheets) > 1:

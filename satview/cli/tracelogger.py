@@ -28,50 +28,101 @@ DEFAULT_FILE = "tracebuffer.kev"
 DEFAULT_WORKLOAD = "automotive"
 RELEASES = tuple(release.value for release in Release if release is not Release.UNIXWARE)
 _SIZE = re.compile(r"(\d+)([kKmM]?)")
-_FILTERS = {0: "none", 1: "kernel calls", 2: "interrupts", 3: "processes", 4: "threads", 5: "virtual threads",
-            6: "communication", 7: "system", 11: "RING0 calls (6.x)"}
-_FLAGS = {"-a": "security", "-c": "continuous", "-E": "enable", "-M": "mapped", "-P": "keep", "-R": "reuse",
-          "-r": "ring", "-u": "unknown", "-w": "wide"}
+_FILTERS = {
+    0: "none",
+    1: "kernel calls",
+    2: "interrupts",
+    3: "processes",
+    4: "threads",
+    5: "virtual threads",
+    6: "communication",
+    7: "system",
+    11: "RING0 calls (6.x)",
+}
+_FLAGS = {
+    "-a": "security",
+    "-c": "continuous",
+    "-E": "enable",
+    "-M": "mapped",
+    "-P": "keep",
+    "-R": "reuse",
+    "-r": "ring",
+    "-u": "unknown",
+    "-w": "wide",
+}
 # Options that older releases lack: name, default, the first release that has it.
 _SINCE: tuple[tuple[str, str, Any, Release], ...] = (
-    ("-a", "security", False, Release.QNX_7), ("-D", "flush", 0, Release.QNX_6_6),
-    ("-p", "address", None, Release.QNX_6_6), ("-u", "unknown", False, Release.QNX_8))
-_VALUES = (("-b", "own_buffers", 64), ("-D", "flush", 0), ("-k", "kernel_buffers", 32), ("-n", "iterations", None),
-           ("-p", "address", None), ("-S", "size", None), ("-s", "seconds", 0))
+    ("-a", "security", False, Release.QNX_7),
+    ("-D", "flush", 0, Release.QNX_6_6),
+    ("-p", "address", None, Release.QNX_6_6),
+    ("-u", "unknown", False, Release.QNX_8),
+)
+_VALUES = (
+    ("-b", "own_buffers", 64),
+    ("-D", "flush", 0),
+    ("-k", "kernel_buffers", 32),
+    ("-n", "iterations", None),
+    ("-p", "address", None),
+    ("-S", "size", None),
+    ("-s", "seconds", 0),
+)
 _DISK_MS = 0.15
 _MAX_FINDINGS = 100
 _REST: tuple[tuple[str, str, Any], ...] = (
-    ("-d", "daemon", None), ("-F", "without", []), ("--skew", "skew", None), ("--duration", "duration", 0),
-    ("--control", "control", None), ("--rules", "rules", None), ("--pace", "pace", 0),
-    ("--no-flush", "no_flush", False), ("--probe", "probe", False), ("--no-privilege", "no_privilege", False),
-    ("--disk", "disk", _DISK_MS))
+    ("-d", "daemon", None),
+    ("-F", "without", []),
+    ("--skew", "skew", None),
+    ("--duration", "duration", 0),
+    ("--control", "control", None),
+    ("--rules", "rules", None),
+    ("--pace", "pace", 0),
+    ("--no-flush", "no_flush", False),
+    ("--probe", "probe", False),
+    ("--no-privilege", "no_privilege", False),
+    ("--disk", "disk", _DISK_MS),
+)
 
 
 def add_parser(subparsers: Any) -> None:
     """Add the command."""
     parser = subparsers.add_parser(
-        "tracelogger", help="capture a trace from a simulated target",
+        "tracelogger",
+        help="capture a trace from a simulated target",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Capture a kernel event trace from a simulated target; --workload says what runs on it.",
         epilog="Modes: a number of buffers (default), -c until a signal, -s for a time, -r into a ring until a\n"
-               "signal, -d1 for a control program (--control) that sets filters and starts, -d1 -E with filters\n"
-               "set here.")
+        "signal, -d1 for a control program (--control) that sets filters and starts, -d1 -E with filters\n"
+        "set here.",
+    )
     _add_logger_options(parser)
     _add_target_options(parser)
 
 
 def _add_logger_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("-A", dest="attributes", metavar="name=value", action="append", default=[],
-        help="add an attribute to the header")
+    add(
+        "-A",
+        dest="attributes",
+        metavar="name=value",
+        action="append",
+        default=[],
+        help="add an attribute to the header",
+    )
     add("-a", dest="security", action="store_true", help="also log the Security class (7.x on)")
     add("-b", dest="own_buffers", metavar="num", type=int, default=64, help="buffers of the logger itself (64)")
     add("-c", dest="continuous", action="store_true", help="log until a signal, same as -n 0")
     add("-D", dest="flush", metavar="sec", type=float, default=0, help="flush the kernel buffers every so many seconds")
     add("-d", dest="daemon", metavar="1", help="daemon mode: a control program sets filters and starts")
     add("-E", dest="enable", action="store_true", help="with -d1: set the filters as in normal mode")
-    add("-F", dest="without", metavar="num", type=int, action="append", default=[],
-        help="leave out: " + ", ".join(f"{n} {what}" for n, what in _FILTERS.items()))
+    add(
+        "-F",
+        dest="without",
+        metavar="num",
+        type=int,
+        action="append",
+        default=[],
+        help="leave out: " + ", ".join(f"{n} {what}" for n, what in _FILTERS.items()),
+    )
     add("-f", dest="file", metavar="file", default=DEFAULT_FILE, help=f"output ({DEFAULT_FILE}); - is standard output")
     add("-k", dest="kernel_buffers", metavar="num", type=int, default=32, help="kernel buffers of 16 KiB (32)")
     add("-M", dest="mapped", action="store_true", help="map the output file; needs -S")
@@ -83,39 +134,78 @@ def _add_logger_options(parser: argparse.ArgumentParser) -> None:
     add("-S", dest="size", metavar="size", help="maximum size of the output; k, K, m, M")
     add("-s", dest="seconds", metavar="sec", type=float, default=0, help="log for so many (simulated) seconds")
     add("-u", dest="unknown", action="store_true", help="as in 8.0, where its meaning is not documented; does nothing")
-    add("-v", dest="verbose", action="count", default=0,
-        help="more messages; -vvv: also a line per buffer with interrupts, iterations, events")
+    add(
+        "-v",
+        dest="verbose",
+        action="count",
+        default=0,
+        help="more messages; -vvv: also a line per buffer with interrupts, iterations, events",
+    )
     add("-w", dest="wide", action="store_true", help="wide events")
 
 
 def _add_target_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("simulated target")
-    group.add_argument("--workload", metavar="NAME|FILE.py", default=DEFAULT_WORKLOAD,
-                       help=f"what runs on the target ({DEFAULT_WORKLOAD})")
+    group.add_argument(
+        "--workload",
+        metavar="NAME|FILE.py",
+        default=DEFAULT_WORKLOAD,
+        help=f"what runs on the target ({DEFAULT_WORKLOAD})",
+    )
     group.add_argument("--list-workloads", action="store_true", help="print the names of all workloads")
     group.add_argument("--seed", type=int, default=1, help="same seed, same file (1)")
     group.add_argument("--cpus", type=int, default=0, help="1 to 64 (as the workload likes it)")
     group.add_argument("--release", choices=RELEASES, default=Release.QNX_7.value, help="release of the target (7.x)")
-    group.add_argument("--skew", metavar="ns", type=int,
-                       help="how far the counters of two CPUs may be apart (40 in 6.x, else 0)")
-    group.add_argument("--duration", metavar="sec", type=float, default=0,
-                       help="simulated seconds until the signal comes that ends a continuous or ring capture")
-    group.add_argument("--events", metavar="N", type=int, default=0,
-                       help="write N events (up to 10^8 and beyond) by repeating a simulated stretch of the workload")
+    group.add_argument(
+        "--skew", metavar="ns", type=int, help="how far the counters of two CPUs may be apart (40 in 6.x, else 0)"
+    )
+    group.add_argument(
+        "--duration",
+        metavar="sec",
+        type=float,
+        default=0,
+        help="simulated seconds until the signal comes that ends a continuous or ring capture",
+    )
+    group.add_argument(
+        "--events",
+        metavar="N",
+        type=int,
+        default=0,
+        help="write N events (up to 10^8 and beyond) by repeating a simulated stretch of the workload",
+    )
     group.add_argument("--control", metavar="FILE.py", help="control program: main() yields TraceEvent() calls")
     group.add_argument("--rules", metavar="FILE.satrules", help="log what these rules let pass, instead of all classes")
     group.add_argument("--allow-code", action="store_true", help="let the rules call Python functions")
-    group.add_argument("--no-privilege", action="store_true",
-                       help="let programs attach handlers without ThreadCtl(_NTO_TCTL_IO); on a target that is EPERM")
-    group.add_argument("--pace", metavar="X", type=float, default=0,
-                       help="simulated seconds per real second, to watch the file grow; 0 = as fast as possible")
-    group.add_argument("--probe", action="store_true",
-                       help="take the buffers from outside: no logger runs on the target, so the same seed is the same "
-                            "run under all rules")
-    group.add_argument("--no-flush", action="store_true",
-                       help="leave the partly filled last buffer in the kernel, as tracelogger does in linear mode")
-    group.add_argument("--disk", metavar="ms", type=float, default=_DISK_MS,
-                       help=f"time the disk takes for one buffer; large values make the logger too slow ({_DISK_MS})")
+    group.add_argument(
+        "--no-privilege",
+        action="store_true",
+        help="let programs attach handlers without ThreadCtl(_NTO_TCTL_IO); on a target that is EPERM",
+    )
+    group.add_argument(
+        "--pace",
+        metavar="X",
+        type=float,
+        default=0,
+        help="simulated seconds per real second, to watch the file grow; 0 = as fast as possible",
+    )
+    group.add_argument(
+        "--probe",
+        action="store_true",
+        help="take the buffers from outside: no logger runs on the target, so the same seed is the same "
+        "run under all rules",
+    )
+    group.add_argument(
+        "--no-flush",
+        action="store_true",
+        help="leave the partly filled last buffer in the kernel, as tracelogger does in linear mode",
+    )
+    group.add_argument(
+        "--disk",
+        metavar="ms",
+        type=float,
+        default=_DISK_MS,
+        help=f"time the disk takes for one buffer; large values make the logger too slow ({_DISK_MS})",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -162,14 +252,23 @@ def _capture(args: argparse.Namespace) -> int:
     path = Path("stdout" if to_stdout else args.file)
     stream = sys.stdout.buffer if to_stdout else None
     switched_off: list[str] = []
-    with _signals() as caught, redirect_stdout(sys.stderr) if to_stdout else nullcontext():    # programs may print
+    with _signals() as caught, redirect_stdout(sys.stderr) if to_stdout else nullcontext():  # programs may print
         capture = Capture(
-            args.workload, args.seed, args.cpus, Release(args.release), int(args.duration * NS_PER_S), _options(args),
+            args.workload,
+            args.seed,
+            args.cpus,
+            Release(args.release),
+            int(args.duration * NS_PER_S),
+            _options(args),
             control=control.load(args.control, Release(args.release)) if args.control else None,
             attributes=_attributes(args),
-            limit_bytes=limit, pace=args.pace, skew_ns=args.skew, keeps_truth=False,
+            limit_bytes=limit,
+            pace=args.pace,
+            skew_ns=args.skew,
+            keeps_truth=False,
             needs_privilege=not args.no_privilege,
-            **_rules(args, switched_off.append))
+            **_rules(args, switched_off.append),
+        )
         say(1, f"creating {path.name}" + (f", at most {limit} bytes" if limit else ""))
         result = run_capture(capture, path, cancelled=lambda: bool(caught), say=say, stream=stream)
     result.findings += switched_off
@@ -181,8 +280,10 @@ def _rules(args: argparse.Namespace, report: Callable[[str], None]) -> dict[str,
     if args.rules is None:
         return {}
     folder = Path(args.rules).resolve().parent
-    return {"rules_text": read_rule_text(args.rules),
-            "load_function": Handlers(lambda _path: args.allow_code, Release(args.release), folder, report)}
+    return {
+        "rules_text": read_rule_text(args.rules),
+        "load_function": Handlers(lambda _path: args.allow_code, Release(args.release), folder, report),
+    }
 
 
 def _read_files(args: argparse.Namespace) -> list[str]:
@@ -199,10 +300,12 @@ def _write_tiles(args: argparse.Namespace, say: Callable[[int, str], None]) -> i
         say(0, f"--events: {', '.join(unused)} without effect; one stretch with all classes is repeated")
     say(1, "simulating one turn of the time stamp")
     with _signals() as caught:
-        tile = tiles.make_tile(args.workload, args.seed, args.cpus, Release(args.release), args.wide,
-                               lambda: bool(caught))
-        written = tiles.write_tiles(args.file, args.events, tile, cancelled=lambda: bool(caught),
-                                    attributes=_attributes(args))
+        tile = tiles.make_tile(
+            args.workload, args.seed, args.cpus, Release(args.release), args.wide, lambda: bool(caught)
+        )
+        written = tiles.write_tiles(
+            args.file, args.events, tile, cancelled=lambda: bool(caught), attributes=_attributes(args)
+        )
     say(1, f"{written} events written")
     return _say_findings(tile.findings, say)
 
@@ -215,8 +318,12 @@ def _unused_with_events(args: argparse.Namespace) -> list[str]:
 def _check_numbers(args: argparse.Namespace) -> None:
     """Refuse times that are negative, no numbers, or beyond what a simulation can reach."""
     for flag, value, least, most in (
-            ("-s", args.seconds, 1e-6, DAY_S), ("-D", args.flush, 1e-3, DAY_S), ("--disk", args.disk, 0, 60_000),
-            ("--duration", args.duration, 1e-6, DAY_S), ("--pace", args.pace, 1e-3, 1e6)):
+        ("-s", args.seconds, 1e-6, DAY_S),
+        ("-D", args.flush, 1e-3, DAY_S),
+        ("--disk", args.disk, 0, 60_000),
+        ("--duration", args.duration, 1e-6, DAY_S),
+        ("--pace", args.pace, 1e-3, 1e6),
+    ):
         if value and not least <= value <= most:
             raise UsageError(f"{flag} {value:g}: must be 0, or from {least:g} to {most:g}")
 
@@ -225,8 +332,10 @@ def _check_release(args: argparse.Namespace) -> None:
     """Refuse options that tracelogger of the target's release does not have."""
     for flag, name, default, since in _SINCE:
         if getattr(args, name) != default and RELEASES.index(args.release) < RELEASES.index(since.value):
-            raise UsageError(f"{flag}: tracelogger of {args.release} has no such option; that of {since.value} has "
-                             f"(--release {since.value})")
+            raise UsageError(
+                f"{flag}: tracelogger of {args.release} has no such option; that of {since.value} has "
+                f"(--release {since.value})"
+            )
     if args.file == "-" and args.release == Release.QNX_6.value:
         raise UsageError("-f -: tracelogger of 6.x cannot write to standard output; that of 6.6 can (--release 6.6)")
 
@@ -244,11 +353,23 @@ def _options(args: argparse.Namespace) -> LoggerOptions:
     if iterations < 0:
         raise UsageError(f"-n {iterations}: a number of buffers, or 0")
     return LoggerOptions(
-        iterations=iterations, kernel_buffers=args.kernel_buffers, own_buffers=args.own_buffers, seconds=args.seconds,
-        is_daemon=args.daemon is not None, sets_filters=args.enable, is_ring=args.ring, is_wide=args.wide,
-        without=tuple(args.without), with_security=args.security, flush_every_s=args.flush, keeps_buffers=args.keep,
+        iterations=iterations,
+        kernel_buffers=args.kernel_buffers,
+        own_buffers=args.own_buffers,
+        seconds=args.seconds,
+        is_daemon=args.daemon is not None,
+        sets_filters=args.enable,
+        is_ring=args.ring,
+        is_wide=args.wide,
+        without=tuple(args.without),
+        with_security=args.security,
+        flush_every_s=args.flush,
+        keeps_buffers=args.keep,
         physical_address=_address(args.address),
-        flushes_at_end=not args.no_flush, disk_ns_per_buffer=int(args.disk * 1_000_000), is_probe=args.probe)
+        flushes_at_end=not args.no_flush,
+        disk_ns_per_buffer=int(args.disk * 1_000_000),
+        is_probe=args.probe,
+    )
 
 
 def _notes(args: argparse.Namespace, limit: int) -> Iterator[str]:
@@ -329,14 +450,14 @@ def _signals() -> Iterator[list[int]]:
     caught: list[int] = []
 
     def catch(signo: int, _frame: object) -> None:
-        if caught:                # somebody insists: whatever hangs is left
+        if caught:  # somebody insists: whatever hangs is left
             raise KeyboardInterrupt
         caught.append(signo)
 
     known = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGABRT") if hasattr(signal, name)]
     try:
         before = {number: signal.signal(number, catch) for number in known}
-    except ValueError:       # not the main thread: the caller handles signals
+    except ValueError:  # not the main thread: the caller handles signals
         before = {}
     try:
         yield caught
@@ -353,8 +474,11 @@ def _report(result: CaptureResult, say: Callable[[int, str], None]) -> int:
     else:
         say(1, f"at most {logger.most_used} of the logger's own buffers in use")
     if result.lost_buffers or result.dropped_events:
-        say(0, f"the logger was too slow: {result.lost_buffers} kernel buffers lost, "
-               f"{result.dropped_events} events dropped")
+        say(
+            0,
+            f"the logger was too slow: {result.lost_buffers} kernel buffers lost, "
+            f"{result.dropped_events} events dropped",
+        )
     say(1, "events disabled")
     return _say_findings(result.findings, say)
 

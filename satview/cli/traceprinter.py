@@ -34,29 +34,52 @@ _SHOWN_PROBLEMS = 10
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> argparse.ArgumentParser:
     """Add the command to a command line."""
     parser = subparsers.add_parser(
-        "traceprinter", help="print a trace as text, CSV or JSON",
+        "traceprinter",
+        help="print a trace as text, CSV or JSON",
         description="Prints a kernel event trace, or the listing of one, in the layout of the vendor's traceprinter.",
         epilog="Exit code 0: all is well; 1: printed, but the trace is damaged (see standard error); 2: no trace, or "
-               "bad use. Times of --from and --to count from the first event: 1.5s, 20ms, 300us, 7ns.")
-    parser.add_argument("-f", dest="file", metavar="FILE", default=DEFAULT_INPUT,
-                        help="the trace; - is standard input (default: %(default)s)")
+        "bad use. Times of --from and --to count from the first event: 1.5s, 20ms, 300us, 7ns.",
+    )
+    parser.add_argument(
+        "-f",
+        dest="file",
+        metavar="FILE",
+        default=DEFAULT_INPUT,
+        help="the trace; - is standard input (default: %(default)s)",
+    )
     parser.add_argument("file_argument", nargs="?", metavar="FILE", help="the same without -f")
     parser.add_argument("-n", dest="one_line", action="store_true", help="arguments of long events on one line")
     parser.add_argument("-v", dest="verbose", action="store_true", help="also the system page and every raw slot")
     parser.add_argument("-o", dest="output", metavar="OUT", help="write to a file instead of standard output")
-    parser.add_argument("-p", dest="event_format", metavar="FMT",
-                        help="what is before the arguments (7.0 on): %%c cycles, %%C CPU, %%e event, %%t time, "
-                             "%%Z class, %%z event, %%%% percent, with flags, width and precision as in printf(); a "
-                             "negative precision cuts leading characters")
-    parser.add_argument("--vendor", action="store_true",
-                        help="with the defects of the vendor's program, so that outputs compare byte for byte")
+    parser.add_argument(
+        "-p",
+        dest="event_format",
+        metavar="FMT",
+        help="what is before the arguments (7.0 on): %%c cycles, %%C CPU, %%e event, %%t time, "
+        "%%Z class, %%z event, %%%% percent, with flags, width and precision as in printf(); a "
+        "negative precision cuts leading characters",
+    )
+    parser.add_argument(
+        "--vendor",
+        action="store_true",
+        help="with the defects of the vendor's program, so that outputs compare byte for byte",
+    )
     parser.add_argument("--layout", choices=LAYOUTS, help="layout of that release (default: that of the trace)")
-    parser.add_argument("--time", choices=TIMES, help="cycles: low word; full: 64 bits; ns: seconds since the first "
-                        "event; wall: date, approximate (default: as the layout has it)")
+    parser.add_argument(
+        "--time",
+        choices=TIMES,
+        help="cycles: low word; full: 64 bits; ns: seconds since the first "
+        "event; wall: date, approximate (default: as the layout has it)",
+    )
     parser.add_argument("--format", choices=("text", *FORMATS), default="text", help="output (default: text)")
     chosen = parser.add_argument_group("what to print; options may be repeated and take lists with commas")
-    for name, what in (("class", "class, such as KER_CALL or THREAD"), ("event", "event, such as MSG_SENDV or THREADY"),
-                       ("pid", "process"), ("tid", "thread number"), ("cpu", "CPU")):
+    for name, what in (
+        ("class", "class, such as KER_CALL or THREAD"),
+        ("event", "event, such as MSG_SENDV or THREADY"),
+        ("pid", "process"),
+        ("tid", "thread number"),
+        ("cpu", "CPU"),
+    ):
         chosen.add_argument(f"--{name}", action="append", default=[], metavar=name.upper(), dest=f"{name}_", help=what)
     chosen.add_argument("--from", dest="from_", metavar="TIME", help="not before this time")
     chosen.add_argument("--to", metavar="TIME", help="before this time")
@@ -89,8 +112,11 @@ def _print(source: Source, args: argparse.Namespace, selection: Selection, out: 
     is_text = args.format == "text"
     style = Style(layout, source.release, source.byte_order, args.vendor, args.one_line, source.notations)
     shown = _event_format(args, style)
-    rows = (TextRows(source, style, args.time or default_time(layout), args.verbose, format=shown) if is_text
-            else RecordRows(source, args.format))
+    rows = (
+        TextRows(source, style, args.time or default_time(layout), args.verbose, format=shown)
+        if is_text
+        else RecordRows(source, args.format)
+    )
     printer = Printer(source, rows, selection, is_verbose=args.verbose and is_text)
     is_terminal = out.isatty()  # elsewhere the names stay byte for byte
     for text in printer.text():
@@ -137,9 +163,14 @@ def _report(problems: Problems) -> int:
 
 def _selection(args: argparse.Namespace) -> Selection:
     return Selection(
-        frozenset(_items(args.class_)), frozenset(_items(args.event_)), _numbers("--pid", args.pid_),
-        _numbers("--tid", args.tid_), _numbers("--cpu", args.cpu_), _time_ns("--from", args.from_),
-        _time_ns("--to", args.to))
+        frozenset(_items(args.class_)),
+        frozenset(_items(args.event_)),
+        _numbers("--pid", args.pid_),
+        _numbers("--tid", args.tid_),
+        _numbers("--cpu", args.cpu_),
+        _time_ns("--from", args.from_),
+        _time_ns("--to", args.to),
+    )
 
 
 def _items(texts: list[str]) -> list[str]:

@@ -105,8 +105,10 @@ def _print_path(trace: Trace, args: argparse.Namespace) -> None:
     print()
     for (thread, kind), cycles in path.totals().items():
         share = 100 * cycles / whole
-        print(f"{format_duration(ns(cycles)):>10}  {share:5.1f} %  "
-              f"{visible_line(trace.thread_name(thread))}, {PIECE_WORDS[kind]}")
+        print(
+            f"{format_duration(ns(cycles)):>10}  {share:5.1f} %  "
+            f"{visible_line(trace.thread_name(thread))}, {PIECE_WORDS[kind]}"
+        )
 
 
 def path_record(trace: Trace, path: CriticalPath, shown: list[int]) -> dict[str, Any]:

@@ -32,8 +32,11 @@ class Catalogue:
         self.release = release
         is_unixware = release == Release.UNIXWARE
         self._names = unixware.names() if is_unixware else naming.names(release)
-        self.classes: tuple[ClassSpec, ...] = unixware.classes() if is_unixware else (
-            *naming.printed_classes(), *(naming.undefined_class(number) for number in naming.UNDEFINED_CLASSES))
+        self.classes: tuple[ClassSpec, ...] = (
+            unixware.classes()
+            if is_unixware
+            else (*naming.printed_classes(), *(naming.undefined_class(number) for number in naming.UNDEFINED_CLASSES))
+        )
         self.class_index_of_code = self._class_indices()
         self.state_value_of_code = self._state_values()
         self._codes = tuple(sorted(self._names))
@@ -104,9 +107,9 @@ class Catalogue:
             first = wire.code(number, 0)
             if number in (WireClass.KER_CALL, WireClass.PR_TH):
                 events = range(first, first + wire.EVENT_MASK + 1)
-                table[first:first + len(events)] = [row[naming.class_of_unnamed(c, self.release)] for c in events]
+                table[first : first + len(events)] = [row[naming.class_of_unnamed(c, self.release)] for c in events]
             else:
-                table[first:first + wire.EVENT_MASK + 1] = row[naming.class_of_unnamed(first, self.release)]
+                table[first : first + wire.EVENT_MASK + 1] = row[naming.class_of_unnamed(first, self.release)]
         for code, known in self._names.items():
             table[code] = row[known.class_name]
         table.setflags(write=False)
@@ -129,9 +132,18 @@ class Catalogue:
         if known is None:
             return EventSpec(code, self.class_name(code), naming.unnamed(code, self.release), is_known=False)
         fast, wide = arguments.lists_of(known, self.release)
-        return EventSpec(code, known.class_name, known.name, arguments.label_of(known, self.release), fast, wide,
-                         arguments.calls_of(known), arguments.when_of(known), known.is_64bit,
-                         notes=arguments.notes_of(known, self.release))
+        return EventSpec(
+            code,
+            known.class_name,
+            known.name,
+            arguments.label_of(known, self.release),
+            fast,
+            wide,
+            arguments.calls_of(known),
+            arguments.when_of(known),
+            known.is_64bit,
+            notes=arguments.notes_of(known, self.release),
+        )
 
     def _index_names(self) -> dict[str, tuple[int, ...]]:
         index: dict[str, tuple[int, ...]] = {}
@@ -148,7 +160,7 @@ class Catalogue:
         if known.symbol.startswith("_NTO_TRACE_"):
             short = known.symbol.removeprefix("_NTO_TRACE_")
             names |= {short, short.removeprefix("SYS_").removeprefix("COMM_")}
-        if known.is_64bit:   # a name without `_64` finds both forms, as it does for kernel calls
+        if known.is_64bit:  # a name without `_64` finds both forms, as it does for kernel calls
             names |= {name.removesuffix("_64") for name in names}
         return {text.upper() for name in names if name for text in (name, f"{known.class_name}/{name}")}
 

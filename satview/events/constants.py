@@ -23,8 +23,11 @@ def external_classes(release: Release) -> dict[str, int]:
 def internal_classes(release: Release) -> dict[str, int]:
     """Return the classes of the header word and their numbers."""
     here = rows.RELEASE_ORDER.index(release)
-    return {name: int(number) for number, name, since in rows.columns("classes", "internal")
-            if rows.RELEASE_ORDER.index(Release(since)) <= here}
+    return {
+        name: int(number)
+        for number, name, since in rows.columns("classes", "internal")
+        if rows.RELEASE_ORDER.index(Release(since)) <= here
+    }
 
 
 @cache

@@ -15,15 +15,24 @@ from satview.events.spec import Release
 
 _PROCESS: Final = ("PROCCREATE", "PROCDESTROY", "PROCCREATE_NAME", "PROCDESTROY_NAME", "PROCTHREAD_NAME")
 # Spellings of the guide, and the class they mean.
-_ALIASES: Final = {"KERNEL": "KERCALL", "KERNELENTER": "KERCALLENTER", "KERNELEXIT": "KERCALLEXIT",
-                   "KERCALEXIT": "KERCALLEXIT", "USEREVENT": "USER"}
+_ALIASES: Final = {
+    "KERNEL": "KERCALL",
+    "KERNELENTER": "KERCALLENTER",
+    "KERNELEXIT": "KERCALLEXIT",
+    "KERCALEXIT": "KERCALLEXIT",
+    "USEREVENT": "USER",
+}
 _BOUNDS: Final = {"INTFIRST": 0, "INTLAST": 0xFFFFFFFF, "USERFIRST": 0, "USERLAST": wire.EVENT_MASK}
 _FEATURES: Final = {"FIPID": 0, "FITID": 1, "FMPID": 1, "FMTID": 2}
 _POWER_MASK: Final = 0xFFFF
 _FLAG_TABLES: Final = ("power", "power_idle", "power_frequency")
 # Of <sys/neutrino.h>: flags of handlers, commands of ThreadCtl().
-_NEUTRINO: Final = {"_NTO_INTR_FLAGS_END": 0x1, "_NTO_INTR_FLAGS_PROCESS": 0x4, "_NTO_INTR_FLAGS_TRK_MSK": 0x8,
-                    "_NTO_TCTL_IO": 1}
+_NEUTRINO: Final = {
+    "_NTO_INTR_FLAGS_END": 0x1,
+    "_NTO_INTR_FLAGS_PROCESS": 0x4,
+    "_NTO_INTR_FLAGS_TRK_MSK": 0x8,
+    "_NTO_TCTL_IO": 1,
+}
 _BIT_CLASSES: Final = ("PROCESS", "THREAD", "VTHREAD")
 
 
@@ -31,10 +40,16 @@ _BIT_CLASSES: Final = ("PROCESS", "THREAD", "VTHREAD")
 def header_names(release: Release) -> dict[str, int]:
     """Return every name of a release and its number; `_NTO_TRACE_THRUNNING` is a bit up to 7.x, a number in 8.0."""
     known = naming.names(release)
-    found = {name.symbol: wire.event_of(code) for code, name in known.items()
-             if name.symbol.startswith(PREFIX) and name.class_name not in _BIT_CLASSES}
-    found |= {name.symbol: wire.event_of(code) for code, name in known.items() if name.class_name == "KER_CALL"
-              and not name.is_64bit}
+    found = {
+        name.symbol: wire.event_of(code)
+        for code, name in known.items()
+        if name.symbol.startswith(PREFIX) and name.class_name not in _BIT_CLASSES
+    }
+    found |= {
+        name.symbol: wire.event_of(code)
+        for code, name in known.items()
+        if name.class_name == "KER_CALL" and not name.is_64bit
+    }
     for state, number in naming.state_numbers(release).items():
         found[f"{PREFIX}{naming.thread_name(state)}"] = number if release == Release.QNX_8 else 1 << number
         if release != Release.QNX_8:
@@ -44,8 +59,9 @@ def header_names(release: Release) -> dict[str, int]:
     found |= {f"{PREFIX}{name}": number for name, number in classes.items()}
     found |= {f"{PREFIX}{name}": classes[meant] for name, meant in _ALIASES.items() if meant in classes}
     found |= {f"{PREFIX}{name}": number for name, number in (*_BOUNDS.items(), *_FEATURES.items())}
-    found |= {f"{PREFIX}POWER_{name}": bit for table in _FLAG_TABLES
-              for bit, name in constants.flag_names(table).items()}
+    found |= {
+        f"{PREFIX}POWER_{name}": bit for table in _FLAG_TABLES for bit, name in constants.flag_names(table).items()
+    }
     found[f"{PREFIX}POWER_CPUMASK"] = _POWER_MASK
     found |= {mode.symbol: mode.word for mode in Mode}
     return found | _NEUTRINO
@@ -59,5 +75,5 @@ def number_of(name: str, release: Release) -> int | None:
     """
     names = header_names(release)
     if name not in names and "__KER_" in name:
-        name = name[name.index("__KER_"):]
+        name = name[name.index("__KER_") :]
     return names.get(name)

@@ -239,8 +239,12 @@ def arguments_of(release: Release, code: int) -> tuple[Part, ...]:
     if variants.is_user(code):
         return ()
     spec = catalogue(release).spec(code)
-    lists = (spec.fast, spec.wide, *arguments.listing_lists(spec, release),
-             *arguments.old_lists(spec.name, spec.class_name))
+    lists = (
+        spec.fast,
+        spec.wide,
+        *arguments.listing_lists(spec, release),
+        *arguments.old_lists(spec.name, spec.class_name),
+    )
     needs = {2, 4} | {word_count(fields) + is_open(fields) for fields in lists if fields}
     counts = {need + need % 2 for need in needs}
     layouts = [layout_of(release, code, count) for count in sorted(counts)]

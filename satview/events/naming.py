@@ -13,8 +13,15 @@ from satview.events.spec import ClassSpec, Release
 from satview.events.wire import WireClass
 
 KER_CLASSES = (("KER_CALL", 0), ("KER_EXIT", wire.KER_EXIT_OFFSET), ("INT_CALL", wire.KER_INT_OFFSET))
-INT_CLASSES = {1: "INT_ENTR", 2: "INT_EXIT", 3: "INT_HANDLER_ENTR", 4: "INT_HANDLER_EXIT", 5: "INT_ENTR",
-               6: "INT_HANDLER_ENTR", 7: "INTERRUPT"}
+INT_CLASSES = {
+    1: "INT_ENTR",
+    2: "INT_EXIT",
+    3: "INT_HANDLER_ENTR",
+    4: "INT_HANDLER_EXIT",
+    5: "INT_ENTR",
+    6: "INT_HANDLER_ENTR",
+    7: "INTERRUPT",
+}
 TABLES = (  # file, wire class, printed class; empty = by event number
     ("control", WireClass.CONTROL, "CONTROL"),
     ("interrupt", WireClass.INT, ""),
@@ -95,7 +102,7 @@ def _threads(release: Release) -> dict[int, Name]:
 
 def thread_name(state: str) -> str:
     """Return what headers and listings call a state: `THRUNNING`."""
-    return "THREADY" if state == "READY" else f"TH{state}"   # one H less than the rule would give
+    return "THREADY" if state == "READY" else f"TH{state}"  # one H less than the rule would give
 
 
 def _tables(release: Release) -> dict[int, Name]:
@@ -154,7 +161,14 @@ def unnamed(code: int, release: Release) -> str:
 
 
 _ONLY_CLASS: dict[int, str] = {
-    WireClass.EMPTY: "EMPTY", WireClass.CONTROL: "CONTROL", WireClass.INT: "INTERRUPT", WireClass.SYSTEM: "SYSTEM",
-    WireClass.USER: "USREVENT", WireClass.COMM: "COMM", WireClass.QUIP: "QUIP", WireClass.SEC: "SEC",
-    WireClass.QVM: "QVM", WireClass.PMU: "PMU",
+    WireClass.EMPTY: "EMPTY",
+    WireClass.CONTROL: "CONTROL",
+    WireClass.INT: "INTERRUPT",
+    WireClass.SYSTEM: "SYSTEM",
+    WireClass.USER: "USREVENT",
+    WireClass.COMM: "COMM",
+    WireClass.QUIP: "QUIP",
+    WireClass.SEC: "SEC",
+    WireClass.QVM: "QVM",
+    WireClass.PMU: "PMU",
 }

@@ -14,14 +14,14 @@ from satview.base.resources import resource_path
 from satview.events.spec import Field, Release, Show
 
 RELEASE_ORDER: tuple[Release, ...] = (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8)
-Lists = tuple[tuple[Field, ...] | None, tuple[Field, ...] | None]   # arguments in fast mode, in wide mode
+Lists = tuple[tuple[Field, ...] | None, tuple[Field, ...] | None]  # arguments in fast mode, in wide mode
 
 
 @cache
 def blocks(file: str) -> dict[str, str]:
     """Return the blocks of one file under `resources/events`, by key."""
     with resource_path(f"events/{file}.toml").open("rb") as stream:
-        return tomllib.load(stream)   # every value of these files is text
+        return tomllib.load(stream)  # every value of these files is text
 
 
 def lines(file: str, key: str) -> Iterator[str]:

@@ -19,23 +19,23 @@ from satview.events import rows, states, wire
 from satview.events.naming import Name
 from satview.events.spec import ClassSpec, EventSpec, Field
 
-FIRST_CLASS: Final = 16     # category 0 does not exist: class 16 holds what fits no other code
+FIRST_CLASS: Final = 16  # category 0 does not exist: class 16 holds what fits no other code
 INTERFACE_MASK: Final = 0x1F
 WHICH_SHIFT: Final = 5
 TURN_SHIFT: Final = 7
 ARGUMENTS: Final = 5
 OTHER: Final = wire.code(FIRST_CLASS, 0)
-OWN_CATEGORY: Final = 10    # of records in files of times, which thread_trace(4) does not know
+OWN_CATEGORY: Final = 10  # of records in files of times, which thread_trace(4) does not know
 _FILE: Final = "unixware"
 
 
 class Turn(IntEnum):
     """What a record does to a thread's state."""
 
-    RUNS = 0     # its thread runs, before and after
-    BLOCKS = 1   # first record of a call in which its thread waits
-    ENDS = 2     # the last that is heard of its thread
-    OTHER = 3    # it changes the state of the thread it names, not of its own
+    RUNS = 0  # its thread runs, before and after
+    BLOCKS = 1  # first record of a call in which its thread waits
+    ENDS = 2  # the last that is heard of its thread
+    OTHER = 3  # it changes the state of the thread it names, not of its own
 
 
 _TURNED_STATE: Final = {"thr_suspend 2": "SUSPENDED", "thr_continue 0": "READY"}
@@ -126,7 +126,7 @@ def class_indices() -> NDArray[np.uint8]:
     last = len(classes()) - 1
     table = np.full(wire.CODE_COUNT, last, np.uint8)
     for row, spec in enumerate(classes()[:last]):
-        table[wire.code(spec.internal, 0):wire.code(spec.internal, wire.EVENT_MASK) + 1] = row
+        table[wire.code(spec.internal, 0) : wire.code(spec.internal, wire.EVENT_MASK) + 1] = row
     table[[wire.THREAD_CREATE, wire.THREAD_DESTROY]] = 0
     return table
 

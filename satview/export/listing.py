@@ -205,8 +205,7 @@ class Printer:
             return []
         counts = (batch.start[rows + 1] - batch.start[rows]).astype(np.int64)
         code = batch.code[rows].astype(np.int64)
-        found = variants(self.source.release, code, counts,
-                         lambda at, word: batch.words[batch.start[rows[at]] + word])
+        found = variants(self.source.release, code, counts, lambda at, word: batch.words[batch.start[rows[at]] + word])
         kinds = code | counts << _COUNT_SHIFT | found.astype(np.int64) << _VARIANT_SHIFT
         order = np.argsort(kinds, kind="stable")
         cuts = np.flatnonzero(np.diff(kinds[order])) + 1

@@ -37,12 +37,12 @@ class Group:
     def raw(self, first: int, count: int) -> NDArray[np.uint8]:
         """Return payload words as the target's bytes, shape (m, 4 * count)."""
         dtype = "<u4" if self.byte_order == "little" else ">u4"
-        part = np.ascontiguousarray(self.words[:, first:first + count]).astype(dtype)
+        part = np.ascontiguousarray(self.words[:, first : first + count]).astype(dtype)
         return part.view(np.uint8).reshape(len(part), 4 * count)
 
     def wide(self, first: int) -> NDArray[np.uint64]:
         """Return two words as 64-bit values, shape (m,)."""
-        halves = self.words[:, first:first + 2].astype(np.uint64)
+        halves = self.words[:, first : first + 2].astype(np.uint64)
         return join64(halves[:, 0], halves[:, 1], self.byte_order)
 
 
@@ -98,7 +98,7 @@ def message_texts(raw: NDArray[np.uint8], shown_bytes: NDArray[np.bool_] = _SHOW
     that shows fewer than four characters.
     """
     words = raw.reshape(len(raw), -1, 4)
-    is_text = np.cumprod(words != 0, axis=2, dtype=np.int8).astype(bool)      # up to the first NUL
+    is_text = np.cumprod(words != 0, axis=2, dtype=np.int8).astype(bool)  # up to the first NUL
     length = is_text.sum(axis=2)
     good = (shown_bytes[words] | ~is_text).all(axis=2)
     length[~good] = 0
@@ -106,18 +106,22 @@ def message_texts(raw: NDArray[np.uint8], shown_bytes: NDArray[np.bool_] = _SHOW
     length[:, 1:][~goes_on[:, :-1]] = 0
     shown = np.where(np.arange(4) < length[:, :, None], words, 0).reshape(len(raw), -1)
     rows = np.ascontiguousarray(shown).view(f"S{raw.shape[1]}")[:, 0].tolist()
-    return b"\0".join(rows).decode("ascii").split("\0")    # one step for all; no text holds a NUL
+    return b"\0".join(rows).decode("ascii").split("\0")  # one step for all; no text holds a NUL
 
 
 def texts(part: Part, *, is_vendor: bool) -> Column:
     """Return a column of one of the texts that end payloads."""
+
     def column(group: Group) -> list[str]:
         raw = group.raw(part.word, group.words.shape[1] - part.word)
         show = vendor_text if is_vendor else plain_text
         if not part.text_index:
             return [show(bytes(row)) for row in raw]
-        return [show(b"".join(bytes(row).split(b"\0", part.text_index + 1)[part.text_index:part.text_index + 1]))
-                for row in raw]
+        return [
+            show(b"".join(bytes(row).split(b"\0", part.text_index + 1)[part.text_index : part.text_index + 1]))
+            for row in raw
+        ]
+
     return column
 
 
@@ -135,11 +139,13 @@ def plain_text(raw: bytes) -> str:
 
 def user_tails(*, is_vendor: bool) -> Column:
     """Return a column of what the printer of 6.x writes of user events of more than two words."""
+
     def column(group: Group) -> list[str]:
         raw = group.raw(0, group.words.shape[1])
-        if is_vendor:    # it prints everything as text and overwrites the last byte with NUL
+        if is_vendor:  # it prints everything as text and overwrites the last byte with NUL
             return [f' STR:"{vendor_text(bytes(row[:-1]))}"' for row in raw]
         return [_user_tail(bytes(row), words) for row, words in zip(raw, group.words.tolist(), strict=True)]
+
     return column
 
 
@@ -158,29 +164,39 @@ def word_list(words: Sequence[int]) -> str:
 
 def user_texts_and_words(*, is_vendor: bool) -> Column:
     """Return a column of what the printer of 7.1 writes of user events of more than two words."""
+
     def column(group: Group) -> list[str]:
         show = vendor_text if is_vendor else plain_text
         raw = group.raw(0, group.words.shape[1])
-        return [f'STR:"{show(bytes(row))}", {word_list(words)}'
-                for row, words in zip(raw, group.words.tolist(), strict=True)]
+        return [
+            f'STR:"{show(bytes(row))}", {word_list(words)}'
+            for row, words in zip(raw, group.words.tolist(), strict=True)
+        ]
+
     return column
 
 
 def sigevents(word: int) -> Column:
     """Return a column of sigevents of 6.x as text."""
+
     def column(group: Group) -> list[str]:
         halves = group.raw(word + 3, 1).copy().view("<i2" if group.byte_order == "little" else ">i2").tolist()
-        words = group.words[:, word:word + SIGEVENT_WORDS].tolist()
-        return [sigevent_text(notify, number, value, code, priority)
-                for (notify, number, value, _), (code, priority) in zip(words, halves, strict=True)]
+        words = group.words[:, word : word + SIGEVENT_WORDS].tolist()
+        return [
+            sigevent_text(notify, number, value, code, priority)
+            for (notify, number, value, _), (code, priority) in zip(words, halves, strict=True)
+        ]
+
     return column
 
 
 def flag_words(word: int, table: dict[int, str]) -> Column:
     """Return a column of the names of set bits, each after a blank, in the order of the table."""
+
     def column(group: Group) -> list[str]:
         values = group.words[:, word]
         kinds, inverse = np.unique(values, return_inverse=True)
         names = ["".join(f" {name}" for bit, name in table.items() if kind & bit) for kind in kinds.tolist()]
         return [names[index] for index in inverse.ravel().tolist()]
+
     return column

@@ -17,7 +17,7 @@ from satview.events.spec import EventSpec
 from satview.export.listing_forms import Form
 from satview.formats.kev.batch import Batch
 
-_CLASS_COLUMN = 17          # of the layouts from 7.x on: padded to 15, a blank, a colon
+_CLASS_COLUMN = 17  # of the layouts from 7.x on: padded to 15, a blank, a colon
 _EVENT_COLUMN = 18
 _SPEC = re.compile(r"%([-+ #0]*)(\d{1,4})?(?:\.(-?\d{1,4}))?([A-Za-z%])")
 _FIELDS = "cCetZz%"
@@ -38,7 +38,7 @@ class _Field:
         """Return a text cut and padded; a negative precision cuts leading characters."""
         if self.precision is not None:
             count = abs(self.precision)
-            text = text[:count] if self.precision >= 0 else text[max(len(text) - count, 0):]
+            text = text[:count] if self.precision >= 0 else text[max(len(text) - count, 0) :]
         return text.ljust(self.width) if "-" in self.flags else text.rjust(self.width)
 
 
@@ -63,8 +63,7 @@ class EventFormat:
             raise UsageError("-p: the format holds control characters")
         return cls(tuple(_fields(text)))
 
-    def head(self, form: Form, batch: Batch, rows: NDArray[np.int64],
-             clock: Clock) -> tuple[str, list[Sequence[Any]]]:
+    def head(self, form: Form, batch: Batch, rows: NDArray[np.int64], clock: Clock) -> tuple[str, list[Sequence[Any]]]:
         """Return a `%` template and its columns for some events of one kind.
 
         Args:
@@ -85,8 +84,13 @@ class EventFormat:
                 columns.append([_time(ns, field) for ns in clock.ns_array(batch.time_cycles[rows]).tolist()])
             else:
                 template += _number(field)
-                columns.append(batch.time_cycles[rows].tolist() if field.letter == "c" else
-                               batch.cpu[rows].tolist() if field.letter == "C" else [form.event] * len(rows))
+                columns.append(
+                    batch.time_cycles[rows].tolist()
+                    if field.letter == "c"
+                    else batch.cpu[rows].tolist()
+                    if field.letter == "C"
+                    else [form.event] * len(rows)
+                )
         return template, columns
 
 
@@ -94,7 +98,7 @@ def arguments_form(form: Form, spec: EventSpec) -> Form:
     """Return a form of the layouts from 7.x on without its class and event columns; interrupts have no name there."""
     text = form.template[_CLASS_COLUMN:]
     found = _NAME.match(text)
-    name, rest = (found[0], text[max(_EVENT_COLUMN, found.end()):]) if found else ("", text)
+    name, rest = (found[0], text[max(_EVENT_COLUMN, found.end()) :]) if found else ("", text)
     if not rest.startswith((" ", "\n")):
         rest = f" {rest}"
     return replace(form, template=rest, names=(spec.class_name, name), event=wire.event_of(spec.code))
@@ -106,7 +110,7 @@ def _fields(text: str) -> Iterator[_Field]:
         found = _SPEC.match(text, at) if text[at] == "%" else None
         if found is None:
             if text[at] == "%":
-                raise UsageError(f"-p: {text[at:at + 8]!a} is no conversion; there are %c %C %e %t %Z %z %%")
+                raise UsageError(f"-p: {text[at : at + 8]!a} is no conversion; there are %c %C %e %t %Z %z %%")
             end = text.find("%", at)
             end = len(text) if end < 0 else end
             yield _Field("", text[at:end])

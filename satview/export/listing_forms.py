@@ -24,7 +24,7 @@ _ONE_LINE_7 = ("THREAD", "VTHREAD", "QVM")
 _DROPPED_BY_VENDOR_6 = ("RESERVED", "BUFFER_END", "DROPPED")
 # Printers take every exit of two words that begins with -1 for a failed call.
 _PRINTED_AS_FAILED = (FAILED, FAILED_UNKNOWN, DOUBTFUL)
-MISPLACED_BAD = 101      # the sources of the 6.4 printer have BAD here, one above its place in every release
+MISPLACED_BAD = 101  # the sources of the 6.4 printer have BAD here, one above its place in every release
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +109,7 @@ def _is_known_to_vendor(spec: EventSpec) -> bool:
 
 # Columns before the arguments.
 
+
 def class_column(spec: EventSpec, style: Style) -> str:
     """Return the class as it is printed, colon included."""
     return f"{spec.class_name:<8}:" if style.is_old else f"{spec.class_name:<15} :"
@@ -122,7 +123,7 @@ def event_column(spec: EventSpec, style: Style) -> str:
     if spec.class_name in ("KER_CALL", "KER_EXIT"):
         name = f"{name}/{wire.event_of(spec.code) & 0x7F:02d}"
     if spec.class_name == "VTHREAD" and name not in ("VTHCREATE", "VTHDESTROY"):
-        name = name.removeprefix("V")        # printed with the state name of threads
+        name = name.removeprefix("V")  # printed with the state name of threads
     if not style.is_old:
         return f"{name:<18}"
     width = 0 if name in _UNPADDED_6 else _LABEL_WIDTHS_6.get(spec.class_name, 0)
@@ -130,6 +131,7 @@ def event_column(spec: EventSpec, style: Style) -> str:
 
 
 # Arguments.
+
 
 def _head(spec: EventSpec, style: Style) -> str:
     return (class_column(spec, style) + event_column(spec, style)).replace("%", "%%")
@@ -145,8 +147,10 @@ def _listed(spec: EventSpec, count: int, style: Style, layout: Layout | None) ->
     head = _head(spec, style)
     if layout is None:
         pairs = [(f"word {index}", "0x%08x", (columns.unsigned(index),)) for index in range(count)]
-        return Form(head + "".join(f" {name}:{template}" for name, template, _ in pairs) + "\n",
-                    tuple(column for _, _, found in pairs for column in found))
+        return Form(
+            head + "".join(f" {name}:{template}" for name, template, _ in pairs) + "\n",
+            tuple(column for _, _, found in pairs for column in found),
+        )
     is_long = count > 2 or (spec.class_name, spec.name) == ("SYSTEM", "APS_NAME")
     is_state = spec.class_name == "THREAD" and spec.name not in ("THCREATE", "THDESTROY")
     one_line = style.is_one_line or not is_long or is_state or (not style.is_old and spec.class_name in _ONE_LINE_7)
@@ -200,6 +204,7 @@ def _number(part: Part, style: Style) -> tuple[str, list[Column]]:
 
 # Kinds with a form of their own.
 
+
 def _time(spec: EventSpec, _count: int, style: Style) -> Form:
     comma = "," if style.is_first else ""
     name = "TIME" if style.is_old else f"{'TIME':<18}"
@@ -252,8 +257,10 @@ def _interrupt_exit(spec: EventSpec, count: int, style: Style) -> Form | None:
     if flags is None:
         return None
     mark = "=" if style.is_first else ":"
-    return Form(f"{class_column(spec, style)}0x%08x (%d) inkernel{mark}0x%08x\n",
-                (*_vector(parts), columns.unsigned(flags.word)))
+    return Form(
+        f"{class_column(spec, style)}0x%08x (%d) inkernel{mark}0x%08x\n",
+        (*_vector(parts), columns.unsigned(flags.word)),
+    )
 
 
 def _handler_entry(spec: EventSpec, count: int, style: Style) -> Form | None:
@@ -261,8 +268,10 @@ def _handler_entry(spec: EventSpec, count: int, style: Style) -> Form | None:
     if "area" not in parts:
         return None
     (ip, ip_column), (area, area_column) = _address(parts["ip"]), _address(parts["area"])
-    return Form(f"{class_column(spec, style)}0x%08x (%d)       PID:%d IP:{ip} AREA:{area}\n",
-                (*_vector(parts), columns.number(parts["pid"]), ip_column, area_column))
+    return Form(
+        f"{class_column(spec, style)}0x%08x (%d)       PID:%d IP:{ip} AREA:{area}\n",
+        (*_vector(parts), columns.number(parts["pid"]), ip_column, area_column),
+    )
 
 
 def _handler_exit(spec: EventSpec, count: int, style: Style) -> Form | None:
@@ -273,8 +282,9 @@ def _handler_exit(spec: EventSpec, count: int, style: Style) -> Form | None:
     if event.words:
         return Form(f"{head}%s\n", (*_vector(parts), columns.sigevents(event.word)))
     words = range(event.word, count)
-    return Form(head + " ".join("0x%08x" for _ in words) + "\n",
-                (*_vector(parts), *(columns.unsigned(word) for word in words)))
+    return Form(
+        head + " ".join("0x%08x" for _ in words) + "\n", (*_vector(parts), *(columns.unsigned(word) for word in words))
+    )
 
 
 def _interrupted(spec: EventSpec, _count: int, style: Style) -> Form:
@@ -311,22 +321,34 @@ def _timer(spec: EventSpec, count: int, style: Style) -> Form | None:
     head = f"{class_column(spec, style)}{event_column(spec, style)}"
     numbers = [columns.signed(parts[name].word) for name in ("pid", "tid", "timer_id")]
     flags = parts["flags"].word
-    return Form(f"{head} pid:%d tid:%d timer_id:%d flags:0x%08x%s\n",
-                (*numbers, columns.unsigned(flags), columns.flag_words(flags, flag_names("timer"))))
+    return Form(
+        f"{head} pid:%d tid:%d timer_id:%d flags:0x%08x%s\n",
+        (*numbers, columns.unsigned(flags), columns.flag_words(flags, flag_names("timer"))),
+    )
 
 
 def _deliver(spec: EventSpec, count: int, style: Style) -> Form | None:
     part = _parts(spec, count, style).get("intr_id")
     if part is None:
         return None
-    return Form(f"{class_column(spec, style)}{spec.name:<18}intr_id:0x%x(%d)\n",
-                (columns.unsigned(part.word), columns.signed(part.word)))
+    return Form(
+        f"{class_column(spec, style)}{spec.name:<18}intr_id:0x%x(%d)\n",
+        (columns.unsigned(part.word), columns.signed(part.word)),
+    )
 
 
 Maker = Callable[[EventSpec, int, Style], Form | None]
 _SPECIAL: dict[tuple[str, str], Maker] = {
-    ("CONTROL", "TIME"): _time, ("CONTROL", "BUFFER"): _buffer, ("CONTROL", "BUFFER_END"): _buffer_end,
-    ("INT_ENTR", ""): _interrupt_entry, ("INT_EXIT", ""): _interrupt_exit, ("INT_HANDLER_ENTR", ""): _handler_entry,
-    ("INT_HANDLER_EXIT", ""): _handler_exit, ("INTERRUPT", ""): _deliver, ("INT_CALL", ""): _interrupted,
-    ("USREVENT", ""): _user, ("SYSTEM", "PROFILE_64"): _profile, ("SYSTEM", "TIMER"): _timer,
+    ("CONTROL", "TIME"): _time,
+    ("CONTROL", "BUFFER"): _buffer,
+    ("CONTROL", "BUFFER_END"): _buffer_end,
+    ("INT_ENTR", ""): _interrupt_entry,
+    ("INT_EXIT", ""): _interrupt_exit,
+    ("INT_HANDLER_ENTR", ""): _handler_entry,
+    ("INT_HANDLER_EXIT", ""): _handler_exit,
+    ("INTERRUPT", ""): _deliver,
+    ("INT_CALL", ""): _interrupted,
+    ("USREVENT", ""): _user,
+    ("SYSTEM", "PROFILE_64"): _profile,
+    ("SYSTEM", "TIMER"): _timer,
 }

@@ -24,7 +24,7 @@ from satview.formats.source import Source
 FORMATS = ("csv", "json", "jsonl")
 CSV_HEAD = "time_ns,time_cycles,cpu,pid,tid,class,event,arguments\n"
 _USER_CLASSES = ("USREVENT", "QUIP")
-Pair = tuple[str, str, list[Column]]     # name, template of the value, its columns
+Pair = tuple[str, str, list[Column]]  # name, template of the value, its columns
 
 
 @dataclass(slots=True)
@@ -57,8 +57,7 @@ class RecordRows:
         before, self._has_rows = ",\n" if self._has_rows else "", True
         return before + ",\n".join(lines)
 
-    def common(self, batch: Batch, rows: NDArray[np.int64],
-               form: Form) -> tuple[str, list[Sequence[Any]]]:  # noqa: ARG002  -- one signature for all outputs
+    def common(self, batch: Batch, rows: NDArray[np.int64], form: Form) -> tuple[str, list[Sequence[Any]]]:  # noqa: ARG002  -- one signature for all outputs
         """Return the columns that every row begins with."""
         cycles = batch.time_cycles[rows]
         ns = Clock(self.source.cycles_per_s, self.start_cycles).ns_array(cycles)
@@ -93,8 +92,11 @@ class RecordRows:
         if errno_word is None:
             return [returned, *self._raw(2, count)]
         name_of = self.source.catalogue.errno_name
-        return [returned, ("errno", "%d", [columns.signed(errno_word)]),
-                ("errno_name", self._text(), [self._escaped(_errno_column(name_of, errno_word))])]
+        return [
+            returned,
+            ("errno", "%d", [columns.signed(errno_word)]),
+            ("errno_name", self._text(), [self._escaped(_errno_column(name_of, errno_word))]),
+        ]
 
     def _listed(self, layout: Layout, count: int) -> list[Pair]:
         pairs: list[Pair] = []

@@ -166,10 +166,7 @@ def header_pairs(trace: Trace) -> tuple[tuple[str, str], ...]:
     pairs = [
         (key, value)
         for key, value in trace.header.pairs
-        if is_key(key)
-        and not holds_key(value)
-        and key != MARK[0]
-        and (not key.endswith("_ENDIAN") or key == order)
+        if is_key(key) and not holds_key(value) and key != MARK[0] and (not key.endswith("_ENDIAN") or key == order)
     ]
     length = str(len(_system_page(trace)))
     pairs = [(key, length if key == "SYSPAGE_LEN" else value) for key, value in pairs]

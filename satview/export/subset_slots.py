@@ -123,9 +123,7 @@ class _Layout:
             _, oldest = np.unique(self._ring[self._starts], return_index=True)
             self._sizes[oldest[self._sequence[oldest] > 1]] = 0
 
-    def _find_losses(
-        self, trace: Trace, rows: NDArray[np.uint32], opening_count: int, lost: NDArray[np.int64]
-    ) -> None:
+    def _find_losses(self, trace: Trace, rows: NDArray[np.uint32], opening_count: int, lost: NDArray[np.int64]) -> None:
         """Write down before which records the capture lost buffers, and how many; such a gap stays visible."""
         gaps = np.flatnonzero(trace.buffers.lost_before)
         at = np.searchsorted(trace.events.slot[rows], trace.buffers.slot[gaps])
@@ -255,11 +253,16 @@ class _Layout:
             own = np.flatnonzero(self._ring[self._starts] == cpu)
             sequence = (int(self._sequence[own[-1]]) if len(own) else 0) + 1 + number
             at, stamp = cpu << CPU_SHIFT, time & 0xFFFFFFFF
-            parts.append(np.array([
-                [CONTROL_BUFFER | at, stamp, sequence & 0xFFFFFFFF, 3 if len(own) else 0],
-                [CONTROL_TIME | at, stamp, time >> 32, stamp],
-                [CONTROL_BUFFER_END | at, stamp, BUFFER_END_COOKIE, BUFFER_END_COOKIE],
-            ], np.uint32))
+            parts.append(
+                np.array(
+                    [
+                        [CONTROL_BUFFER | at, stamp, sequence & 0xFFFFFFFF, 3 if len(own) else 0],
+                        [CONTROL_TIME | at, stamp, time >> 32, stamp],
+                        [CONTROL_BUFFER_END | at, stamp, BUFFER_END_COOKIE, BUFFER_END_COOKIE],
+                    ],
+                    np.uint32,
+                )
+            )
         return np.concatenate(parts)
 
 

@@ -107,10 +107,18 @@ def source_of(file: BinaryIO, path: Path) -> Source:
     if traceprinter.score(first, path) > 0:
         return _listing(file, path, first)
     if unixware.score(first, path) > 0:
-        raise TraceFormatError(path, 0, "a trace of the threads library is not printed in the vendor's layout",
-                               "print it with `satview records`")
-    raise TraceFormatError(path, 0, "this is no trace that satview knows",
-                           "give a .kev file written by tracelogger, or a listing printed by traceprinter")
+        raise TraceFormatError(
+            path,
+            0,
+            "a trace of the threads library is not printed in the vendor's layout",
+            "print it with `satview records`",
+        )
+    raise TraceFormatError(
+        path,
+        0,
+        "this is no trace that satview knows",
+        "give a .kev file written by tracelogger, or a listing printed by traceprinter",
+    )
 
 
 def _read(file: BinaryIO, size: int) -> bytes:
@@ -132,10 +140,13 @@ def _kev(file: BinaryIO, path: Path, data: bytes) -> Source:
     if need > len(data):
         data += _read_at_most(file, need - len(data))
     if need > len(data):
-        raise TraceFormatError(path, header.length, f"the header announces a system page of {length} bytes, but only "
-                               f"{len(data) - header.length} bytes follow",
-                               "the file was cut short; copy it from the target again")
-    page, rest = data[header.length:need], data[need:]
+        raise TraceFormatError(
+            path,
+            header.length,
+            f"the header announces a system page of {length} bytes, but only {len(data) - header.length} bytes follow",
+            "the file was cut short; copy it from the target again",
+        )
+    page, rest = data[header.length : need], data[need:]
     sample = SAMPLE_SLOTS * SLOT_BYTES
     if key_byte_order(header) is None:  # else a pipe need not have so many yet
         rest += _read(file, max(0, sample - len(rest)))
@@ -164,14 +175,26 @@ def _listing(file: BinaryIO, path: Path, first: bytes) -> Source:
     chained = io.BufferedReader(_Chained(first, file))
     listing = read_listing(chained, problems)
     if not len(listing.slots):
-        raise TraceFormatError(path, 0, "no line of it is an event of a listing",
-                               "give a .kev file, or text printed by traceprinter")
+        raise TraceFormatError(
+            path, 0, "no line of it is an event of a listing", "give a .kev file, or text printed by traceprinter"
+        )
     header = listing.header
     slots = listing.slot_array()
     events = EventStream(blocks_of_array(slots), problems, release=None, times=listing.full_times())
     rate = choose_rate(header, None, problems)
-    return Source(path, "traceprinter", header, b"", None, listing.byte_order, listing.release, rate, events, problems,
-                  listing.notations)
+    return Source(
+        path,
+        "traceprinter",
+        header,
+        b"",
+        None,
+        listing.byte_order,
+        listing.release,
+        rate,
+        events,
+        problems,
+        listing.notations,
+    )
 
 
 class _Chained(io.RawIOBase):
@@ -185,7 +208,10 @@ class _Chained(io.RawIOBase):
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        data, self._first = (self._first[:len(buffer)], self._first[len(buffer):]) if self._first else (
-            self._file.read(len(buffer)), b"")
-        buffer[:len(data)] = data
+        data, self._first = (
+            (self._first[: len(buffer)], self._first[len(buffer) :])
+            if self._first
+            else (self._file.read(len(buffer)), b"")
+        )
+        buffer[: len(data)] = data
         return len(data)

@@ -19,10 +19,14 @@ from satview.formats.listing.reader import read_listing
 from satview.store.problems import Problems
 from satview.store.trace import Trace
 
-_EVENT_LINE = re.compile(rb"^.{0,40}?\b[tc]:\S{4,40}\s+(?:[tce]:\S{1,40}\s+){0,2}CPU:\d\d?\s+"
-                         rb"(?:[tce]:\S{1,40}\s+){0,2}[A-Z]", re.MULTILINE)
-_TITLE = re.compile(rb"^\s*(?:TRACEPRINTER version|-- HEADER FILE INFORMATION --|-- KERNEL EVENTS --|TRACE_\w+:: )",
-                    re.MULTILINE)
+_EVENT_LINE = re.compile(
+    rb"^.{0,40}?\b[tc]:\S{4,40}\s+(?:[tce]:\S{1,40}\s+){0,2}CPU:\d\d?\s+"
+    rb"(?:[tce]:\S{1,40}\s+){0,2}[A-Z]",
+    re.MULTILINE,
+)
+_TITLE = re.compile(
+    rb"^\s*(?:TRACEPRINTER version|-- HEADER FILE INFORMATION --|-- KERNEL EVENTS --|TRACE_\w+:: )", re.MULTILINE
+)
 
 
 def score(first_bytes: bytes, _path: Path) -> int:
@@ -60,7 +64,9 @@ def open_listing(
 
 
 def trace_of_stream(
-    file: BinaryIO, path: Path, progress: Callable[[int], None] | None = None,
+    file: BinaryIO,
+    path: Path,
+    progress: Callable[[int], None] | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> Trace:
     """Read a listing from an open stream, such as a pipe; `path` is for titles and messages."""
@@ -76,11 +82,22 @@ def trace_of_listing(listing: Listing, path: Path, cancelled: Callable[[], bool]
         TraceFormatError: It has neither a header nor an event.
     """
     if not len(listing.slots) and not listing.pairs:
-        raise TraceFormatError(path, 0, "no line of it is an event of a listing",
-                               "open a .kev file, or text printed by traceprinter")
+        raise TraceFormatError(
+            path, 0, "no line of it is an event of a listing", "open a .kev file, or text printed by traceprinter"
+        )
     if not listing.is_release_known:
         listing.problems.add("release-assumed", f"no usable SYS_RELEASE; the events look like {listing.release}")
-    trace = trace_from_slots(path, "traceprinter", listing.header, b"", listing.slot_array(), listing.byte_order,
-                             listing.problems, cancelled=cancelled, has_whole_buffers=False, times=listing.full_times(),
-                             release=listing.release)
+    trace = trace_from_slots(
+        path,
+        "traceprinter",
+        listing.header,
+        b"",
+        listing.slot_array(),
+        listing.byte_order,
+        listing.problems,
+        cancelled=cancelled,
+        has_whole_buffers=False,
+        times=listing.full_times(),
+        release=listing.release,
+    )
     return replace(trace, lines=listing.census.counts())

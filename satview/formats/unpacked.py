@@ -109,12 +109,17 @@ class _Bounded(io.RawIOBase):
         try:
             data = self._unpacked.read(len(buffer))
         except self._faults as error:
-            raise TraceFormatError(self._path, None, f"the compressed data is damaged or cut short ({error})",
-                                   "copy the file again") from error
+            raise TraceFormatError(
+                self._path, None, f"the compressed data is damaged or cut short ({error})", "copy the file again"
+            ) from error
         self._count += len(data)
         if self._count > _FREE_BYTES and self._count > _RATIO_MAX * self._packed.count:
-            raise TraceFormatError(self._path, None, f"it unpacks to more than {_RATIO_MAX} times its size, as no "
-                                   "trace does", "unpack it yourself if you trust it")
+            raise TraceFormatError(
+                self._path,
+                None,
+                f"it unpacks to more than {_RATIO_MAX} times its size, as no trace does",
+                "unpack it yourself if you trust it",
+            )
         buffer[: len(data)] = data
         return len(data)
 
@@ -149,9 +154,7 @@ def _zstd(packed: _Counting) -> tuple[_Zstd, type[Exception]]:
     return _Zstd(packed, lambda: zstandard.ZstdDecompressor().decompressobj()), zstandard.ZstdError
 
 
-def opened_plain(
-    path: Path, open_plain: Callable[[Path], Trace], cancelled: Callable[[], bool] | None = None
-) -> Trace:
+def opened_plain(path: Path, open_plain: Callable[[Path], Trace], cancelled: Callable[[], bool] | None = None) -> Trace:
     """Open a trace that may be compressed or come from standard input; its path is the one that was given.
 
     Args:

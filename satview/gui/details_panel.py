@@ -60,8 +60,11 @@ class DetailsPanel(Panel):
             code = int(self._opened.trace.events.code[selection.event])
             is_wide = self._opened.filters.is_wide.get(code)
             links = self._opened.event_links.found
-            found.append(event_details(self._opened.trace, selection.event, links.link, is_wide, self._most,
-                                       links.connected, links.names))
+            found.append(
+                event_details(
+                    self._opened.trace, selection.event, links.link, is_wide, self._most, links.connected, links.names
+                )
+            )
         if selection.span is not None and selection.lane is not None and selection.span.value:
             found.append(span_details(self._opened.timeline, selection.lane, selection.span))
         return tuple(found)

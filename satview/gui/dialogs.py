@@ -45,8 +45,12 @@ def ask_unsaved(parent: QWidget, reason: str) -> Unsaved:
     box.setTextFormat(Qt.TextFormat.PlainText)
     box.setText("Notes on this trace are not saved.")
     box.setInformativeText(html_text(reason))
-    roles = (QMessageBox.ButtonRole.AcceptRole, QMessageBox.ButtonRole.ActionRole,
-             QMessageBox.ButtonRole.DestructiveRole, QMessageBox.ButtonRole.RejectRole)
+    roles = (
+        QMessageBox.ButtonRole.AcceptRole,
+        QMessageBox.ButtonRole.ActionRole,
+        QMessageBox.ButtonRole.DestructiveRole,
+        QMessageBox.ButtonRole.RejectRole,
+    )
     buttons = [(box.addButton(answer.value, role), answer) for answer, role in zip(Unsaved, roles, strict=True)]
     box.exec()
     clicked = box.clickedButton()

@@ -121,9 +121,7 @@ _MOST_EFFECTS: Final = 16  # of one kind: a broadcast may wake hundreds
 
 def connections(trace: Trace, event: int) -> Connections:
     """Return what an event is connected with. The first question makes all links of the trace."""
-    return Connections(
-        causes(trace, event), effects(trace, event), waits_for(trace, event), fate_of_call(trace, event)
-    )
+    return Connections(causes(trace, event), effects(trace, event), waits_for(trace, event), fate_of_call(trace, event))
 
 
 def are_linked(trace: Trace) -> bool:

@@ -97,9 +97,7 @@ def narrow(numbers: NDArray[np.integer], count: int) -> NDArray[np.integer]:
     return numbers.astype(np.uint16) if count <= 1 << 16 else numbers
 
 
-def last_before(
-    trace: Trace, candidates: RowsByCpu, rows: NDArray[np.integer]
-) -> NDArray[np.uint32]:
+def last_before(trace: Trace, candidates: RowsByCpu, rows: NDArray[np.integer]) -> NDArray[np.uint32]:
     """Return for each of some events the last one among candidates before it on the same CPU.
 
     Args:

@@ -103,9 +103,21 @@ def _transactions(trace: Trace) -> Transactions:
     over = np.where(ends >= 0, ends, np.iinfo(np.int64).max)
     to = comm_words(trace, sends)[1].view(np.int32)
     return Transactions(
-        np.where(client > 0, client, -1), server, to.astype(np.int64), sent, received, replied, blocked, ends, done,
-        length(sent, received), length(received, replied), length(replied, done), length(sent, done),
-        _types(trace, sends, client), _parents(trace, sent, client, server, received, over),
+        np.where(client > 0, client, -1),
+        server,
+        to.astype(np.int64),
+        sent,
+        received,
+        replied,
+        blocked,
+        ends,
+        done,
+        length(sent, received),
+        length(received, replied),
+        length(replied, done),
+        length(sent, done),
+        _types(trace, sends, client),
+        _parents(trace, sent, client, server, received, over),
         np.full(len(sends), Certainty.EXACT, np.uint8),
     )
 

@@ -7,6 +7,8 @@ from typing import Final
 from satview.session.commands import Command, Menu, Needs, Scope
 from satview.session.panel_table import panel_commands
 
+# fmt: off
+# A table: a command is one row, which a call with an argument per line would hide.
 COMMANDS: Final = (
     Command("file.open", "&Open\N{HORIZONTAL ELLIPSIS}", Menu.FILE, ("Ctrl+O",), "Open a trace.", icon="open"),
     Command("file.sample", "Open a s&ample", Menu.FILE, (),

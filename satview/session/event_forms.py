@@ -15,9 +15,7 @@ def form_of(trace: Trace, event: int, *, is_wide: bool) -> LoggedForm:
     return logged_form(trace, event, wide=is_wide)
 
 
-def arguments_as(
-    trace: Trace, event: int, *, is_wide: bool, most: int | None = None
-) -> tuple[Argument, ...]:
+def arguments_as(trace: Trace, event: int, *, is_wide: bool, most: int | None = None) -> tuple[Argument, ...]:
     """Return the arguments of an event in one of its forms; those that the trace does not have say so."""
     payload, form = trace.payloads.decode(event, most), form_of(trace, event, is_wide=is_wide)
     if form.form in ("same", "failed", "raw", payload.form):

@@ -254,9 +254,7 @@ class LaneList(QObject):
             group = new_group
             height_px = self._height_of(info)
             foldable = not is_pinned and bool(self._children.get(index))
-            rows.append(
-                LaneRow(index, depth, y_px, height_px, foldable, foldable and self._is_open(index), is_pinned)
-            )
+            rows.append(LaneRow(index, depth, y_px, height_px, foldable, foldable and self._is_open(index), is_pinned))
             y_px += height_px
         if self.rows != tuple(rows):
             self.rows = tuple(rows)

@@ -199,9 +199,7 @@ class OpenTrace(QObject):
         self._lane_of_thread = {info.thread: info.index for info in timeline.infos if info.kind is LaneKind.THREAD}
         self._lane_of_process = {info.process: info.index for info in timeline.infos if info.kind is LaneKind.PROCESS}
         self._lane_of_cpu = {info.cpu: info.index for info in timeline.infos if info.kind is LaneKind.CPU}
-        self._lane_of_interrupts = {
-            info.cpu: info.index for info in timeline.infos if info.kind is LaneKind.INTERRUPTS
-        }
+        self._lane_of_interrupts = {info.cpu: info.index for info in timeline.infos if info.kind is LaneKind.INTERRUPTS}
         for info in timeline.infos[-1:]:
             if info.kind is LaneKind.DAMAGED:
                 doubtful = doubts(trace)

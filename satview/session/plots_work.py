@@ -110,13 +110,24 @@ def plot_load(
     """
     scope = scope_of(trace, window, None, basis, borrowed(is_cancelled))
     load = load_over_time(scope, by, BINS)
-    return LoadPlotted(load, tuple(_band_title(trace, by, int(subject)) for subject in load.subjects), scope.window,
-                       _missing(load), trust_in_load(Statistics(trace, scope.window, None, basis)))
+    return LoadPlotted(
+        load,
+        tuple(_band_title(trace, by, int(subject)) for subject in load.subjects),
+        scope.window,
+        _missing(load),
+        trust_in_load(Statistics(trace, scope.window, None, basis)),
+    )
 
 
 def plot_durations(
-    trace: Trace, basis: Basis, window: TimeWindow, measure: Measure, threads: NDArray[np.bool_] | None, whose: str,
-    is_cancelled: IsCancelled, _report: Report,
+    trace: Trace,
+    basis: Basis,
+    window: TimeWindow,
+    measure: Measure,
+    threads: NDArray[np.bool_] | None,
+    whose: str,
+    is_cancelled: IsCancelled,
+    _report: Report,
 ) -> DurationsPlotted:
     """Return the histogram of a measure over a window, of some threads or of all (None).
 
@@ -165,10 +176,14 @@ def _missing(load: Load) -> str:
     """Return why there is nothing to draw; empty if there is."""
     if not load.busy_cycles.any():
         if load.unknown_cycles.sum() >= load.lengths.sum() * load.cpus:
-            return ("The trace does not tell who had the CPUs here: it has no thread events in this window.\n"
-                    "Capture the class THREAD: ADDCLASS THREAD in rules.")
+            return (
+                "The trace does not tell who had the CPUs here: it has no thread events in this window.\n"
+                "Capture the class THREAD: ADDCLASS THREAD in rules."
+            )
         return ""
     if load.by is LoadBy.PRIORITY and not np.any(load.subjects != _NO_PRIORITY):
-        return ("The trace has no priorities: its thread events were logged fast.\n"
-                "Capture the class THREAD wide: SETCLASSWIDE THREAD in rules, or tracelogger -w.")
+        return (
+            "The trace has no priorities: its thread events were logged fast.\n"
+            "Capture the class THREAD wide: SETCLASSWIDE THREAD in rules, or tracelogger -w."
+        )
     return ""

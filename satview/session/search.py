@@ -38,9 +38,7 @@ class Search(QObject):
 
     changed = Signal()
 
-    def __init__(
-        self, trace: Trace, parent: QObject | None = None, evaluator: FilterEvaluator | None = None
-    ) -> None:
+    def __init__(self, trace: Trace, parent: QObject | None = None, evaluator: FilterEvaluator | None = None) -> None:
         super().__init__(parent)
         self._trace = trace
         self._evaluator = evaluator or FilterEvaluator(trace)

@@ -55,8 +55,12 @@ SETTINGS: Final = (
     Setting("swimlane/lane_height_px", 20, "Height of a lane.", low=8, high=64),
     Setting("swimlane/label_width_px", 232, "Width of the column of lane names.", low=80, high=600, is_shown=False),
     Setting("swimlane/show_legend", True, "Show the legend of colours under the lanes."),
-    Setting("swimlane/arrows", "selection", "Arrows between lanes: none, those of the selection, or all.",
-            choices=("off", "selection", "all")),
+    Setting(
+        "swimlane/arrows",
+        "selection",
+        "Arrows between lanes: none, those of the selection, or all.",
+        choices=("off", "selection", "all"),
+    ),
     Setting(
         "swimlane/unfold_up_to",
         40,

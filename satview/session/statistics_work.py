@@ -56,8 +56,10 @@ class Counted:
             return f"Counts all {self.all_events:,} events"
         if self.events == self.all_events and self.kinds == self.all_kinds:
             return f"Follows the filter, which hides none of the {self.all_events:,} events"
-        return (f"Follows the filter: {self.kinds:,} of {self.all_kinds:,} kinds, {self.threads:,} of "
-                f"{self.all_threads:,} threads; counts {self.events:,} of {self.all_events:,} events")
+        return (
+            f"Follows the filter: {self.kinds:,} of {self.all_kinds:,} kinds, {self.threads:,} of "
+            f"{self.all_threads:,} threads; counts {self.events:,} of {self.all_events:,} events"
+        )
 
     @property
     def warning(self) -> str:
@@ -69,8 +71,13 @@ class Found:
     """The statistics of one range and filter: tables that were worked out for one sheet serve the next. No widget."""
 
     def __init__(
-        self, trace: Trace, window: TimeWindow, follows: bool, rows: NDArray[np.uint32] | None,
-        threads: NDArray[np.bool_] | None, basis: Basis,
+        self,
+        trace: Trace,
+        window: TimeWindow,
+        follows: bool,
+        rows: NDArray[np.uint32] | None,
+        threads: NDArray[np.bool_] | None,
+        basis: Basis,
     ) -> None:
         self._trace, self._window, self._follows, self._rows, self._threads = trace, window, follows, rows, threads
         self._basis = basis
@@ -79,14 +86,23 @@ class Found:
         self._is_cancelled: IsCancelled = bool  # of the work that runs now
 
     def fits(
-        self, trace: Trace, window: TimeWindow, follows: bool, rows: NDArray[np.uint32] | None,
+        self,
+        trace: Trace,
+        window: TimeWindow,
+        follows: bool,
+        rows: NDArray[np.uint32] | None,
         threads: NDArray[np.bool_] | None,
     ) -> bool:
         """Tell whether these are the statistics of that range and filter."""
         same_threads = threads is self._threads or (
-            threads is not None and self._threads is not None and np.array_equal(threads, self._threads))
-        return (trace is self._trace and rows is self._rows and same_threads
-                and (window, follows) == (self._window, self._follows))
+            threads is not None and self._threads is not None and np.array_equal(threads, self._threads)
+        )
+        return (
+            trace is self._trace
+            and rows is self._rows
+            and same_threads
+            and (window, follows) == (self._window, self._follows)
+        )
 
     def counted(self, key: str, is_cancelled: IsCancelled, _report: Report) -> object:
         """Return a `Counted`; runs on the worker, one at a time."""
@@ -105,10 +121,15 @@ class Found:
         total = part.stop - part.start
         threads = len(trace.threads) - 1
         return Counted(
-            sheet, self._window, self._follows,
-            total if found.passes is None else int(np.count_nonzero(found.passes[part])), total,
-            self._kinds, int(np.count_nonzero(trace.code_counts)),
-            threads if self._threads is None else int(np.count_nonzero(self._threads[1:])), threads,
+            sheet,
+            self._window,
+            self._follows,
+            total if found.passes is None else int(np.count_nonzero(found.passes[part])),
+            total,
+            self._kinds,
+            int(np.count_nonzero(trace.code_counts)),
+            threads if self._threads is None else int(np.count_nonzero(self._threads[1:])),
+            threads,
             lost_words(trace, found.lost_cycles),
         )
 

@@ -97,8 +97,9 @@ def variants_of(trace: Trace, rows: Rows, counts: NDArray[np.int64] | None = Non
     """
     payloads = trace.payloads
     counts = payloads.word_counts(rows) if counts is None else counts
-    return variants(trace.release, trace.events.code[rows], counts,
-                    lambda chosen, word: payloads.column(rows[chosen], word))
+    return variants(
+        trace.release, trace.events.code[rows], counts, lambda chosen, word: payloads.column(rows[chosen], word)
+    )
 
 
 def argument_places(trace: Trace, rows: Rows, name: str | None) -> list[tuple[NDArray[np.intp], Part | None]]:
@@ -119,8 +120,9 @@ def argument_places(trace: Trace, rows: Rows, name: str | None) -> list[tuple[ND
     kinds, kind = _distinct(np.ravel_multi_index((rank[at] - 1, counts, found), shape), shape)
     places: dict[Part | None, int] = {}
     number_of_kind = np.empty(len(kinds), np.intp)
-    for number, (which, words, variant) in enumerate(zip(*(part.tolist() for part in np.unravel_index(kinds, shape)),
-                                                     strict=True)):
+    for number, (which, words, variant) in enumerate(
+        zip(*(part.tolist() for part in np.unravel_index(kinds, shape)), strict=True)
+    ):
         only = int(codes[which])
         place = text_place(release, only, words) if name is None else place_of(release, only, words, name, variant)
         number_of_kind[number] = places.setdefault(place, len(places))

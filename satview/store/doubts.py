@@ -105,8 +105,8 @@ def _doubts(trace: Trace) -> Doubts:
     known = np.zeros(len(trace.processes), np.bool_)
     known[trace.threads.process[~threads]] = True
     named = [bool(name) for name in trace.processes.names]
-    processes = ~known & ~np.array(named, np.bool_) & np.isin(
-        np.arange(len(trace.processes)), trace.threads.process[threads]
+    processes = (
+        ~known & ~np.array(named, np.bool_) & np.isin(np.arange(len(trace.processes)), trace.threads.process[threads])
     )
     cpus = np.zeros(_CPUS, np.bool_)
     cpus[trace.cpu_count :] = True

@@ -67,8 +67,11 @@ def _late_starts(trace: Trace) -> list[tuple[int, int]]:
     mine = [np.flatnonzero(buffers.cpu == cpu) for cpu in np.unique(buffers.cpu)]
     oldest = [int(rows[np.argmin(buffers.time_cycles[rows])]) for rows in mine]
     is_fresh = any(buffers.sequence[first] == 1 for first, rows in zip(oldest, mine, strict=True) if len(rows) > 1)
-    return [(int(buffers.time_cycles[first]), int(buffers.cpu[first])) for first in oldest
-            if buffers.sequence[first] > 1 and (is_fresh or not buffers.slots[first])]
+    return [
+        (int(buffers.time_cycles[first]), int(buffers.cpu[first]))
+        for first in oldest
+        if buffers.sequence[first] > 1 and (is_fresh or not buffers.slots[first])
+    ]
 
 
 def losses_of(lost: NDArray[np.int64], cpu: int) -> NDArray[np.int64]:

@@ -48,9 +48,12 @@ def main(argv: list[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m satview.threadtrace", description="Runs a Python program and records what its threads do.",
-        epilog=_HELP, formatter_class=argparse.RawDescriptionHelpFormatter,
-        usage="%(prog)s [-h] (SCRIPT | -m MODULE) [ARGS ...]")
+        prog="python -m satview.threadtrace",
+        description="Runs a Python program and records what its threads do.",
+        epilog=_HELP,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        usage="%(prog)s [-h] (SCRIPT | -m MODULE) [ARGS ...]",
+    )
     parser.add_argument("program", metavar="SCRIPT", help="the program; -m before it: a module")
     parser.add_argument("arguments", metavar="ARGS", nargs=argparse.REMAINDER, help="its arguments")
     return parser

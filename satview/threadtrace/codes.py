@@ -8,13 +8,23 @@ from __future__ import annotations
 
 from typing import Final
 
-CATEGORIES: Final = {"thread": 1, "mutex": 2, "cond": 3, "sema": 4, "rwlock": 5, "rmutex": 6, "barrier": 7,
-                     "barrier_spin": 8, "spin": 9, "time": 10}
+CATEGORIES: Final = {
+    "thread": 1,
+    "mutex": 2,
+    "cond": 3,
+    "sema": 4,
+    "rwlock": 5,
+    "rmutex": 6,
+    "barrier": 7,
+    "barrier_spin": 8,
+    "spin": 9,
+    "time": 10,
+}
 THREAD, MUTEX, COND, SEMA, RMUTEX, BARRIER, TIME = 1, 2, 3, 4, 6, 7, 10
-SINGLE, FIRST, SECOND = 0, 1, 2   # `which`
+SINGLE, FIRST, SECOND = 0, 1, 2  # `which`
 
 THR_CREATE, THR_EXIT, THR_JOIN, THR_SELF = 1, 2, 3, 4
-MUTEX_INIT, MUTEX_LOCK, MUTEX_TRYLOCK, MUTEX_UNLOCK = 1, 2, 3, 4   # of rmutex too
+MUTEX_INIT, MUTEX_LOCK, MUTEX_TRYLOCK, MUTEX_UNLOCK = 1, 2, 3, 4  # of rmutex too
 COND_INIT, COND_SIGNAL, COND_BROADCAST, COND_WAIT, COND_TIMEDWAIT = 1, 2, 3, 4, 5
 SEMA_INIT, SEMA_WAIT, SEMA_TRYWAIT, SEMA_POST = 1, 2, 3, 4
 BARRIER_INIT, BARRIER_WAIT = 1, 2

@@ -47,11 +47,14 @@ def text_of(records: list[Record], offset_ns: int, ids: str) -> str:
         by_second = groupby(records, lambda record: (record[0] + offset_ns) // _NS)
         return "".join([text_of(list(group), offset_ns, ids) for _, group in by_second])
     start_ns, head = second * _NS - offset_ns, f"{second}:"
-    return "".join([
-        f"{head}{time_ns - start_ns}{ids}{one}" if other is None
-        else f"{head}{(ns := time_ns - start_ns)}{ids}{one}{head}{ns}{ids}{other}"
-        for time_ns, one, other in records
-    ])
+    return "".join(
+        [
+            f"{head}{time_ns - start_ns}{ids}{one}"
+            if other is None
+            else f"{head}{(ns := time_ns - start_ns)}{ids}{one}{head}{ns}{ids}{other}"
+            for time_ns, one, other in records
+        ]
+    )
 
 
 class Output:
@@ -82,7 +85,7 @@ class Output:
             self._fd = begin_growing(self.path) if self._is_new else os.open(self.path, _APPEND, 0o666)
             self._is_new = False
         while data:
-            data = data[_WRITE(self._fd, data):]
+            data = data[_WRITE(self._fd, data) :]
 
     def close(self) -> None:
         """Close the file; it is opened again if more comes."""
@@ -110,11 +113,32 @@ class Log:
         records: What is not written yet.
     """
 
-    __slots__ = ("_cpu_clock", "_direct", "_guard", "_offset_ns", "_pid", "_sampled_ns", "_takes_times", "_times",
-                 "_times_output", "busy", "lwp", "output", "put", "records", "tid")
+    __slots__ = (
+        "_cpu_clock",
+        "_direct",
+        "_guard",
+        "_offset_ns",
+        "_pid",
+        "_sampled_ns",
+        "_takes_times",
+        "_times",
+        "_times_output",
+        "busy",
+        "lwp",
+        "output",
+        "put",
+        "records",
+        "tid",
+    )
 
     def __init__(
-        self, pid: int, lwp: int, tid: int, outputs: tuple[Output, Output], offset_ns: int, direct: bool,
+        self,
+        pid: int,
+        lwp: int,
+        tid: int,
+        outputs: tuple[Output, Output],
+        offset_ns: int,
+        direct: bool,
         takes_times: bool,
     ) -> None:
         self.tid, self.lwp = tid, lwp
@@ -191,8 +215,8 @@ class Log:
     def _drain(self, records: list[Record], output: Output) -> None:
         left = len(records)  # what comes meanwhile is for the next time
         while left > 0:
-            some = records[:min(left, RECORDS_KEPT)]
-            del records[:len(some)]
+            some = records[: min(left, RECORDS_KEPT)]
+            del records[: len(some)]
             left -= len(some)
             output.write(text_of(some, self._offset_ns, f":{self.lwp}:{self._pid}:{self.tid}:"))
 

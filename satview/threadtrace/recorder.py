@@ -89,8 +89,10 @@ class Recorder:
                 lwp = self._lwp_count
             number = lwp & 0xFFF
             if number not in self._outputs:
-                self._outputs[number] = (Output(self._path(f"{number:03x}"), is_new=True),
-                                         Output(self._path(f"{number:03x}.time"), is_new=True))
+                self._outputs[number] = (
+                    Output(self._path(f"{number:03x}"), is_new=True),
+                    Output(self._path(f"{number:03x}.time"), is_new=True),
+                )
             takes_times = "time" in self.settings.categories
             log = Log(self.pid, lwp, tid, self._outputs[number], self.offset_ns, self.settings.direct, takes_times)
             log.watch_cpu()

@@ -143,8 +143,16 @@ def _low_level_patches() -> list[tuple[Any, str, Any]]:
             return original(function, args) if kwargs is None else original(function, args, kwargs)
         tid = next(state.recorder().tids)
         named, begun_ns = kwargs or {}, list[int]()
-        return int(_create(log, _routine(function, "function"), 0, tid, begun_ns,
-                           lambda: original(_run_in_log, (tid, begun_ns, function, *args), named)))
+        return int(
+            _create(
+                log,
+                _routine(function, "function"),
+                0,
+                tid,
+                begun_ns,
+                lambda: original(_run_in_log, (tid, begun_ns, function, *args), named),
+            )
+        )
 
     return [(_thread, "start_new_thread", start_new_thread), (_thread, "start_new", start_new_thread)]
 

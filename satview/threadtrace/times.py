@@ -23,15 +23,36 @@ from satview.threadtrace.log import Log, now
 from satview.threadtrace.waiting import quietly
 
 _SYSTEM_CALLS: Final = {
-    "read": codes.READ, "readv": codes.READ, "pread": codes.READ, "preadv": codes.READ, "write": codes.WRITE,
-    "writev": codes.WRITE, "pwrite": codes.WRITE, "pwritev": codes.WRITE, "sendfile": codes.WRITE,
-    "fsync": codes.SYNC, "fdatasync": codes.SYNC, "waitpid": codes.WAIT_PROCESS, "wait": codes.WAIT_PROCESS,
-    "wait3": codes.WAIT_PROCESS, "wait4": codes.WAIT_PROCESS, "waitid": codes.WAIT_PROCESS,
+    "read": codes.READ,
+    "readv": codes.READ,
+    "pread": codes.READ,
+    "preadv": codes.READ,
+    "write": codes.WRITE,
+    "writev": codes.WRITE,
+    "pwrite": codes.WRITE,
+    "pwritev": codes.WRITE,
+    "sendfile": codes.WRITE,
+    "fsync": codes.SYNC,
+    "fdatasync": codes.SYNC,
+    "waitpid": codes.WAIT_PROCESS,
+    "wait": codes.WAIT_PROCESS,
+    "wait3": codes.WAIT_PROCESS,
+    "wait4": codes.WAIT_PROCESS,
+    "waitid": codes.WAIT_PROCESS,
 }
 _SOCKET_CALLS: Final = {
-    "recv": codes.READ, "recv_into": codes.READ, "recvfrom": codes.READ, "recvfrom_into": codes.READ,
-    "recvmsg": codes.READ, "recvmsg_into": codes.READ, "send": codes.WRITE, "sendall": codes.WRITE,
-    "sendto": codes.WRITE, "sendmsg": codes.WRITE, "connect": codes.CONNECT, "_accept": codes.ACCEPT,
+    "recv": codes.READ,
+    "recv_into": codes.READ,
+    "recvfrom": codes.READ,
+    "recvfrom_into": codes.READ,
+    "recvmsg": codes.READ,
+    "recvmsg_into": codes.READ,
+    "send": codes.WRITE,
+    "sendall": codes.WRITE,
+    "sendto": codes.WRITE,
+    "sendmsg": codes.WRITE,
+    "connect": codes.CONNECT,
+    "_accept": codes.ACCEPT,
 }
 _FILE_CALLS: Final = {"readinto": codes.READ, "readall": codes.READ, "read": codes.READ, "write": codes.WRITE}
 
@@ -67,7 +88,7 @@ class _TracedFunction:
         self.__wrapped__ = original
         self.__name__ = self.__qualname__ = name
         self.__doc__ = original.__doc__
-        self.__module__ = owner.__name__     # where pickle finds it
+        self.__module__ = owner.__name__  # where pickle finds it
         self._interface, self._first = interface, first
 
     def __call__(self, *args: Any, **named: Any) -> Any:
@@ -87,7 +108,7 @@ class _TracedOpen:
         self.__wrapped__ = original
         self.__name__ = self.__qualname__ = "open"
         self.__doc__ = original.__doc__
-        self.__module__ = "io"      # where pickle finds it
+        self.__module__ = "io"  # where pickle finds it
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         file = self.__wrapped__(*args, **named)
@@ -121,6 +142,7 @@ def _file_method(held: weakref.ref[io.FileIO], original: Callable[..., Any], int
         if log.busy or raw.closed:
             return original(raw, *args)
         return _timed(log, interface, raw.fileno(), original, raw, *args)
+
     return method
 
 
@@ -132,6 +154,7 @@ def _socket_method(name: str, interface: int) -> Callable[..., Any]:
         if log.busy:
             return original(self, *args, **named)
         return _timed(log, interface, self.fileno(), original, self, *args, **named)
+
     method.__name__, method.__doc__ = name, original.__doc__
     return method
 
@@ -142,6 +165,7 @@ def _selector_method(original: Callable[..., Any]) -> Callable[..., Any]:
         if log.busy or (timeout is not None and timeout <= 0):
             return original(self, timeout)
         return _timed(log, codes.POLL, -1, original, self, timeout)
+
     select.__doc__ = original.__doc__
     return select
 
@@ -165,8 +189,11 @@ def patches() -> list[tuple[Any, str, Any]]:
         if hasattr(os, name):
             found.append((os, name, _TracedFunction(os, name, interface, _descriptor)))
     found.append((select, "select", _TracedFunction(select, "select", codes.POLL, _descriptor)))
-    found += [(socket.socket, name, _socket_method(name, interface)) for name, interface in _SOCKET_CALLS.items()
-              if hasattr(socket.socket, name)]
+    found += [
+        (socket.socket, name, _socket_method(name, interface))
+        for name, interface in _SOCKET_CALLS.items()
+        if hasattr(socket.socket, name)
+    ]
     for kind in vars(selectors).values():
         if isinstance(kind, type) and kind is not selectors.BaseSelector and "select" in kind.__dict__:
             found.append((kind, "select", _selector_method(kind.__dict__["select"])))

@@ -54,9 +54,7 @@ def _until(timeout: float | None) -> tuple[int, int]:
     return divmod(time.time_ns() + int(timeout * 1e9), 1_000_000_000)
 
 
-def _traced_init(
-    original: Method, category: int, interface: int, count: str = "", shows_lock: bool = False
-) -> Method:
+def _traced_init(original: Method, category: int, interface: int, count: str = "", shows_lock: bool = False) -> Method:
     def __init__(self: Any, *args: Any, **named: Any) -> None:  # noqa: N807
         log = state.current()
         if log.busy or address_of(self):
@@ -69,11 +67,21 @@ def _traced_init(
             quietly(log, original, self, *args, **named)
         address = self.__dict__[_ADDRESS] = state.new_object(type(self).__name__)
         log.note(now(), category, interface, codes.SINGLE, address, int(getattr(self, count)) if count else 0)
+
     return __init__
 
 
-def _single(original: Method, log: Log, category: int, interface: int, address: int, third: Callable[[], int],
-            self: Any, *args: Any, **named: Any) -> Any:
+def _single(
+    original: Method,
+    log: Log,
+    category: int,
+    interface: int,
+    address: int,
+    third: Callable[[], int],
+    self: Any,
+    *args: Any,
+    **named: Any,
+) -> Any:
     """Run a method that one record stands for; its time is that of the start, so that it precedes who wakes by it."""
     start_ns, result = now(), codes.EINTR
     before = third()
@@ -88,8 +96,17 @@ def _single(original: Method, log: Log, category: int, interface: int, address: 
     return value
 
 
-def _pair(original: Method, log: Log, category: int, interface: int, first: tuple[int, ...],
-          failed: Callable[[Any], int], self: Any, *args: Any, **named: Any) -> Any:
+def _pair(
+    original: Method,
+    log: Log,
+    category: int,
+    interface: int,
+    first: tuple[int, ...],
+    failed: Callable[[Any], int],
+    self: Any,
+    *args: Any,
+    **named: Any,
+) -> Any:
     """Run a method that two records stand for; `failed` tells the result that goes with what it returned."""
     start_ns, result = now(), codes.EINTR
     log.sample_cpu(start_ns)
@@ -145,8 +162,12 @@ def _condition() -> list[Patch]:
             _single(all_original, log, codes.COND, codes.COND_BROADCAST, address, lambda: _waiters(self), self)
 
     init = _traced_init(Condition.__init__, codes.COND, codes.COND_INIT, shows_lock=True)
-    return [(Condition, "__init__", init), (Condition, "wait", wait), (Condition, "notify", notify),
-            (Condition, "notify_all", notify_all)]
+    return [
+        (Condition, "__init__", init),
+        (Condition, "wait", wait),
+        (Condition, "notify", notify),
+        (Condition, "notify_all", notify_all),
+    ]
 
 
 def _waiters(condition: Any) -> int:
@@ -162,8 +183,9 @@ def _event() -> list[Patch]:
         if log is None or log.busy or self.is_set():
             return wait_original(self, timeout)
         interface = codes.COND_WAIT if timeout is None else codes.COND_TIMEDWAIT
-        return bool(_pair(wait_original, log, codes.COND, interface, (address, 0, *_until(timeout)), _in_time, self,
-                          timeout))
+        return bool(
+            _pair(wait_original, log, codes.COND, interface, (address, 0, *_until(timeout)), _in_time, self, timeout)
+        )
 
     def set(self: Event) -> None:  # noqa: A001  -- the name of the method it stands for
         address = address_of(self)
@@ -171,8 +193,7 @@ def _event() -> list[Patch]:
         if log is None or log.busy:
             set_original(self)
         else:
-            _single(set_original, log, codes.COND, codes.COND_BROADCAST, address,
-                    lambda: _waiters(self._cond), self)  # type: ignore[attr-defined]
+            _single(set_original, log, codes.COND, codes.COND_BROADCAST, address, lambda: _waiters(self._cond), self)  # type: ignore[attr-defined]
 
     init = _traced_init(Event.__init__, codes.COND, codes.COND_INIT)
     return [(Event, "__init__", init), (Event, "wait", wait), (Event, "set", set)]
@@ -202,12 +223,17 @@ def _semaphore() -> list[Patch]:
                 original(self, n)
             else:
                 _single(original, log, codes.SEMA, codes.SEMA_POST, address, lambda: int(self._value), self, n)
+
         return release
 
     init = _traced_init(Semaphore.__init__, codes.SEMA, codes.SEMA_INIT, "_value")
-    return [(Semaphore, "__init__", init), (Semaphore, "acquire", acquire), (Semaphore, "__enter__", acquire),
-            (Semaphore, "release", releaser(Semaphore.release)),
-            (BoundedSemaphore, "release", releaser(BoundedSemaphore.release))]
+    return [
+        (Semaphore, "__init__", init),
+        (Semaphore, "acquire", acquire),
+        (Semaphore, "__enter__", acquire),
+        (Semaphore, "release", releaser(Semaphore.release)),
+        (BoundedSemaphore, "release", releaser(BoundedSemaphore.release)),
+    ]
 
 
 def _barrier() -> list[Patch]:
@@ -218,8 +244,18 @@ def _barrier() -> list[Patch]:
         log = state.current() if address else None
         if log is None or log.busy:
             return wait_original(self, timeout)
-        return int(_pair(wait_original, log, codes.BARRIER, codes.BARRIER_WAIT, (address, self.n_waiting), _succeeded,
-                         self, timeout))
+        return int(
+            _pair(
+                wait_original,
+                log,
+                codes.BARRIER,
+                codes.BARRIER_WAIT,
+                (address, self.n_waiting),
+                _succeeded,
+                self,
+                timeout,
+            )
+        )
 
     init = _traced_init(Barrier.__init__, codes.BARRIER, codes.BARRIER_INIT, "parties")
     return [(Barrier, "__init__", init), (Barrier, "wait", wait)]

@@ -55,8 +55,10 @@ def forget_thread(trace: Trace, spans: LaneSpans, since: int) -> LaneSpans:
         return spans
     lost[:, 0] = np.maximum(lost[:, 0], since)
     everywhere = lost[lost[:, 2] == EVERY_CPU, :2]
-    own = [_without(lost[lost[:, 2] == cpu, :2], _runs_elsewhere(trace, spans, cpu))
-           for cpu in np.unique(lost[lost[:, 2] != EVERY_CPU, 2]).tolist()]
+    own = [
+        _without(lost[lost[:, 2] == cpu, :2], _runs_elsewhere(trace, spans, cpu))
+        for cpu in np.unique(lost[lost[:, 2] != EVERY_CPU, 2]).tolist()
+    ]
     return forget(spans, merged(np.concatenate([everywhere, *own])))
 
 

@@ -35,8 +35,9 @@ _FIRST_VERSION = (1, 1)
 _NEW_MODES = (Info.ERROR_STR, Info.CLK_MSB, Info.CLK_INTIAL, Info.CLK, Info.CLK_DELTA, Info.TIME_DELTA)
 
 
-def traceparser_init(state: State | None = None, *, release: Release | str = Release.QNX_7, is_strict: bool = False
-                     ) -> State:
+def traceparser_init(
+    state: State | None = None, *, release: Release | str = Release.QNX_7, is_strict: bool = False
+) -> State:
     """Make a state, or clear one that is to be used again.
 
     Args:
@@ -73,8 +74,9 @@ def traceparser_cs(state: State | None, userdata: Any, function: Callback, event
     return _register(state, userdata, function, lambda release: codes_of(event_class, event, release))
 
 
-def traceparser_cs_range(state: State | None, userdata: Any, function: Callback, event_class: int, first: int, last: int
-                         ) -> int:
+def traceparser_cs_range(
+    state: State | None, userdata: Any, function: Callback, event_class: int, first: int, last: int
+) -> int:
     """Register a callback for a range of events of an external class, both ends included. Returns 0 or -1."""
     return _register(state, userdata, function, lambda release: codes_of_range(event_class, first, last, release))
 

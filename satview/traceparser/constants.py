@@ -42,9 +42,9 @@ class Info(IntEnum):
     PREV_CALLBACK_RETURN = -7
     DEBUG = -8
     ERROR = -9
-    ERROR_STR = -10            # this and the following: 7.1 on
+    ERROR_STR = -10  # this and the following: 7.1 on
     CLK_MSB = -13
-    CLK_INTIAL = -14           # so spelled by the vendor
+    CLK_INTIAL = -14  # so spelled by the vendor
     CLK = -15
     CLK_DELTA = -16
     TIME_DELTA = -17
@@ -72,8 +72,8 @@ class Error(IntEnum):
     CANNOT_READ_IN_FILE = 12
     WRONG_FILE_VERSION = 13
     MISSING_FIELD = 14
-    UNKNOWN_ERROR = 15         # 8.0: INVALID_DATA, and UNKNOWN_ERROR is 17
-    NOT_SEEKABLE = 16          # 8.0
+    UNKNOWN_ERROR = 15  # 8.0: INVALID_DATA, and UNKNOWN_ERROR is 17
+    NOT_SEEKABLE = 16  # 8.0
 
 
 class Debug(IntFlag):

@@ -59,7 +59,7 @@ def _deliver_rows(state: State, userdata: Any, source: Source, batch: Batch, row
     code, times = batch.code, batch.time_cycles
     for row in rows.tolist():
         state.time_cycles = int(times[row])
-        buffer = words[batch.start[row]:batch.start[row + 1]]
+        buffer = words[batch.start[row] : batch.start[row + 1]]
         registration = state.registrations[int(code[row])]
         _call(state, registration, userdata, int(batch.header[row]), int(batch.stamp[row]), buffer)
         state.previous_time_cycles = state.time_cycles
@@ -94,8 +94,9 @@ def _as_in_file(words: NDArray[np.uint32], source: Source) -> NDArray[np.uint32]
     return unswapped
 
 
-def _call(state: State, registration: Registration, userdata: Any, header: int, time: int,
-          buffer: NDArray[np.uint32] | None) -> None:
+def _call(
+    state: State, registration: Registration, userdata: Any, header: int, time: int, buffer: NDArray[np.uint32] | None
+) -> None:
     state.now = (wire.class_of(header), wire.event_of(header))
     data = registration.userdata if registration.userdata is not None else userdata
     result = registration.function(state, data, header, time, buffer, 0 if buffer is None else len(buffer))

@@ -13,12 +13,29 @@ from satview.events.spec import Release
 from satview.events.wire import WireClass
 
 ALL_EVENTS = 0xFFFFFFFF
-_PLAIN = {"CONTROL": WireClass.CONTROL, "SYSTEM": WireClass.SYSTEM, "USER": WireClass.USER, "COMM": WireClass.COMM,
-          "QUIP": WireClass.QUIP, "SEC": WireClass.SEC, "QVM": WireClass.QVM, "PMU": WireClass.PMU}
-_KERNEL = {"KERCALL": (0, wire.KER_EXIT_OFFSET), "KERCALLENTER": (0,), "KERCALLEXIT": (wire.KER_EXIT_OFFSET,),
-           "KERCALLINT": (wire.KER_INT_OFFSET,)}
-_INTERRUPT = {"INT": range(1, 8), "INTENTER": (1, 5), "INTEXIT": (2,), "INT_HANDLER_ENTER": (3, 6),
-              "INT_HANDLER_EXIT": (4,)}
+_PLAIN = {
+    "CONTROL": WireClass.CONTROL,
+    "SYSTEM": WireClass.SYSTEM,
+    "USER": WireClass.USER,
+    "COMM": WireClass.COMM,
+    "QUIP": WireClass.QUIP,
+    "SEC": WireClass.SEC,
+    "QVM": WireClass.QVM,
+    "PMU": WireClass.PMU,
+}
+_KERNEL = {
+    "KERCALL": (0, wire.KER_EXIT_OFFSET),
+    "KERCALLENTER": (0,),
+    "KERCALLEXIT": (wire.KER_EXIT_OFFSET,),
+    "KERCALLINT": (wire.KER_INT_OFFSET,),
+}
+_INTERRUPT = {
+    "INT": range(1, 8),
+    "INTENTER": (1, 5),
+    "INTEXIT": (2,),
+    "INT_HANDLER_ENTER": (3, 6),
+    "INT_HANDLER_EXIT": (4,),
+}
 
 
 class RegistrationError(ValueError):

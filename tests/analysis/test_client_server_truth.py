@@ -18,11 +18,24 @@ from tests.analysis.test_statistics_truth import since_dump, workload
 from tests.capture.made import ALL, FAST, WIDE, Traced, damaged, traced
 from tests.capture.truth_sums import Span, TruthSums
 
-WORKLOADS = ("client-server", "nested-inversion", "message-deadlock", "producer-consumer", "partitions", "signals",
-             "small-system", "automotive", "mishaps", "nested-servers",
-             "partition-starvation")
-CASES = [pytest.param((name, release, form), id=f"{name}-{release}-{form}") for name in WORKLOADS
-         for release, form in ((Release.QNX_6, "fast"), (Release.QNX_7, "wide"), (Release.QNX_8, "fast"))]
+WORKLOADS = (
+    "client-server",
+    "nested-inversion",
+    "message-deadlock",
+    "producer-consumer",
+    "partitions",
+    "signals",
+    "small-system",
+    "automotive",
+    "mishaps",
+    "nested-servers",
+    "partition-starvation",
+)
+CASES = [
+    pytest.param((name, release, form), id=f"{name}-{release}-{form}")
+    for name in WORKLOADS
+    for release, form in ((Release.QNX_6, "fast"), (Release.QNX_7, "wide"), (Release.QNX_8, "fast"))
+]
 Pair = tuple[ThreadId, ThreadId]
 SEND, REPLY = (STATE_BY_NAME[name].value for name in ("SEND", "REPLY"))
 
@@ -93,16 +106,14 @@ def reached(thread: ThreadId, now: int, by_server: dict[ThreadId, list[Served]])
     return found
 
 
-
-
-
 def capture(request: pytest.FixtureRequest, folder, *, loss: bool) -> Traced:
     name, release, form = request.param
     setup, ms, cpus = workload(name)
     ms = min(ms, 40)
     if loss:
-        return damaged(setup, ms, folder, release, cpus, ring=False, wide=form == "wide", slots=60, skew_ns=0,
-                       classes=ALL)
+        return damaged(
+            setup, ms, folder, release, cpus, ring=False, wide=form == "wide", slots=60, skew_ns=0, classes=ALL
+        )
     return traced(setup, ms, folder, release, cpus, 5, WIDE if form == "wide" else FAST, skew_ns=0)
 
 

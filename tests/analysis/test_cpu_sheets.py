@@ -17,10 +17,13 @@ SEND, RECEIPT = (wire.code(7, n) for n in (0, 2))
 
 
 def lanes(tmp_path):
-    return from_lanes(tmp_path, """
+    return from_lanes(
+        tmp_path,
+        """
         cpu0  A A . B A . A
         cpu1  . B B . . A .
-    """)
+    """,
+    )
 
 
 def moves(found):

@@ -117,8 +117,11 @@ def test_every_piece_is_true(name, loss, wide, release, tmp_path: Path) -> None:
     made = made_of(name, release, wide, loss, tmp_path)
     trace, truth = made.trace, Truth(made)
     random, seen = np.random.default_rng(11), Counter()
-    rows = [row for row in range(1, len(trace.threads))
-            if (int(trace.threads.pid[row]), int(trace.threads.tid[row])) in truth.history]
+    rows = [
+        row
+        for row in range(1, len(trace.threads))
+        if (int(trace.threads.pid[row]), int(trace.threads.tid[row])) in truth.history
+    ]
     for _ in range(PATHS):
         row = int(random.choice(rows))
         start, end = sorted(random.integers(made.since + 1, trace.window.end, 2).tolist())

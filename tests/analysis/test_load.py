@@ -24,8 +24,12 @@ def dense():
 def windows(trace):
     whole = trace.window
     third = whole.start + whole.length // 3
-    return (whole, TimeWindow(third, third + whole.length // 50), TimeWindow(third, third + 100_003),
-            TimeWindow(third, third + 7))
+    return (
+        whole,
+        TimeWindow(third, third + whole.length // 50),
+        TimeWindow(third, third + 100_003),
+        TimeWindow(third, third + 7),
+    )
 
 
 @pytest.mark.parametrize("by", LoadBy)

@@ -18,8 +18,17 @@ def facts(tmp_path, text):
     rows = {
         (KINDS[table.kind[i]], int(table.address[i])): {
             name: int(getattr(table, name)[i])
-            for name in ("calls", "waits", "failed", "wait_ns", "longest_wait_ns", "holds", "hold_ns",
-                         "longest_hold_ns", "threads")
+            for name in (
+                "calls",
+                "waits",
+                "failed",
+                "wait_ns",
+                "longest_wait_ns",
+                "holds",
+                "hold_ns",
+                "longest_hold_ns",
+                "threads",
+            )
         }
         for i in range(len(table))
     }
@@ -27,7 +36,9 @@ def facts(tmp_path, text):
 
 
 def test_a_mutex_that_two_threads_want(tmp_path):
-    rows, waits = facts(tmp_path, """
+    rows, waits = facts(
+        tmp_path,
+        """
          0 lwp1 t1 mutex_lock 1 16
          1 lwp1 t1 mutex_lock 2 0 0
          5 lwp2 t2 mutex_lock 1 16
@@ -37,22 +48,36 @@ def test_a_mutex_that_two_threads_want(tmp_path):
         20 lwp2 t2 mutex_unlock 0 16 0 0
         30 lwp3 t3 mutex_trylock 0 16 0
         33 lwp3 t3 mutex_unlock 0 16 0 0
-    """)
-    assert rows == {("mutex", 16): {
-        "calls": 4, "waits": 1, "failed": 1, "wait_ns": 7000, "longest_wait_ns": 7000,
-        "holds": 3, "hold_ns": 9000 + 8000 + 3000, "longest_hold_ns": 9000, "threads": 3}}
+    """,
+    )
+    assert rows == {
+        ("mutex", 16): {
+            "calls": 4,
+            "waits": 1,
+            "failed": 1,
+            "wait_ns": 7000,
+            "longest_wait_ns": 7000,
+            "holds": 3,
+            "hold_ns": 9000 + 8000 + 3000,
+            "longest_hold_ns": 9000,
+            "threads": 3,
+        }
+    }
     assert waits.start_ns.tolist() == [5000]
     assert waits.length_ns.tolist() == [7000]
 
 
 def test_waiting_on_a_condition_lets_go_of_its_mutex(tmp_path):
-    rows, _ = facts(tmp_path, """
+    rows, _ = facts(
+        tmp_path,
+        """
          0 lwp1 t1 mutex_lock 1 16
          0 lwp1 t1 mutex_lock 2 0 0
         10 lwp1 t1 cond_wait 1 32 16
         50 lwp1 t1 cond_wait 2 0
         55 lwp1 t1 mutex_unlock 0 16 0 0
-    """)
+    """,
+    )
     assert rows["mutex", 16]["holds"] == 2
     assert rows["mutex", 16]["hold_ns"] == 15_000
     assert rows["cond", 32]["wait_ns"] == 40_000
@@ -60,19 +85,24 @@ def test_waiting_on_a_condition_lets_go_of_its_mutex(tmp_path):
 
 
 def test_recursive_holds_count_once(tmp_path):
-    rows, _ = facts(tmp_path, """
+    rows, _ = facts(
+        tmp_path,
+        """
          0 lwp1 t1 rmutex_lock 1 16
          1 lwp1 t1 rmutex_lock 2 0 0 1
          2 lwp1 t1 rmutex_lock 1 16
          3 lwp1 t1 rmutex_lock 2 0 0 2
          4 lwp1 t1 rmutex_unlock 0 16 0
          9 lwp1 t1 rmutex_unlock 0 16 0
-    """)
+    """,
+    )
     assert (rows["rmutex", 16]["holds"], rows["rmutex", 16]["hold_ns"]) == (1, 8000)
 
 
 def test_readers_hold_side_by_side_and_open_calls_last_to_the_end(tmp_path):
-    rows, waits = facts(tmp_path, """
+    rows, waits = facts(
+        tmp_path,
+        """
          0 lwp1 t1 rw_rdlock 1 16
          0 lwp1 t1 rw_rdlock 2 0 0 1
          0 lwp2 t2 rw_rdlock 1 16
@@ -80,7 +110,8 @@ def test_readers_hold_side_by_side_and_open_calls_last_to_the_end(tmp_path):
          5 lwp3 t3 rw_wrlock 1 16
         10 lwp1 t1 rw_unlock 0 16 0 1
         20 lwp2 t2 thr_self
-    """)
+    """,
+    )
     assert rows["rwlock", 16]["holds"] == 2
     assert rows["rwlock", 16]["hold_ns"] == 10_000 + 20_001
     assert rows["rwlock", 16]["wait_ns"] == 15_001
@@ -95,27 +126,46 @@ def test_spinning_is_waiting(tmp_path):
 
 
 def test_timeouts_are_failures_and_unlocks_of_nothing_are_ignored(tmp_path):
-    rows, _ = facts(tmp_path, """
+    rows, _ = facts(
+        tmp_path,
+        """
          0 lwp1 t1 mutex_unlock 0 16 0 0
          1 lwp1 t1 mutex_lock 1 16
          5 lwp1 t1 mutex_lock 2 62 1
          6 lwp1 t1 sema_wait 1 32 0
          8 lwp1 t1 sema_wait 2 62
-    """)
-    assert rows["mutex", 16] == {"calls": 1, "waits": 1, "failed": 1, "wait_ns": 4000, "longest_wait_ns": 4000,
-                                 "holds": 0, "hold_ns": 0, "longest_hold_ns": 0, "threads": 1}
+    """,
+    )
+    assert rows["mutex", 16] == {
+        "calls": 1,
+        "waits": 1,
+        "failed": 1,
+        "wait_ns": 4000,
+        "longest_wait_ns": 4000,
+        "holds": 0,
+        "hold_ns": 0,
+        "longest_hold_ns": 0,
+        "threads": 1,
+    }
     assert rows["sema", 32]["failed"] == 1
 
 
 def test_longest_waits_first_and_joins_have_no_lock(tmp_path):
-    table, waits = lock_table(open_trace(write_set(tmp_path, """
+    table, waits = lock_table(
+        open_trace(
+            write_set(
+                tmp_path,
+                """
          0 lwp1 t1 sema_wait 1 16 0
         10 lwp1 t1 sema_wait 2 0
         10 lwp1 t1 sema_wait 1 32 0
         40 lwp1 t1 sema_wait 2 0
         50 lwp1 t1 thr_join 1 2
        990 lwp1 t1 thr_join 2 2 0 0
-    """)))
+    """,
+            )
+        )
+    )
     assert table.address.tolist() == [32, 16]
     assert waits.lock.tolist() == [1, 0, -1]
     assert waits.length_ns.tolist() == [10_000, 30_000, 940_000]

@@ -161,8 +161,18 @@ def test_the_accounts_of_the_scheduler(name, release, tmp_path):
 @pytest.mark.parametrize("modes", [FAST, WIDE])
 def test_losses_make_no_time(release, modes, tmp_path):
     found = registry.find("partitions")
-    made = damaged(found.setup, 300, tmp_path, release, found.cpus, ring=False, wide=modes is WIDE, slots=60, skew_ns=0,
-                   classes=ALL)
+    made = damaged(
+        found.setup,
+        300,
+        tmp_path,
+        release,
+        found.cpus,
+        ring=False,
+        wide=modes is WIDE,
+        slots=60,
+        skew_ns=0,
+        classes=ALL,
+    )
     table = Statistics(made.trace).partitions
     expected = accounts(made, made.trace.window)
     for partition, cycles in zip(table.partition.tolist(), table.run_cycles.tolist(), strict=True):

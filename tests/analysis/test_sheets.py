@@ -19,12 +19,24 @@ def found(tmp_path):
     return Statistics(open_kev(scene(tmp_path)))
 
 
-@pytest.mark.parametrize(("kind", "value", "text"), [
-    (Kind.NUMBER, 77838, "77838"), (Kind.COUNT, 77838, "77,838"), (Kind.DURATION, 1_204_000, "1.204 ms"),
-    (Kind.TIME, 1_000_000_000, "1.000 000 000 s"), (Kind.SHARE, 0.343, "34.3 %"), (Kind.SHARE, 0.0001, "<0.1 %"),
-    (Kind.SHARE, 0.0, "0.0 %"), (Kind.SHARE, 1.015, "101.5 %"), (Kind.RATE, 1317.2, "1,317"),
-    (Kind.RATE, 90.22, "90.2"), (Kind.RATE, 0.01234, "0.0123"), (Kind.DURATION, -1, ""), (Kind.COUNT, -1, ""),
-])
+@pytest.mark.parametrize(
+    ("kind", "value", "text"),
+    [
+        (Kind.NUMBER, 77838, "77838"),
+        (Kind.COUNT, 77838, "77,838"),
+        (Kind.DURATION, 1_204_000, "1.204 ms"),
+        (Kind.TIME, 1_000_000_000, "1.000 000 000 s"),
+        (Kind.SHARE, 0.343, "34.3 %"),
+        (Kind.SHARE, 0.0001, "<0.1 %"),
+        (Kind.SHARE, 0.0, "0.0 %"),
+        (Kind.SHARE, 1.015, "101.5 %"),
+        (Kind.RATE, 1317.2, "1,317"),
+        (Kind.RATE, 90.22, "90.2"),
+        (Kind.RATE, 0.01234, "0.0123"),
+        (Kind.DURATION, -1, ""),
+        (Kind.COUNT, -1, ""),
+    ],
+)
 def test_values_for_people(kind, value, text):
     column = Column("x", "X", kind, np.array([value]))
     assert column.text(0) == text

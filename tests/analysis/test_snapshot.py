@@ -118,19 +118,44 @@ def test_the_command(tmp_path, capsys):
     assert main(["snapshot", path, "--at", "2s"]) == 2
 
 
-WORKLOADS = ("deadlock", "inversion", "inheritance", "convoy", "producer-consumer", "client-server", "nested-inversion",
-             "meeting-points", "signals", "small-system", "automotive", "mishaps")
-CASES = [pytest.param(name, release, form, loss, id=f"{name}-{release}-{form}-{loss}") for name in WORKLOADS
-         for release, form in ((Release.QNX_6, "fast"), (Release.QNX_7, "wide"), (Release.QNX_8, "fast"))
-         for loss in ("whole", "loss")]
+WORKLOADS = (
+    "deadlock",
+    "inversion",
+    "inheritance",
+    "convoy",
+    "producer-consumer",
+    "client-server",
+    "nested-inversion",
+    "meeting-points",
+    "signals",
+    "small-system",
+    "automotive",
+    "mishaps",
+)
+CASES = [
+    pytest.param(name, release, form, loss, id=f"{name}-{release}-{form}-{loss}")
+    for name in WORKLOADS
+    for release, form in ((Release.QNX_6, "fast"), (Release.QNX_7, "wide"), (Release.QNX_8, "fast"))
+    for loss in ("whole", "loss")
+]
 
 
 @pytest.mark.parametrize(("name", "release", "form", "loss"), CASES)
 def test_what_threads_really_did(name, release, form, loss, tmp_path):
     setup, ms, cpus = workload(name)
     if loss == "loss":
-        made = damaged(setup, min(ms, 60), tmp_path, release, cpus, ring=False, wide=form == "wide", slots=60,
-                       skew_ns=0, classes=ALL)
+        made = damaged(
+            setup,
+            min(ms, 60),
+            tmp_path,
+            release,
+            cpus,
+            ring=False,
+            wide=form == "wide",
+            slots=60,
+            skew_ns=0,
+            classes=ALL,
+        )
     else:
         made = traced(setup, min(ms, 60), tmp_path, release, cpus, 5, WIDE if form == "wide" else FAST, skew_ns=0)
     trace, truth = made.trace, histories(made.truth)

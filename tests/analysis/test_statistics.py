@@ -43,8 +43,13 @@ def times(found, pid, tid=1):
 class TestScene:
     def test_states_add_up_and_what_was_lost_is_unknown(self, trace):
         found = Statistics(trace)
-        assert times(found, CLIENT) == {"?": 8000, "READY": 1000, "RUNNING": 3000 + 3999, "REPLY": 4001,
-                                        "NANOSLEEP": 1}  # the opening dump tells READY
+        assert times(found, CLIENT) == {
+            "?": 8000,
+            "READY": 1000,
+            "RUNNING": 3000 + 3999,
+            "REPLY": 4001,
+            "NANOSLEEP": 1,
+        }  # the opening dump tells READY
         assert times(found, SERVER) == {"?": 8000, "RECEIVE": 4001 + 4001, "RUNNING": 3999}
 
     def test_the_longest_interval_ends_where_events_were_lost(self, trace):
@@ -134,17 +139,21 @@ class TestScene:
 
 
 def test_migrations_and_idle(tmp_path):
-    trace = from_lanes(tmp_path, """
+    trace = from_lanes(
+        tmp_path,
+        """
         cpu0  A A . B A .
         cpu1  . B B . . A
-    """)
+    """,
+    )
     found = Statistics(trace)
     a, b = trace.threads.row(2, 1), trace.threads.row(3, 1)
     assert (found.threads.migrations[a], found.threads.migrations[b]) == (1, 1)
     assert found.threads.runs[[a, b]].tolist() == [3, 2]
     assert found.threads.migrations.sum() == 2  # idle threads do not count
     assert (found.cpus.busy_cycles + found.cpus.idle_cycles + found.cpus.unknown_cycles).tolist() == [
-        found.window.length] * 2
+        found.window.length
+    ] * 2
     assert found.cpus.idle_cycles.tolist() == [2001, 3000]  # the last column ends with the last event
     assert found.processes.cpu_cycles[trace.processes.row(1)] == 0
 
@@ -217,7 +226,8 @@ STEPS = st.lists(
         st.integers(0, 1),  # CPU
         st.integers(1, 3),  # tid
     ),
-    min_size=1, max_size=60,
+    min_size=1,
+    max_size=60,
 )
 
 
@@ -300,8 +310,9 @@ def test_counts_are_those_of_a_loop(tmp_path, steps, random):
         expected[code] = expected.get(code, 0) + 1
     assert dict(zip(found.events.code.tolist(), found.events.count.tolist(), strict=True)) == expected
     rows = np.flatnonzero(mask)
-    for code, first, last in zip(found.events.code.tolist(), found.events.first.tolist(), found.events.last.tolist(),
-                                 strict=True):
+    for code, first, last in zip(
+        found.events.code.tolist(), found.events.first.tolist(), found.events.last.tolist(), strict=True
+    ):
         mine = rows[trace.events.code[rows] == code]
         assert (first, last) == (mine[0], mine[-1])
     assert (found.states.total_cycles == plain.states.total_cycles).all()

@@ -24,8 +24,12 @@ from tests.capture.truth_sums import Lengths, TruthSums
 
 RELEASES = (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8)
 NAMES = [*(name for name, _ in registry.names()), "mishaps"]
-CASES = [pytest.param((name, release, modes), id=f"{name}-{release}-{form}")
-         for name in NAMES for release in RELEASES for form, modes in (("fast", FAST), ("wide", WIDE))]
+CASES = [
+    pytest.param((name, release, modes), id=f"{name}-{release}-{form}")
+    for name in NAMES
+    for release in RELEASES
+    for form, modes in (("fast", FAST), ("wide", WIDE))
+]
 
 
 def workload(name: str) -> tuple[Callable[[Kernel], None], float, int]:
@@ -137,8 +141,11 @@ def test_times_in_states(case: Case) -> None:
 
 def test_preemptions(case: Case) -> None:
     truth = case.truth
-    expected = Counter(b.thread for a, b in pairwise(truth.states)
-                       if a.thread == b.thread and (a.value, b.value) == (RUNNING, READY) and truth.begins(b.start))
+    expected = Counter(
+        b.thread
+        for a, b in pairwise(truth.states)
+        if a.thread == b.thread and (a.value, b.value) == (RUNNING, READY) and truth.begins(b.start)
+    )
     for thread, row in truth.row.items():
         assert case.found.threads.preemptions[row] == expected[thread], thread
 
@@ -234,9 +241,14 @@ def test_failed_calls_of_one_program_by_name(unlucky: Statistics) -> None:
     # The last thread of a process cannot destroy itself up to 7.x, but has to destroy the process.
     assert errors.pop("THREAD_DESTROY", {}) == ({} if unlucky.trace.release == Release.QNX_8 else {"ENOTSUP": 2})
     assert errors == {
-        "MSG_SENDV": {"EBADF": 1, "EINVAL": 1, "ETIMEDOUT": 1, "ESRCH": 2}, "MSG_ERROR": {"ESRCH": 1},
-        "SYNC_MUTEX_LOCK": {"EDEADLK": 1}, "SYNC_MUTEX_UNLOCK": {"EPERM": 1}, "SYNC_CONDVAR_WAIT": {"ETIMEDOUT": 1},
-        "SYNC_SEM_WAIT": {"EINTR": 1}, "THREAD_JOIN": {"ESRCH": 1}}
+        "MSG_SENDV": {"EBADF": 1, "EINVAL": 1, "ETIMEDOUT": 1, "ESRCH": 2},
+        "MSG_ERROR": {"ESRCH": 1},
+        "SYNC_MUTEX_LOCK": {"EDEADLK": 1},
+        "SYNC_MUTEX_UNLOCK": {"EPERM": 1},
+        "SYNC_CONDVAR_WAIT": {"ETIMEDOUT": 1},
+        "SYNC_SEM_WAIT": {"EINTR": 1},
+        "THREAD_JOIN": {"ESRCH": 1},
+    }
     assert by_name(unlucky, unlucky.calls.interrupted.tolist()) == {"TIMER_TIMEOUT": 1}, "Sleep(), ended by SIGUSR1"
 
 

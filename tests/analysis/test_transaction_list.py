@@ -55,39 +55,53 @@ class Exchange:
 def trace(tmp_path: Path) -> Trace:
     """Transaction 0: shell to disk, and 1 within it: disk to driver. 2: shell to driver. 3: never received."""
     made = Exchange()
-    made.send(100, 2, 3, 0x57)          # sent at 102
-    made.receive(200, 2, 3)             # received at 201: queued 99
-    made.send(300, 3, 4, 0x101)         # sent at 302
-    made.receive(400, 3, 4)             # 401: queued 99
-    made.reply(500, 3)                  # service 99
-    made.goes_on(600, 3)                # reply 100, round trip 298
-    made.reply(700, 2)                  # service 499
-    made.goes_on(800, 2)                # reply 100, round trip 698
-    made.send(900, 2, 4, 0x57)          # sent at 902
-    made.receive(1300, 2, 4)            # queued 399
-    made.reply(1310, 2)                 # service 9
-    made.goes_on(1320, 2)               # reply 10, round trip 418
+    made.send(100, 2, 3, 0x57)  # sent at 102
+    made.receive(200, 2, 3)  # received at 201: queued 99
+    made.send(300, 3, 4, 0x101)  # sent at 302
+    made.receive(400, 3, 4)  # 401: queued 99
+    made.reply(500, 3)  # service 99
+    made.goes_on(600, 3)  # reply 100, round trip 298
+    made.reply(700, 2)  # service 499
+    made.goes_on(800, 2)  # reply 100, round trip 698
+    made.send(900, 2, 4, 0x57)  # sent at 902
+    made.receive(1300, 2, 4)  # queued 399
+    made.reply(1310, 2)  # service 9
+    made.goes_on(1320, 2)  # reply 10, round trip 418
     made.send(1400, 2, 3, 0x58)
     return made.build.open(tmp_path)
 
 
-@pytest.mark.parametrize(("sort", "expected"), [
-    ("round-trip", [0, 2, 1, 3]), ("queued", [2, 0, 1, 3]), ("service", [0, 1, 2, 3]), ("reply", [0, 1, 2, 3]),
-    ("time", [0, 1, 2, 3]),
-])
+@pytest.mark.parametrize(
+    ("sort", "expected"),
+    [
+        ("round-trip", [0, 2, 1, 3]),
+        ("queued", [2, 0, 1, 3]),
+        ("service", [0, 1, 2, 3]),
+        ("reply", [0, 1, 2, 3]),
+        ("time", [0, 1, 2, 3]),
+    ],
+)
 def test_the_slowest_come_first_and_unknown_ones_last(trace: Trace, sort: str, expected: list[int]) -> None:
     assert transaction_list(trace, sort=sort).tolist() == expected
     assert transaction_list(trace, sort=sort, top=2).tolist() == expected[:2]
 
 
-@pytest.mark.parametrize(("wanted", "expected"), [
-    (TransactionFilter(client="SHELL"), [0, 2, 3]), (TransactionFilter(client="3"), [1]),
-    (TransactionFilter(client="2:1"), [0, 2, 3]), (TransactionFilter(client="2:2"), []),
-    (TransactionFilter(server="disk"), [0, 3]), (TransactionFilter(server="driver 1"), [2, 1]),
-    (TransactionFilter(message_type=0x57), [0, 2]), (TransactionFilter(client="shell", server="4"), [2]),
-    (TransactionFilter(window=TimeWindow(START + 302, START + 903)), [2, 1]),
-    (TransactionFilter(client="nobody"), []), (TransactionFilter(server="unknown"), []),
-])
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [
+        (TransactionFilter(client="SHELL"), [0, 2, 3]),
+        (TransactionFilter(client="3"), [1]),
+        (TransactionFilter(client="2:1"), [0, 2, 3]),
+        (TransactionFilter(client="2:2"), []),
+        (TransactionFilter(server="disk"), [0, 3]),
+        (TransactionFilter(server="driver 1"), [2, 1]),
+        (TransactionFilter(message_type=0x57), [0, 2]),
+        (TransactionFilter(client="shell", server="4"), [2]),
+        (TransactionFilter(window=TimeWindow(START + 302, START + 903)), [2, 1]),
+        (TransactionFilter(client="nobody"), []),
+        (TransactionFilter(server="unknown"), []),
+    ],
+)
 def test_filters(trace: Trace, wanted: TransactionFilter, expected: list[int]) -> None:
     assert transaction_list(trace, wanted).tolist() == expected
 
@@ -103,8 +117,7 @@ def test_nested_ones_are_below_their_parent(trace: Trace) -> None:
 
 def test_the_sheet_says_the_same(trace: Trace) -> None:
     first, second, third = transaction_sheet(trace, *with_nested(trace, np.array([0, 3]))).records()
-    assert (first["client"], first["server"], first["type"], first["outcome"]) == (
-        "shell 1", "disk 1", "0x57", "done")
+    assert (first["client"], first["server"], first["type"], first["outcome"]) == ("shell 1", "disk 1", "0x57", "done")
     assert [first[f"{leg}_ns"] for leg in ("queued", "service", "reply", "round_trip")] == [99, 499, 100, 698]
     assert (second["client"], second["depth"], second["parent_event"]) == ("  disk 1", 1, first["event"])
     assert (third["server"], third["outcome"], third["queued_ns"]) == ("disk", "sent", None)
@@ -140,8 +153,9 @@ def test_how_latencies_are_distributed(tmp_path: Path) -> None:
     trace = build.event(wire.code(wire.WireClass.COMM, 3), 460, (0x40000001, 5)).open(tmp_path)
     rows = {record["leg"]: record for record in latency_statistics_sheet(trace, latency_list(trace)).records()}
     assert list(rows) == ["handler-entry", "handler", "delivery", "ready", "scheduling", "receipt", "total"]
-    figures = {leg: [row[name] for name in ("count", "min_ns", "median_ns", "p95_ns", "max_ns")]
-               for leg, row in rows.items()}
+    figures = {
+        leg: [row[name] for name in ("count", "min_ns", "median_ns", "p95_ns", "max_ns")] for leg, row in rows.items()
+    }
     assert figures["handler-entry"] == [2, 10, 10, 20, 20]
     assert figures["handler"] == [2, 5, 5, 20, 20]
     assert figures["total"] == [2, 60, 60, 90, 90]

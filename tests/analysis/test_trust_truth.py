@@ -192,5 +192,3 @@ def test_a_class_that_is_missing_makes_no_exact_figure(
     wanted = Mark.NEEDS_CLASS if classes is NO_STATES else Mark.ESTIMATE
     assert sheet.column(touched).trust.mark is wanted
     assert sheet.column(touched).marked(0).startswith("\N{ALMOST EQUAL TO} ")
-
-

@@ -43,8 +43,16 @@ FAULTS = {
     faults.leak: (VerdictKind.LEAK, 200),
 }
 SOUND = {faults.many_channels_at_start: 150, faults.deadlock_with_a_way_out: 100, faults.empty_queue: 200}
-CLEAN = ("two-threads", "polite", "inheritance", "fork-storm", "meeting-points", "signals", "small-system",
-         "nested-servers")
+CLEAN = (
+    "two-threads",
+    "polite",
+    "inheritance",
+    "fork-storm",
+    "meeting-points",
+    "signals",
+    "small-system",
+    "nested-servers",
+)
 EVERY = [*(name for name, _ in registry.names()), *(fault.__name__ for fault in (*FAULTS, *SOUND))]
 SEEDS = 20
 
@@ -122,8 +130,11 @@ def test_what_is_said_of_the_busy_workloads_is_true(release: Release, tmp_path: 
             assert verdict.kind in (VerdictKind.STARVATION, VerdictKind.LONG_READY)
             row = verdict.threads[0]
             thread = int(made.trace.threads.pid[row]), int(made.trace.threads.tid[row])
-            ran = sum(max(0, min(span.end, verdict.end_cycles) - max(span.start, verdict.start_cycles))
-                      for span in made.truth.runs if span.thread == thread)
+            ran = sum(
+                max(0, min(span.end, verdict.end_cycles) - max(span.start, verdict.start_cycles))
+                for span in made.truth.runs
+                if span.thread == thread
+            )
             assert ran <= 0.06 * (verdict.end_cycles - verdict.start_cycles), verdict.says
     made = of_lesson("automotive", release, True, tmp_path)
     for verdict in find_verdicts(made.trace):
@@ -137,8 +148,12 @@ def assert_is_inverted(made: Traced, verdict: Verdict, on: str) -> None:
     assert wait.on == on
     assert wait.end == verdict.end_cycles
     assert wait.owners == (ids[1],)
-    last = {thread: [change.priority for change in made.truth.states
-                     if change.thread == thread and change.time <= wait.end][-1] for thread in ids}
+    last = {
+        thread: [
+            change.priority for change in made.truth.states if change.thread == thread and change.time <= wait.end
+        ][-1]
+        for thread in ids
+    }
     assert last[ids[1]] < last[ids[2]] < last[ids[0]]
 
 
@@ -158,8 +173,14 @@ def test_an_inversion_names_its_three_threads(release: Release, tmp_path: Path) 
 def test_an_inversion_through_two_servers(release: Release, tmp_path: Path) -> None:
     made = of_lesson("nested-inversion", release, True, tmp_path)
     [verdict] = find_verdicts(made.trace)
-    store, _, high, middle = sorted({made.trace.processes.pid[process] for process in made.trace.threads.process
-                                     if made.trace.processes.pid[process] > 1}, key=lambda pid: pid)[:4]
+    store, _, high, middle = sorted(
+        {
+            made.trace.processes.pid[process]
+            for process in made.trace.threads.process
+            if made.trace.processes.pid[process] > 1
+        },
+        key=lambda pid: pid,
+    )[:4]
     assert {int(made.trace.threads.pid[row]) for row in verdict.threads} == {store, high, middle}
     assert "the reply from" in verdict.says
     assert "1 step on" in verdict.says
@@ -303,8 +324,11 @@ def test_losses_make_no_verdicts(name: str, wide: bool, release: Release, tmp_pa
     for buffers in kept:
         if not buffers:
             continue
-        told = {(kind, key) for kind, key in keys_of(part_of(recorder, buffers, tmp_path))
-                if kind is not VerdictKind.DATA_LOSS}
+        told = {
+            (kind, key)
+            for kind, key in keys_of(part_of(recorder, buffers, tmp_path))
+            if kind is not VerdictKind.DATA_LOSS
+        }
         # A part of a long wait for a CPU may be a shorter one.
         more = {(kind, key) for kind, key in told - whole if (may_differ.get(kind, kind), key) not in whole}
         assert not more

@@ -27,8 +27,9 @@ def made_of(name: str, release: Release, wide: bool, loss: bool, folder: Path) -
     lesson = registry.find(name)
     ms = 20 if name == "automotive" else min(lesson.duration_ns / 1e6, 100)
     if loss:
-        return damaged(lesson.setup, min(ms, 50), folder, release, lesson.cpus, ring=False, wide=wide, slots=60,
-                       skew_ns=0)
+        return damaged(
+            lesson.setup, min(ms, 50), folder, release, lesson.cpus, ring=False, wide=wide, slots=60, skew_ns=0
+        )
     return traced(lesson.setup, ms, folder, release, lesson.cpus, 5, WIDE if wide else FAST, skew_ns=0)
 
 
@@ -46,8 +47,11 @@ def test_every_step_is_true(name: str, loss: bool, wide: bool, release: Release,
         waits[wait.thread, wait.start] = wait
     random = np.random.default_rng(7)
     seen = Counter()
-    threads = [row for row in range(1, len(trace.threads)) if trace.threads.tid[row] > 0
-               and (int(trace.threads.pid[row]), int(trace.threads.tid[row])) in history]
+    threads = [
+        row
+        for row in range(1, len(trace.threads))
+        if trace.threads.tid[row] > 0 and (int(trace.threads.pid[row]), int(trace.threads.tid[row])) in history
+    ]
     for _ in range(QUESTIONS):
         row = int(random.choice(threads))
         at = int(random.integers(made.since + 1, trace.window.end))
@@ -84,8 +88,11 @@ def test_every_step_is_true(name: str, loss: bool, wide: bool, release: Release,
                     seen["cause"] += wait.cause >= 0
             for other, _, cycles in step.ran_instead:
                 who = int(trace.threads.pid[other]), int(trace.threads.tid[other])
-                ran = sum(max(0, min(span.end, step.at_cycles) - max(span.start, step.since_cycles))
-                          for span in truth.runs if span.thread == who)
+                ran = sum(
+                    max(0, min(span.end, step.at_cycles) - max(span.start, step.since_cycles))
+                    for span in truth.runs
+                    if span.thread == who
+                )
                 slack = trace.clock.cycles_of(40_000 * (1 + len(truth.runs) // 100))
                 assert cycles <= ran + slack
     if not loss:
@@ -134,8 +141,11 @@ def test_a_chain_through_servers_and_wakers(tmp_path: Path) -> None:
 def test_a_timer_s_pulse_has_no_thread_behind_it(release: Release, tmp_path: Path) -> None:
     trace = traced(registry.find("periodic").setup, 100, tmp_path, release, modes=FAST).trace
     row = thread_of(trace, "fast-10ms")
-    runs = [int(event) for event in trace.states.of(row) if trace.catalogue.name(int(trace.events.code[event])) ==
-            "THRUNNING"]
+    runs = [
+        int(event)
+        for event in trace.states.of(row)
+        if trace.catalogue.name(int(trace.events.code[event])) == "THRUNNING"
+    ]
     [step] = why(trace, row, int(trace.events.time_cycles[runs[3]]) + 1)
     assert step.state == "RUNNING"
     assert step.waker == -1
@@ -149,8 +159,11 @@ def test_which_thread_a_text_means(tmp_path: Path) -> None:
     row = thread_of(trace, "forwards")
     assert thread_of(trace, f"{trace.threads.pid[row]}:{trace.threads.tid[row]}") == row
     assert thread_of(trace, trace.thread_name(row)) == row
-    for text, message in (("99:1", "no thread 99:1"), ("nobody", "no thread 'nobody'; `satview stats` lists them"),
-                          (trace.process_name(int(trace.threads.process[row])), "is the name of 3 threads; write PID")):
+    for text, message in (
+        ("99:1", "no thread 99:1"),
+        ("nobody", "no thread 'nobody'; `satview stats` lists them"),
+        (trace.process_name(int(trace.threads.process[row])), "is the name of 3 threads; write PID"),
+    ):
         with pytest.raises(UsageError, match=message):
             thread_of(trace, text)
     with pytest.raises(UsageError, match="outside the trace"):

@@ -225,8 +225,9 @@ def test_full_disk_keeps_the_old_file(tmp_path):
         try: write_file(sys.argv[1], b"x" * 100_000)
         except WriteError as error: print(error)
     """
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code), target], capture_output=True, text=True,
-                          check=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code), target], capture_output=True, text=True, check=True, timeout=60
+    )
     assert done.stdout == "a: File too large\n"
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("a", b"old")]
 
@@ -257,12 +258,17 @@ _STREAMS_OF_QT = {"QSaveFile", "QFile", "QSettings", "QImageWriter", "QTemporary
 def _writes(call: ast.Call) -> bool:
     """Tell whether a call may write a file by itself."""
     name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-    texts = [arg.value for arg in [*call.args, *(word.value for word in call.keywords)]
-             if isinstance(arg, ast.Constant) and isinstance(arg.value, str)]
+    texts = [
+        arg.value
+        for arg in [*call.args, *(word.value for word in call.keywords)]
+        if isinstance(arg, ast.Constant) and isinstance(arg.value, str)
+    ]
     if name == "open":
         return any(text and set(text) <= set("rwxab+tU") and set(text) & set("wxa+") for text in texts) or (
-            isinstance(call.func, ast.Attribute) and ast.unparse(call.func) == "os.open"
-            and "O_RDONLY" not in ast.unparse(call))
+            isinstance(call.func, ast.Attribute)
+            and ast.unparse(call.func) == "os.open"
+            and "O_RDONLY" not in ast.unparse(call)
+        )
     if name in ("replace", "rename"):
         return ast.unparse(call.func).startswith("os.") or (len(call.args) == 1 and not call.keywords)
     if name == "save":
@@ -284,8 +290,17 @@ def test_no_writer_outside_base():
 
 
 def test_checker_sees_writers():
-    for text in ('open(p, "w")', 'p.open("ab")', "p.write_text(t)", "os.open(p, os.O_WRONLY)", "os.replace(a, b)",
-                 "a.replace(b)", "picture.save(name)", "QSaveFile(p)", 'open(p, mode="x")'):
+    for text in (
+        'open(p, "w")',
+        'p.open("ab")',
+        "p.write_text(t)",
+        "os.open(p, os.O_WRONLY)",
+        "os.replace(a, b)",
+        "a.replace(b)",
+        "picture.save(name)",
+        "QSaveFile(p)",
+        'open(p, mode="x")',
+    ):
         assert _writes(ast.parse(text).body[0].value), text
     for text in ('open(p, "rb")', "os.open(p, os.O_RDONLY)", 'text.replace("a", "b")', "painter.save()", "s.open(p)"):
         assert not _writes(ast.parse(text).body[0].value), text

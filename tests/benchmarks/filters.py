@@ -111,8 +111,10 @@ def run(args: list[str]) -> None:
         if text == EXPRESSIONS[0]:
             print(f"{'':<64} {took / plain_ns:.2f} x numpy by hand")
     report("links: kernel calls, interrupts and handlers", lambda: (calls(trace), interrupts(trace)))
-    report("duration of every event", lambda: [facts.duration_ns(np.arange(part.start, part.stop))
-                                               for part in event_rows.chunks(len(trace.events))])
+    report(
+        "duration of every event",
+        lambda: [facts.duration_ns(np.arange(part.start, part.stop)) for part in event_rows.chunks(len(trace.events))],
+    )
     evaluator = PassEvaluator(trace, facts)
     stack = PassStack((Pass("a", expression="cpu == 1"), Pass("b", expression="class == COMM", is_inverted=True)))
     evaluator.result(stack)

@@ -111,16 +111,22 @@ def _memory(data: bytes, path: Path) -> None:
     followed = resident_bytes()
     window.session.close()
     spin(app, lambda: False, 1.0)
-    print(f"{more:>10,} events followed: {(followed - before) / more:.0f} bytes an event; "
-          f"after closing {(resident_bytes() - before) / 1e6:+.0f} MB", flush=True)
+    print(
+        f"{more:>10,} events followed: {(followed - before) / more:.0f} bytes an event; "
+        f"after closing {(resident_bytes() - before) / 1e6:+.0f} MB",
+        flush=True,
+    )
     kept = []
     for _ in range(REOPENS):
         window.session.open(path)
         spin(app, lambda: window.session.stage == "ready")
         spin(app, lambda: False, 0.3)
         kept.append(resident_bytes() / 1e6)
-    print(f"{'':>10} opened {REOPENS} times: {kept[0]:.0f} MB after the first, {kept[-1]:.0f} MB after the last, "
-          f"{max(kept):.0f} MB at most", flush=True)
+    print(
+        f"{'':>10} opened {REOPENS} times: {kept[0]:.0f} MB after the first, {kept[-1]:.0f} MB after the last, "
+        f"{max(kept):.0f} MB at most",
+        flush=True,
+    )
     application.close_all()
     gc.enable()
 

@@ -29,5 +29,3 @@ def run(args: list[str]) -> None:
             flush=True,
         )
         out.unlink()
-
-

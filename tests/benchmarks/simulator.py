@@ -39,9 +39,13 @@ def run(argv: list[str]) -> None:
         "all, wide": (("ADDALLCLASSES",), ("SETALLCLASSESWIDE",)),
         "static filter: one class": (("ADDCLASS", Class.COMM),),
         "dynamic filter: handlers on 3 classes": (
-            ("ADDALLCLASSES",), ("SETALLCLASSESFAST",),
-            *(("ADDCLASSEVHANDLER", cls, lambda _data: 1, EventData())
-              for cls in (Class.KERCALL, Class.THREAD, Class.COMM))),
+            ("ADDALLCLASSES",),
+            ("SETALLCLASSESFAST",),
+            *(
+                ("ADDCLASSEVHANDLER", cls, lambda _data: 1, EventData())
+                for cls in (Class.KERCALL, Class.THREAD, Class.COMM)
+            ),
+        ),
     }
     print("simulator, automotive on 4 CPUs, one simulated second")
     floor = _simulate(())[0]
@@ -87,6 +91,7 @@ def _simulate(modes: tuple[tuple[Any, ...], ...]) -> tuple[float, int]:
 
 def _emit_path(calls: int = 200_000) -> None:
     """The emit point alone, on one state event: what a kernel pays where nothing is recorded."""
+
     def empty(_cpu: int, _time: int, _thread: object) -> None:
         return
 
@@ -108,8 +113,12 @@ def _emit_path(calls: int = 200_000) -> None:
     on = (("ADDEVENT", Class.THREAD, 0x7FFFFFF),)
     pid = (("SETCLASSPID", Class.THREAD, 99),)
     handler = (("ADDCLASSEVHANDLER", Class.THREAD, lambda _data: 0, EventData()),)
-    for name, modes in (("off", (("DELALLCLASSES",),)), ("static: suppressed by pid", on + pid),
-                        ("dynamic: suppressed by a handler", on + handler), ("written", on)):
+    for name, modes in (
+        ("off", (("DELALLCLASSES",),)),
+        ("static: suppressed by pid", on + pid),
+        ("dynamic: suppressed by a handler", on + handler),
+        ("written", on),
+    ):
         ns = timed(modes)
         print(f"{name:40} {ns:6.0f} ns  ratio {ns / floor:5.1f}")
 
@@ -133,11 +142,13 @@ def _generator(events: int, keep: str | None) -> None:
         seconds = time.perf_counter() - start
         size = path.stat().st_size
         start = time.perf_counter()
-        with path.with_suffix(".floor").open("wb") as floor:      # the same bytes, nothing computed
+        with path.with_suffix(".floor").open("wb") as floor:  # the same bytes, nothing computed
             data = bytes(tile.slots.nbytes)
             for _ in range(-(-size // len(data))):
                 floor.write(data)
         floor_seconds = time.perf_counter() - start
         path.with_suffix(".floor").unlink()
-    print(f"{written:,} events, {size / 1e6:,.0f} MB in {seconds:.2f} s: {written / seconds / 1e6:.1f} M events/s; "
-          f"floor {floor_seconds:.2f} s, ratio {seconds / floor_seconds:.2f}; memory +{(most - before) / 1e6:.1f} MB")
+    print(
+        f"{written:,} events, {size / 1e6:,.0f} MB in {seconds:.2f} s: {written / seconds / 1e6:.1f} M events/s; "
+        f"floor {floor_seconds:.2f} s, ratio {seconds / floor_seconds:.2f}; memory +{(most - before) / 1e6:.1f} MB"
+    )

@@ -50,7 +50,8 @@ def run(args: list[str]) -> None:
         total_ns = 0
         for table in TABLES:
             took_ns = median_ns(
-                lambda table=table, window=window: getattr(Statistics(trace, window, basis=basis), table))
+                lambda table=table, window=window: getattr(Statistics(trace, window, basis=basis), table)
+            )
             report(f"{title}: {table}", took_ns)
             total_ns += took_ns
         report(f"{title}: all tables", total_ns)

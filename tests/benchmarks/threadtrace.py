@@ -62,8 +62,10 @@ def _reading(directory: Path) -> None:
     took_s = time.perf_counter() - start
     assert len(trace.events) == floor
     size = sum(file.stat().st_size for file in files)
-    print(f"\nreading {len(trace.events):,} records, {size / 1e6:.0f} MB: {took_s:.2f} s, "
-          f"{len(trace.events) / took_s / 1e6:.2f} million a second; counting their lines takes {floor_s:.3f} s")
+    print(
+        f"\nreading {len(trace.events):,} records, {size / 1e6:.0f} MB: {took_s:.2f} s, "
+        f"{len(trace.events) / took_s / 1e6:.2f} million a second; counting their lines takes {floor_s:.3f} s"
+    )
 
 
 def _lock() -> Callable[[int], None]:
@@ -73,6 +75,7 @@ def _lock() -> Callable[[int], None]:
         for _ in range(count):
             with lock:
                 pass
+
     return run_it
 
 
@@ -83,6 +86,7 @@ def _rlock() -> Callable[[int], None]:
         for _ in range(count):
             with lock:
                 pass
+
     return run_it
 
 
@@ -93,6 +97,7 @@ def _semaphore() -> Callable[[int], None]:
         for _ in range(count):
             semaphore.acquire()
             semaphore.release()
+
     return run_it
 
 
@@ -103,6 +108,7 @@ def _event() -> Callable[[int], None]:
         for _ in range(count):
             event.set()
             event.clear()
+
     return run_it
 
 
@@ -113,6 +119,7 @@ def _notify() -> Callable[[int], None]:
         with condition:
             for _ in range(count):
                 condition.notify()
+
     return run_it
 
 
@@ -123,6 +130,7 @@ def _queue() -> Callable[[int], None]:
         for i in range(count):
             items.put(i)
             items.get()
+
     return run_it
 
 
@@ -132,6 +140,7 @@ def _thread() -> Callable[[int], None]:
             thread = threading.Thread(target=int)
             thread.start()
             thread.join()
+
     return lambda count: run_it(count * 100 if count <= 500 else count)
 
 

@@ -37,7 +37,8 @@ def run(arguments: list[str]) -> None:
     for threads in (1, 2, 4):
         rounds = [(_times(count, threads, False), _times(count, threads, True)) for _ in range(_ROUNDS)]
         (plain, plain_cpu), (traced, traced_cpu) = (
-            [statistics.median(one[side][what] for one in rounds) for what in (0, 1)] for side in (0, 1))
+            [statistics.median(one[side][what] for one in rounds) for what in (0, 1)] for side in (0, 1)
+        )
         print(f"{threads:<10}{plain:10.0f}{traced:10.0f}{traced / plain:8.1f}{traced_cpu / plain_cpu:26.1f}")
 
 
@@ -52,6 +53,7 @@ def _times(count: int, threads: int, is_traced: bool) -> list[float]:
         script.write_text(_PROGRAM)
         command = [sys.executable, *(["-m", "satview.threadtrace"] if is_traced else []), str(script)]
         environment = {**os.environ, "THR_TRACE_DIR": directory}
-        done = subprocess.run([*command, str(count), str(threads)], env=environment, capture_output=True, text=True,
-                              check=True)
+        done = subprocess.run(
+            [*command, str(count), str(threads)], env=environment, capture_output=True, text=True, check=True
+        )
     return [float(word) for word in done.stdout.split()]

@@ -17,7 +17,7 @@ from satview.store.losses import EVERY_CPU, losses
 from satview.store.trace import Trace
 from satview.timeline.lane_tree import LaneInfo, LaneKind, Timeline
 
-KERNEL_US = 40        # entering and leaving the kernel is nobody's time, but a lane gives it to somebody
+KERNEL_US = 40  # entering and leaving the kernel is nobody's time, but a lane gives it to somebody
 PAIRS = 60
 _LIVES = {"CREATE": UNKNOWN, "DESTROY": ABSENT, "DEAD": ABSENT}
 _OF_IDLE = {RUNNING: IDLE, READY: WAITING}
@@ -94,8 +94,11 @@ class Judge:
         pid, tid = trace.threads.pid[trace.events.thread[rows]], trace.threads.tid[trace.events.thread[rows]]
         time, cpu = trace.events.time_cycles[rows], trace.events.cpu[rows]
         code = trace.events.code[rows]
-        seen = {(int(t), (int(p), int(i)), trace.catalogue.name(int(c))[2:], int(n))
-                for t, p, i, c, n in zip(time, pid, tid, code, cpu, strict=True) if t > self.since}
+        seen = {
+            (int(t), (int(p), int(i)), trace.catalogue.name(int(c))[2:], int(n))
+            for t, p, i, c, n in zip(time, pid, tid, code, cpu, strict=True)
+            if t > self.since
+        }
         true = {(s.time + int(self.skew[s.cpu]), s.thread, s.state, s.cpu) for s in self.truth.states}
         assert seen <= true, sorted(seen - true)[:3]
         missing = [s for s in true - seen if self.since < s[0] < window.end]
@@ -118,13 +121,15 @@ class Judge:
         shown = spans.value[np.searchsorted(spans.start_cycles, at, side="right") - 1]
         index = np.searchsorted(times, at, side="right") - 1
         real = np.where(index >= 0, values[index], ABSENT) if len(values) else np.full(len(at), ABSENT)
-        shown[shown == DEAD] = ABSENT      # shown where DESTROY is missing
+        shown[shown == DEAD] = ABSENT  # shown where DESTROY is missing
         is_nameless = self.trace.release == Release.QNX_8 and not self.trace.threads.names[info.thread]
-        if is_nameless and is_idle(thread, self.trace.cpu_count):      # only its name would tell
+        if is_nameless and is_idle(thread, self.trace.cpu_count):  # only its name would tell
             shown = np.array([as_idle(value) for value in shown.tolist()], np.uint8)
         wrong = np.flatnonzero((shown != UNKNOWN) & (shown != real))
-        assert not len(wrong), (f"{thread} at {at[wrong[0]]}: {shown[wrong[0]]} is shown, {real[wrong[0]]} is true; "
-                                f"{len(wrong)} such places")
+        assert not len(wrong), (
+            f"{thread} at {at[wrong[0]]}: {shown[wrong[0]]} is shown, {real[wrong[0]]} is true; "
+            f"{len(wrong)} such places"
+        )
         self._unknown_only_where_it_must_be(info, at[(shown == UNKNOWN) & (real != UNKNOWN)])
 
     def _unknown_only_where_it_must_be(self, info: LaneInfo, at: np.ndarray) -> None:
@@ -160,7 +165,7 @@ class Judge:
 
     def _may_be_unknown(self, since: int, time: int, cpu: int) -> bool:
         mine = self.lost[(self.lost[:, 2] == EVERY_CPU) | (self.lost[:, 2] == cpu)]
-        from_start = since <= self.since      # before the first RUNNING event of the CPU
+        from_start = since <= self.since  # before the first RUNNING event of the CPU
         return bool(from_start or np.any((mine[:, 0] <= time) & (mine[:, 1] > since)))
 
     def _no_longer_than(self, info: LaneInfo, runs: list[Run]) -> None:
@@ -223,4 +228,3 @@ class Judge:
             return True
         between = TimeWindow(int(events.time_cycles[row]), leave + int(self.skew.max()) + 1)
         return not events.thread[row] or not events.thread[self.trace.rows_between(between)].all()
-

@@ -12,9 +12,16 @@ from satview.events.spec import Release
 from tests.capture.made import ALL, Traced, as_trace, finish, kernel, run
 
 
-def traced_later(setup: Callable[[Kernel], None], lead_in_ms: float, ms: float, folder: Path,
-                 release: Release = Release.QNX_7, cpus: int = 1, modes: tuple[tuple[Any, ...], ...] = ALL,
-                 between: Callable[[Kernel], None] | None = None) -> Traced:
+def traced_later(
+    setup: Callable[[Kernel], None],
+    lead_in_ms: float,
+    ms: float,
+    folder: Path,
+    release: Release = Release.QNX_7,
+    cpus: int = 1,
+    modes: tuple[tuple[Any, ...], ...] = ALL,
+    between: Callable[[Kernel], None] | None = None,
+) -> Traced:
     """Trace a workload that has run for some milliseconds.
 
     Args:

@@ -38,8 +38,14 @@ class Traced:
     truth: Truth
 
 
-def kernel(release: Release = Release.QNX_7, cpus: int = 1, seed: int = 1, buffers: int = 8,
-           modes: tuple[tuple[Any, ...], ...] = ALL, skew_ns: int | None = None) -> tuple[Kernel, MemorySink]:
+def kernel(
+    release: Release = Release.QNX_7,
+    cpus: int = 1,
+    seed: int = 1,
+    buffers: int = 8,
+    modes: tuple[tuple[Any, ...], ...] = ALL,
+    skew_ns: int | None = None,
+) -> tuple[Kernel, MemorySink]:
     """Return a booted kernel with buffers, filters set, not yet tracing."""
     made = Kernel(target(release, cpus, skew_ns=skew_ns), seed)
     sink = MemorySink()
@@ -78,17 +84,31 @@ class SlowLogger:
         return np.array(self.words, np.uint32).reshape(-1, 4)
 
 
-def damaged(setup: Callable[[Kernel], None], ms: float, folder: Path, release: Release, cpus: int, *, ring: bool,
-            wide: bool, slots: int = 16, skew_ns: int | None = None,
-            classes: tuple[tuple[Any, ...], ...] = ALL) -> Traced:
+def damaged(
+    setup: Callable[[Kernel], None],
+    ms: float,
+    folder: Path,
+    release: Release,
+    cpus: int,
+    *,
+    ring: bool,
+    wide: bool,
+    slots: int = 16,
+    skew_ns: int | None = None,
+    classes: tuple[tuple[Any, ...], ...] = ALL,
+) -> Traced:
     """Trace a workload through a few tiny buffers: in linear mode with a slow logger, in ring mode what is left."""
     kind = target(release, cpus, skew_ns=skew_ns)
     made = Kernel(replace(kind, slots_per_buffer=slots + 40, mark_linear=slots, mark_ring=slots), seed=5)
     logger = SlowLogger(made)
     made.trace_event(mode("ALLOCBUFFER"), 4, [])
     made.control.hook = (lambda _buffer: None) if ring else logger
-    for name, *args in (*classes, ("SETALLCLASSESWIDE" if wide else "SETALLCLASSESFAST",),
-                        ("SETRINGMODE" if ring else "SETLINEARMODE",), ("START",)):
+    for name, *args in (
+        *classes,
+        ("SETALLCLASSESWIDE" if wide else "SETALLCLASSESFAST",),
+        ("SETRINGMODE" if ring else "SETLINEARMODE",),
+        ("START",),
+    ):
         made.trace_event(mode(name), *args)
     since = made.machine.now
     setup(made)
@@ -122,8 +142,16 @@ def as_trace(made: Kernel, slots: np.ndarray, folder: Path) -> Trace:
     return open_kev(folder / "made.kev")
 
 
-def traced(setup: Callable[[Kernel], None], ms: float, folder: Path, release: Release = Release.QNX_7, cpus: int = 1,
-           seed: int = 1, modes: tuple[tuple[Any, ...], ...] = ALL, skew_ns: int | None = None) -> Traced:
+def traced(
+    setup: Callable[[Kernel], None],
+    ms: float,
+    folder: Path,
+    release: Release = Release.QNX_7,
+    cpus: int = 1,
+    seed: int = 1,
+    modes: tuple[tuple[Any, ...], ...] = ALL,
+    skew_ns: int | None = None,
+) -> Traced:
     """Trace a workload from its very start."""
     made, sink = kernel(release, cpus, seed, modes=modes, skew_ns=skew_ns)
     made.trace_event(mode("START"))

@@ -56,9 +56,9 @@ def _server() -> Program:
     yield MsgError(message.rcvid, _EINVAL)
     message = yield MsgReceive(chid)
     yield Sleep(3 * MS)
-    yield from _tried(MsgError(message.rcvid, _EINVAL))      # its client has given up
+    yield from _tried(MsgError(message.rcvid, _EINVAL))  # its client has given up
     yield MsgReceive(chid)
-    yield Compute(MS)                                       # and ends without an answer
+    yield Compute(MS)  # and ends without an answer
 
 
 def _client(server: int) -> Program:

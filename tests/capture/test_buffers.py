@@ -22,8 +22,9 @@ EVENT = wire.code(6, 5)
 class Bench:
     """Buffers with a hand-over that only notes."""
 
-    def __init__(self, release: Release = Release.QNX_6, count: int = 3, cpus: int = 1, takes: bool = True,
-                 times: bool = True) -> None:
+    def __init__(
+        self, release: Release = Release.QNX_6, count: int = 3, cpus: int = 1, takes: bool = True, times: bool = True
+    ) -> None:
         self.handed: list[Buffer] = []
         self.saved: list[list[int]] = []
         self.takes = takes
@@ -52,8 +53,14 @@ def test_a_buffer_begins_with_buffer_and_a_time_per_cpu() -> None:
     bench.put(cpu=1)
     found = slots(bench.buffers.rings[0].current.words)
     kinds = [(int(h) & 0x7FFF, int(h) >> 24) for h in found[:, 0]]
-    assert kinds == [(wire.CONTROL_BUFFER, 1), (wire.CONTROL_TIME, 1), (EVENT, 1), (wire.CONTROL_TIME, 0),
-                     (EVENT, 0), (EVENT, 1)]
+    assert kinds == [
+        (wire.CONTROL_BUFFER, 1),
+        (wire.CONTROL_TIME, 1),
+        (EVENT, 1),
+        (wire.CONTROL_TIME, 0),
+        (EVENT, 0),
+        (EVENT, 1),
+    ]
     assert found[0, 1] == found[1, 1] == found[2, 1] == 1010, "one stamp for BUFFER, TIME and their cause"
     assert found[1, 2:].tolist() == [5, 1010]
 
@@ -190,7 +197,7 @@ def test_a_combine_event_may_straddle_buffers() -> None:
 def test_turnover_makes_a_time_event() -> None:
     bench = Bench(Release.QNX_7)
     bench.put()
-    bench.put(step=1 << 32)          # silent for a whole turn: invisible, as on a target
+    bench.put(step=1 << 32)  # silent for a whole turn: invisible, as on a target
     bench.put(step=(1 << 32) - 100)  # the low half falls: visible
     kinds = [int(h) & 0x7FFF for h in slots(bench.buffers.rings[0].current.words)[:, 0]]
     assert kinds == [wire.CONTROL_BUFFER, wire.CONTROL_TIME, EVENT, EVENT, wire.CONTROL_TIME, EVENT]

@@ -40,8 +40,12 @@ def test_holes_are_marked_and_nothing_wrong_is_shown(
     judge.everything()
     check_nothing_is_overstated(made)
     if not ring:
-        oldest = {int(cpu if release == Release.QNX_8 else 0): int(number) for cpu, number in
-                  sorted(zip(made.trace.buffers.cpu, made.trace.buffers.sequence, strict=True), reverse=True)}
+        oldest = {
+            int(cpu if release == Release.QNX_8 else 0): int(number)
+            for cpu, number in sorted(
+                zip(made.trace.buffers.cpu, made.trace.buffers.sequence, strict=True), reverse=True
+            )
+        }
         lost_at_first = sum(oldest.values()) - len(oldest)
         assert buffers.lost_buffers == int(made.trace.buffers.lost_before.sum()) + lost_at_first > 0
         assert len(judge.lost)

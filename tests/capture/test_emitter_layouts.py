@@ -35,8 +35,11 @@ def parsed(release, code, words, order):
     layout, names, struct = prepared(release, code, len(padded), variant_of(release, code, padded), order)
     values = struct.parse(raw)
     assert build(layout, values, order) == raw
-    return layout, {canonical(part.name): values[name] for part, name in zip(layout.parts, names, strict=True)
-                    if part.words or part.show is Show.STRING}
+    return layout, {
+        canonical(part.name): values[name]
+        for part, name in zip(layout.parts, names, strict=True)
+        if part.words or part.show is Show.STRING
+    }
 
 
 @every
@@ -51,16 +54,17 @@ def test_kernel_calls(release, order, is_wide, is_64bit):
             spec = catalogue(release).spec(code)
             if (spec.wide if is_wide else spec.fast) is None:
                 continue
-            values = {name: int(rng.integers(0x10, 1 << 32 * width, dtype=np.uint64)) & ~(0xF << 28)
-                      for name, width in plan}
+            values = {
+                name: int(rng.integers(0x10, 1 << 32 * width, dtype=np.uint64)) & ~(0xF << 28) for name, width in plan
+            }
             if "mode" in values and not payloads.has_flag:
-                values["mode"] |= 5 << 28      # the call with all of its arguments
+                values["mode"] |= 5 << 28  # the call with all of its arguments
             words = encode(plan, values, order)
             layout, found = parsed(release, code, words, order)
-            is_short = is_wide and len(words) <= 2     # two words are read as the fast form (section 8.1)
+            is_short = is_wide and len(words) <= 2  # two words are read as the fast form (section 8.1)
             assert is_short or layout.form in ("same", "wide" if is_wide else "fast"), spec
             for name, width in plan:
-                if name != "empty" and not (is_short and name not in found):      # `empty` may be there twice
+                if name != "empty" and not (is_short and name not in found):  # `empty` may be there twice
                     assert found[name] % (1 << 32 * width) == values[name], (spec, name)
             checked += 1
     assert checked > 100
@@ -82,7 +86,7 @@ class Recorder(Emitter):
         return ON
 
     def put(self, cpu, code, time, words, flags=0):
-        self.events.append((code, [word & WORD_MASK for word in words]))     # as the buffers do
+        self.events.append((code, [word & WORD_MASK for word in words]))  # as the buffers do
         return True
 
 
@@ -141,13 +145,25 @@ def everything(emitter, release):
         emitter.ipi(0, 1, thread)
         yield {**OWNER, "ipicmd": 1, "interrupted_ip": 0x8048000 + TID * 0x150}
     emitter.partition_bankrupt(0, 1, thread, partition)
-    yield {**OWNER, "partition_id": 2} if release is Release.QNX_6 else {
-        "suspect_pid": PID, "suspect_tid": TID, "partition_id": 2}
+    yield (
+        {**OWNER, "partition_id": 2}
+        if release is Release.QNX_6
+        else {"suspect_pid": PID, "suspect_tid": TID, "partition_id": 2}
+    )
     for file in ("", "libc.so.5"):
         emitter.mapped(0, 1, process, ADDRESS, Mmap(0x2_0000_1000, file, 0xA2, 0x500))
         address, name = ("vaddr", "path") if release is Release.QNX_6 else ("addr", "name")
-        yield {"pid": PID, address: ADDRESS, "len": 0x2_0000_1000, "flags": 0xA2, "prot": 0x500,
-               "fd": 3 if file else -1, "align": 0, "offset": 0, **({name: file.encode()} if file else {})}
+        yield {
+            "pid": PID,
+            address: ADDRESS,
+            "len": 0x2_0000_1000,
+            "flags": 0xA2,
+            "prot": 0x500,
+            "fd": 3 if file else -1,
+            "align": 0,
+            "offset": 0,
+            **({name: file.encode()} if file else {}),
+        }
     emitter.unmapped(0, 1, process, ADDRESS, 0x2_0000_1000)
     yield {"pid": PID, address: ADDRESS, "len": 0x2_0000_1000}
     emitter.path(0, 1, thread, "/dev/ser1")
@@ -158,8 +174,14 @@ def everything(emitter, release):
         yield {"partition_id": 2, "percentage_budget": 35, "critical_budget": 7}
     else:
         yield {"partition_id": 2, "partition_name": b"Drivers"}
-        yield {"partition_id": 2, "percentage_cpu_budget": 35, "critical_budget_ms": 7, "maximum_cpu_budget": 100,
-               "critical_priority": 0, "budget_percent_scale": 100}
+        yield {
+            "partition_id": 2,
+            "percentage_cpu_budget": 35,
+            "critical_budget_ms": 7,
+            "maximum_cpu_budget": 100,
+            "critical_priority": 0,
+            "budget_percent_scale": 100,
+        }
 
 
 def interrupts(emitter, process, address):
@@ -170,8 +192,10 @@ def interrupts(emitter, process, address):
     emitter.handler_enter(0, 1, process, VECTOR, address)
     yield {"interrupt_number": VECTOR, "pid": PID, "ip": address, "area": 0x8060000}
     emitter.handler_exit(0, 1, VECTOR, Sigevent("pulse", coid=0x40000001, priority=10, code=-3, value=0x55))
-    yield {"interrupt_number": VECTOR, "sigevent": {"notify": 4, "number": 0x40000001, "value": 0x55, "code": -3,
-                                                    "priority": 10}}
+    yield {
+        "interrupt_number": VECTOR,
+        "sigevent": {"notify": 4, "number": 0x40000001, "value": 0x55, "code": -3, "priority": 10},
+    }
 
 
 @every
@@ -185,14 +209,18 @@ def test_all_other_events(release, order, is_wide, is_64bit):
         spec = catalogue(release).spec(code)
         layout, found = parsed(release, code, words, order)
         assert layout.form in ("same", "wide" if is_wide or spec.name in IN_EITHER_MODE else "fast") or (
-            spec.name in ("THCREATE", "THDESTROY") and release is Release.QNX_6), spec
+            spec.name in ("THCREATE", "THDESTROY") and release is Release.QNX_6
+        ), spec
         if release is not Release.QNX_6:
-            values.pop("sigevent", None)      # its layout is not known
+            values.pop("sigevent", None)  # its layout is not known
         for name, value in found.items():
             if name in values:
                 got = dict(value) if isinstance(value, dict) else value
-                assert {k: got[k] for k in values[name]} == values[name] if isinstance(got, dict) else (
-                    got == values[name]), (spec, name)
+                assert (
+                    {k: got[k] for k in values[name]} == values[name]
+                    if isinstance(got, dict)
+                    else (got == values[name])
+                ), (spec, name)
             else:
                 assert "pad" in name or name == "empty", (spec, name)
         if is_wide and spec.name not in ("THCREATE", "THDESTROY"):
@@ -201,5 +229,11 @@ def test_all_other_events(release, order, is_wide, is_64bit):
 
 def test_the_longest_form_of_a_thread_is_that_of_the_catalogue():
     assert [part.name for part in layout_of(Release.QNX_7, wire.THREAD_RUNNING, 6, BY_COUNT).parts] == [
-        "pid", "tid", "priority", "policy", "partition_id", "sched_flags"]
+        "pid",
+        "tid",
+        "priority",
+        "policy",
+        "partition_id",
+        "sched_flags",
+    ]
     assert member_names(layout_of(Release.QNX_7, wire.THREAD_RUNNING, 4, BY_COUNT))[-1] == "policy"

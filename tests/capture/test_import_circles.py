@@ -34,7 +34,7 @@ def circles(edges: dict[str, set[str]]) -> set[str]:
     while leaves := {name for name, targets in left.items() if not targets}:
         left = {name: targets - leaves for name, targets in left.items() if name not in leaves}
     importers = {target for targets in left.values() for target in targets}
-    while idle := set(left) - importers:        # they import a circle, but are in none
+    while idle := set(left) - importers:  # they import a circle, but are in none
         left = {name: targets for name, targets in left.items() if name not in idle}
         importers = {target for targets in left.values() for target in targets}
     return set(left)
@@ -42,16 +42,23 @@ def circles(edges: dict[str, set[str]]) -> set[str]:
 
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_there_are_no_circles_of_imports(folder: str) -> None:
-    files = {".".join(("satview", *path.relative_to(ROOT).with_suffix("").parts)): path
-             for path in (ROOT / folder).rglob("*.py") if path.name != "__init__.py"}
+    files = {
+        ".".join(("satview", *path.relative_to(ROOT).with_suffix("").parts)): path
+        for path in (ROOT / folder).rglob("*.py")
+        if path.name != "__init__.py"
+    }
     assert len(files) > 30
     assert circles(graph(files)) == set()
 
 
 def test_a_circle_through_a_type_or_a_function_is_found(tmp_path: Path) -> None:
-    texts = {"a": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from b import B\n",
-             "b": "def f():\n    import c\n",
-             "c": "from a import A\n", "d": "import a\n", "e": "import json\n"}
+    texts = {
+        "a": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from b import B\n",
+        "b": "def f():\n    import c\n",
+        "c": "from a import A\n",
+        "d": "import a\n",
+        "e": "import json\n",
+    }
     for name, text in texts.items():
         (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
     assert circles(graph({name: tmp_path / f"{name}.py" for name in texts})) == {"a", "b", "c"}

@@ -17,9 +17,12 @@ from tests.capture.made import events, names, traced
 SAMPLE = Path(__file__).parents[2] / "sample_traces" / "dense-4cpu.kev"
 WIDE = (("ADDALLCLASSES",), ("SETALLCLASSESWIDE",))
 EXCEPTIONS = {
-    "INT_DELIVER": {"raw"}, "SYNC_BARRIER_WAIT": {"raw"}, "SYNC_RWLOCK": {"raw"},     # no list in any source
-    "IPI_64": {"wide"},               # has one list only
-    "THCREATE": {"fast"}, "THDESTROY": {"fast"},     # 6.x: two words in either mode
+    "INT_DELIVER": {"raw"},
+    "SYNC_BARRIER_WAIT": {"raw"},
+    "SYNC_RWLOCK": {"raw"},  # no list in any source
+    "IPI_64": {"wide"},  # has one list only
+    "THCREATE": {"fast"},
+    "THDESTROY": {"fast"},  # 6.x: two words in either mode
 }
 FAST = (("ADDALLCLASSES",), ("SETALLCLASSESFAST",))
 
@@ -34,18 +37,23 @@ def forms(trace: Trace) -> dict[tuple[str, str], set[str]]:
 
 
 @pytest.mark.parametrize("release", [Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8], ids=str)
-@pytest.mark.parametrize(("modes", "allowed"), [(WIDE, {"wide", "same", "failed"}), (FAST, {"fast", "same", "failed"})],
-                         ids=["wide", "fast"])
-def test_every_payload_fits_its_list(modes: tuple[tuple[str, ...], ...], allowed: set[str], release: Release,
-                                     tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("modes", "allowed"), [(WIDE, {"wide", "same", "failed"}), (FAST, {"fast", "same", "failed"})], ids=["wide", "fast"]
+)
+def test_every_payload_fits_its_list(
+    modes: tuple[tuple[str, ...], ...], allowed: set[str], release: Release, tmp_path: Path
+) -> None:
     found: dict[tuple[str, str], set[str]] = {}
     for name in ("signals", "fork-storm", "automotive", "meeting-points", "partitions"):
         workload = registry.find(name)
         made = traced(workload.setup, 60 if name == "automotive" else 200, tmp_path, release, workload.cpus, 3, modes)
         for key, kinds in forms(made.trace).items():
             found.setdefault(key, set()).update(kinds)
-    wrong = {key: kinds for key, kinds in found.items()
-             if not kinds <= allowed | EXCEPTIONS.get(key[1], set()) and key[0] not in ("USREVENT", "INT_CALL")}
+    wrong = {
+        key: kinds
+        for key, kinds in found.items()
+        if not kinds <= allowed | EXCEPTIONS.get(key[1], set()) and key[0] not in ("USREVENT", "INT_CALL")
+    }
     assert not wrong
     assert len(found) > 60
 

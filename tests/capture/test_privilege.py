@@ -36,10 +36,15 @@ def attempts(has_privilege: bool, needs_privilege: bool = True, release: Release
     """Return what attaching handlers results in, call by call."""
     kernel = Kernel(replace(target(release, 1), needs_privilege=needs_privilege), 1)
     found: list[Any] = []
-    calls = (InterruptHookTrace(lambda _info: None), InterruptAttach(5, lambda: None), InterruptAttachEvent(6),
-             TraceEvent(mode("ADDCLASSEVHANDLER"), 10, lambda _data: 1, EventData()),
-             TraceEvent(mode("ADDEVENTHANDLER"), 3, 11, lambda _data: 1, EventData()),
-             TraceEvent(mode("DELCLASSEVHANDLER"), 10), TraceEvent(mode("ADDCLASS"), 10))
+    calls = (
+        InterruptHookTrace(lambda _info: None),
+        InterruptAttach(5, lambda: None),
+        InterruptAttachEvent(6),
+        TraceEvent(mode("ADDCLASSEVHANDLER"), 10, lambda _data: 1, EventData()),
+        TraceEvent(mode("ADDEVENTHANDLER"), 3, 11, lambda _data: 1, EventData()),
+        TraceEvent(mode("DELCLASSEVHANDLER"), 10),
+        TraceEvent(mode("ADDCLASS"), 10),
+    )
 
     def work() -> Program:
         for call in calls:
@@ -75,7 +80,14 @@ def test_it_can_be_waived() -> None:
 
 def test_8_0_has_no_handlers_to_ask_it_for() -> None:
     assert attempts(has_privilege=False, release=Release.QNX_8) == [
-        "EPERM", "ENOTSUP", "ok", "ENOTSUP", "ENOTSUP", "ENOTSUP", "ok"]
+        "EPERM",
+        "ENOTSUP",
+        "ok",
+        "ENOTSUP",
+        "ENOTSUP",
+        "ENOTSUP",
+        "ok",
+    ]
 
 
 def test_the_option_waives_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -83,9 +95,22 @@ def test_the_option_waives_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]
         "from satview.capture import nto\nfrom satview.capture.event_data import EventData\n"
         "from satview.capture.sim.calls import TraceEvent\n\n"
         "def main():\n"
-        "    yield TraceEvent(nto._NTO_TRACE_ADDCLASSEVHANDLER, nto._NTO_TRACE_THREAD, lambda data: 1, EventData())\n")
-    command = ["tracelogger", "-d1", "-n", "1", "--control", str(tmp_path / "control.py"), "-f",
-               str(tmp_path / "x.kev"), "--workload", "small-system", "--duration", "0.1"]
+        "    yield TraceEvent(nto._NTO_TRACE_ADDCLASSEVHANDLER, nto._NTO_TRACE_THREAD, lambda data: 1, EventData())\n"
+    )
+    command = [
+        "tracelogger",
+        "-d1",
+        "-n",
+        "1",
+        "--control",
+        str(tmp_path / "control.py"),
+        "-f",
+        str(tmp_path / "x.kev"),
+        "--workload",
+        "small-system",
+        "--duration",
+        "0.1",
+    ]
     main(command)
     assert "control.py:6: raised QnxError: [Errno 1] Operation not permitted" in capsys.readouterr().err
     main([*command, "--no-privilege"])
@@ -103,6 +128,7 @@ class TestTraceHooks:
         def hook(name: str) -> Any:
             def handler(info: int) -> None:
                 heard.append(f"{name}{info >> 13}")
+
             return handler
 
         def program() -> Program:

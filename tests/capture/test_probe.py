@@ -13,9 +13,9 @@ from satview.store.trace import Trace
 RULES = {
     "selected processes": "WHERE pid in (2, 3)\n",
     "by name": 'ADDALLCLASSES\nADDCLASSEVHANDLER KERCALL WHERE name ~ "*er*"\n'
-               "ADDCLASSEVHANDLER THREAD WHERE tid == 1\n",
+    "ADDCLASSEVHANDLER THREAD WHERE tid == 1\n",
     "by priority": "ADDCLASS COMM\nADDCLASS THREAD\nSETCLASSFAST THREAD\n"
-                   "ADDCLASSEVHANDLER THREAD WHERE priority > 10\n",
+    "ADDCLASSEVHANDLER THREAD WHERE priority > 10\n",
 }
 
 
@@ -28,8 +28,9 @@ def captured(folder: Path, name: str, *args: str) -> Trace:
 
 
 @pytest.mark.parametrize("text", RULES.values(), ids=RULES)
-def test_would_keep_says_what_the_next_capture_holds(text: str, tmp_path: Path,
-                                                     capsys: pytest.CaptureFixture[str]) -> None:
+def test_would_keep_says_what_the_next_capture_holds(
+    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     rules = tmp_path / "mine.satrules"
     rules.write_text(text, encoding="utf-8")
     captured(tmp_path, "all.kev", "-w")
@@ -58,10 +59,11 @@ def test_a_probe_takes_no_control_program(tmp_path: Path, capsys: pytest.Capture
     assert "--probe" in capsys.readouterr().err
 
 
-def test_the_example_of_the_page_gives_the_numbers_of_the_page(tmp_path: Path,
-                                                               capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_example_of_the_page_gives_the_numbers_of_the_page(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     page = (Path(__file__).parents[2] / "docs" / "filters.md").read_text(encoding="utf-8")
-    example = page[page.index("With `mine.satrules`"):]
+    example = page[page.index("With `mine.satrules`") :]
     rules = tmp_path / "mine.satrules"
     rules.write_text(example.split("```")[1], encoding="utf-8")
     captured(tmp_path, "all.kev", "-w")

@@ -177,7 +177,7 @@ def test_a_cancelled_thread_cleans_up_and_ends(tmp_path: Path) -> None:
     def worker() -> Any:
         try:
             yield Compute(3_000_000)
-            yield SchedYield()          # no cancellation point
+            yield SchedYield()  # no cancellation point
             done.append("yielded")
             yield Sleep(10**9)
         finally:
@@ -277,7 +277,7 @@ def test_objects_come_and_go(tmp_path: Path) -> None:
         yield SyncMutexRevive(mutex)
         yield MutexUnlock(mutex)
         yield InterruptMask(7)
-        yield InterruptAttachEvent(7)      # without I/O privilege
+        yield InterruptAttachEvent(7)  # without I/O privilege
         yield ThreadCtl()
         yield InterruptAttachEvent(7)
         yield InterruptMask(7)

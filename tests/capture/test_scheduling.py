@@ -137,7 +137,7 @@ def test_a_sporadic_thread_uses_up_its_partition_s_budget_like_any_other() -> No
         yield Compute(500 * MS)
 
     kernel = Kernel(target(Release.QNX_7, 1), 1)
-    partition, = kernel.partitions(("small", 20, 0))
+    (partition,) = kernel.partitions(("small", 20, 0))
     kernel.spawn("p", sporadic, partition=partition)
     kernel.machine.run(kernel.machine.now + kernel.target.cycles(60 * MS))
     assert partition.used_total / kernel.target.cycles(MS) == pytest.approx(60, abs=1.1)
@@ -371,8 +371,9 @@ class TestPartitionsOfServers:
         """Return the percentage of the time that a process had, or was charged to a partition."""
         pid = next(p.pid for p in kernel.machine.processes.values() if p.name == process)
         charges = kernel.machine.truth.charges
-        used = sum(end - start for ident, thread, start, end in charges
-                   if thread[0] == pid and partition in (None, ident))
+        used = sum(
+            end - start for ident, thread, start, end in charges if thread[0] == pid and partition in (None, ident)
+        )
         return used * 100 / kernel.target.cycles(self.MS_RUN * MS)
 
     def test_its_time_is_the_client_s_and_within_the_client_s_budget(self) -> None:
@@ -396,13 +397,14 @@ class TestPartitionsOfServers:
         kernel = self.run(replies_by_another=True)
         assert self.share(kernel, "server", 1) + self.share(kernel, "client", 1) == pytest.approx(10, abs=1)
         server = next(p for p in kernel.machine.processes.values() if p.name == "server")
-        by_thread = {(ident, thread[1]) for ident, thread, _, _ in kernel.machine.truth.charges
-                     if thread[0] == server.pid}
+        by_thread = {
+            (ident, thread[1]) for ident, thread, _, _ in kernel.machine.truth.charges if thread[0] == server.pid
+        }
         assert (1, 2) not in by_thread, "who only answers works for nobody"
 
     def test_the_partition_is_the_client_s_from_receive_to_reply(self) -> None:
         kernel = Kernel(target(Release.QNX_7, 1), 1)
-        small, = kernel.partitions(("small", 10, 0))
+        (small,) = kernel.partitions(("small", 10, 0))
         seen: list[tuple[str, int]] = []
 
         def serve() -> Program:

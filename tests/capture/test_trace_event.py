@@ -111,25 +111,38 @@ def test_interrupt_vectors() -> None:
     assert all(state.logs(event, 200) for event in (1, 2, 3, 4))
 
 
-@pytest.mark.parametrize(("args", "error"), [
-    (("ADDCLASS", 99), "ENOTSUP"), (("ADDEVENT", Class.USER, 1024), "EINVAL"),
-    (("ADDEVENT", Class.KERCALL, 128), "ENOTSUP"),
-    (("ADDEVENT", Class.INT, 256), "ENOTSUP"), (("ADDEVENT", Class.KERCALLINT, 1), "ENOTSUP"),
-    (("SETCLASSWIDE", Class.USER), "ENOTSUP"), (("SETEVENTWIDE", Class.COMM, 99), "ENOTSUP"),
-    (("SETCLASSPID", Class.PROCESS, 1), "ENOTSUP"), (("SETEVENTPID", Class.USER, 1, 1), "ENOTSUP"),
-    (("ADDEVENTHANDLER", Class.CONTROL, 2, len, EventData()), "ENOTSUP"),
-    (("ADDCLASSEVHANDLER", Class.USER, len, EventData()), "ENOTSUP"),
-    (("ADDCLASSEVHANDLER", Class.THREAD, None, EventData()), "EFAULT"), (("DELEVENTHANDLER", Class.USER, 1), "ENOTSUP"),
-    (("ALLOCBUFFER", 4, []), "EEXIST"), (("INSERTUSRSTREVENT", 1, 5), "EFAULT"),
-    (("INSERTCUSEREVENT", 1, [1], 2), "EFAULT"),
-    (("ADDCLASS", "THREAD"), "EFAULT"), (("ADDCLASS",), "EINVAL"), (("LOGGER_ATTACH", 1, 2), "ENOTSUP"),
-    (("ADDEVENTHANDLER", Class.KERCALL, -1, len, EventData()), "ENOTSUP"),
-    (("ADDEVENTHANDLER", Class.THREAD, 1 << 22, len, EventData()), "ENOTSUP"),
-    (("ADDEVENTHANDLER", Class.PROCESS, 1 << 5, len, EventData()), "ENOTSUP"),
-    (("DELEVENTHANDLER", Class.CONTROL, 1 << 9), "ENOTSUP"), (("DELEVENTHANDLER", Class.INTENTER, -1), "ENOTSUP"),
-    (("ADDCLASSEVHANDLER", Class.THREAD, len, EventData((1, 2))), "EFAULT"),
-    (("INSERTCUSEREVENT", 1, ["x"], 1), "EFAULT"), (("INSERTCUSEREVENT", 1, {0: 1}, 1), "EFAULT"),
-])
+@pytest.mark.parametrize(
+    ("args", "error"),
+    [
+        (("ADDCLASS", 99), "ENOTSUP"),
+        (("ADDEVENT", Class.USER, 1024), "EINVAL"),
+        (("ADDEVENT", Class.KERCALL, 128), "ENOTSUP"),
+        (("ADDEVENT", Class.INT, 256), "ENOTSUP"),
+        (("ADDEVENT", Class.KERCALLINT, 1), "ENOTSUP"),
+        (("SETCLASSWIDE", Class.USER), "ENOTSUP"),
+        (("SETEVENTWIDE", Class.COMM, 99), "ENOTSUP"),
+        (("SETCLASSPID", Class.PROCESS, 1), "ENOTSUP"),
+        (("SETEVENTPID", Class.USER, 1, 1), "ENOTSUP"),
+        (("ADDEVENTHANDLER", Class.CONTROL, 2, len, EventData()), "ENOTSUP"),
+        (("ADDCLASSEVHANDLER", Class.USER, len, EventData()), "ENOTSUP"),
+        (("ADDCLASSEVHANDLER", Class.THREAD, None, EventData()), "EFAULT"),
+        (("DELEVENTHANDLER", Class.USER, 1), "ENOTSUP"),
+        (("ALLOCBUFFER", 4, []), "EEXIST"),
+        (("INSERTUSRSTREVENT", 1, 5), "EFAULT"),
+        (("INSERTCUSEREVENT", 1, [1], 2), "EFAULT"),
+        (("ADDCLASS", "THREAD"), "EFAULT"),
+        (("ADDCLASS",), "EINVAL"),
+        (("LOGGER_ATTACH", 1, 2), "ENOTSUP"),
+        (("ADDEVENTHANDLER", Class.KERCALL, -1, len, EventData()), "ENOTSUP"),
+        (("ADDEVENTHANDLER", Class.THREAD, 1 << 22, len, EventData()), "ENOTSUP"),
+        (("ADDEVENTHANDLER", Class.PROCESS, 1 << 5, len, EventData()), "ENOTSUP"),
+        (("DELEVENTHANDLER", Class.CONTROL, 1 << 9), "ENOTSUP"),
+        (("DELEVENTHANDLER", Class.INTENTER, -1), "ENOTSUP"),
+        (("ADDCLASSEVHANDLER", Class.THREAD, len, EventData((1, 2))), "EFAULT"),
+        (("INSERTCUSEREVENT", 1, ["x"], 1), "EFAULT"),
+        (("INSERTCUSEREVENT", 1, {0: 1}, 1), "EFAULT"),
+    ],
+)
 def test_bad_arguments_get_the_errno_of_the_manual(args: tuple[Any, ...], error: str) -> None:
     made, _ = kernel(Release.QNX_6)
     assert fails(made, *args) == error
@@ -258,8 +271,9 @@ def _ticking() -> Program:
 # Handlers and the order of evaluation
 
 
-def handler_kernel(function: Any, cls: int = Class.KERCALLENTER, event: int = -1,
-                   start: bool = True) -> tuple[Any, Any, Any]:
+def handler_kernel(
+    function: Any, cls: int = Class.KERCALLENTER, event: int = -1, start: bool = True
+) -> tuple[Any, Any, Any]:
     made, sink = kernel()
     data = EventData(area="mine")
     if event < 0:
@@ -277,8 +291,16 @@ def test_event_data_has_the_documented_fields() -> None:
     seen = []
 
     def handler(data: EventData) -> int:
-        seen.append((data.header, list(data.data_array[: data.el_num]), data.el_num, data.area, data.feature_mask,
-                     tuple(data.feature)))
+        seen.append(
+            (
+                data.header,
+                list(data.data_array[: data.el_num]),
+                data.el_num,
+                data.area,
+                data.feature_mask,
+                tuple(data.feature),
+            )
+        )
         return 1
 
     _, slots, (_, process) = handler_kernel(handler, event=65)
@@ -303,6 +325,7 @@ def test_class_handler_first_and_both_must_pass() -> None:
         def handler(_data: EventData) -> int:
             order.append(name)
             return answer
+
         return handler
 
     call(made, "ADDCLASSEVHANDLER", Class.KERCALLENTER, judge("class", 1), EventData())
@@ -515,9 +538,15 @@ def inserted(modes: tuple[tuple[Any, ...], ...], *calls: tuple[Any, ...]) -> lis
 
 
 def test_user_events_on_the_wire() -> None:
-    found = inserted((("ADDCLASS", Class.USER),), ("INSERTSUSEREVENT", 5, 1, 2), ("INSERTCUSEREVENT", 6, [9], 1),
-                     ("INSERTCUSEREVENT", 7, [1, 2, 3], 3), ("INSERTUSRSTREVENT", 8, "seven c"),
-                     ("INSERTSUSEREVENT", 1024 + 9, 3, 4), ("INSERTSCLASSEVENT", 13, 5, 7, 8))
+    found = inserted(
+        (("ADDCLASS", Class.USER),),
+        ("INSERTSUSEREVENT", 5, 1, 2),
+        ("INSERTCUSEREVENT", 6, [9], 1),
+        ("INSERTCUSEREVENT", 7, [1, 2, 3], 3),
+        ("INSERTUSRSTREVENT", 8, "seven c"),
+        ("INSERTSUSEREVENT", 1024 + 9, 3, 4),
+        ("INSERTSCLASSEVENT", 13, 5, 7, 8),
+    )
     assert found[0] == (USER | 5, 0, 1, 2)
     assert found[1] == (USER | 6, 0, 9, 0), "one word: simple, with a zero"
     assert found[2][0] == USER | 7
@@ -550,8 +579,12 @@ def test_a_raw_header_is_written_as_given() -> None:
 
 
 def test_bytes_are_words_of_the_target_and_classes_are_cut() -> None:
-    found = inserted((("ADDCLASS", Class.USER),), ("INSERTCUSEREVENT", 6, b"\1\0\0\0\2\0\0\0", 2),
-                     ("INSERTSCLASSEVENT", 32 + 13, 5, 7, 8), ("INSERTCCLASSEVENT", 1 << 40 | 5, 9, [3], 1))
+    found = inserted(
+        (("ADDCLASS", Class.USER),),
+        ("INSERTCUSEREVENT", 6, b"\1\0\0\0\2\0\0\0", 2),
+        ("INSERTSCLASSEVENT", 32 + 13, 5, 7, 8),
+        ("INSERTCCLASSEVENT", 1 << 40 | 5, 9, [3], 1),
+    )
     assert found == [(USER | 6, 0, 1, 2), (13 << 10 | 5, 0, 7, 8), (SYSTEM | 9, 0, 3, 0)]
 
 

@@ -60,7 +60,8 @@ def test_default_is_32_buffers(tmp_path: Path, capsys: pytest.CaptureFixture[str
 
 @pytest.mark.parametrize(("options", "seconds"), [(("-s", "1.5"), 1.5), (("-s", "1.5", "--duration", "0.2"), 0.2)])
 def test_a_timed_capture_is_as_long_as_asked_for_even_of_a_short_workload(
-        options: tuple[str, ...], seconds: float, tmp_path: Path) -> None:
+    options: tuple[str, ...], seconds: float, tmp_path: Path
+) -> None:
     assert registry.find("fork-storm").duration_ns < 1e9
     assert tracelogger(tmp_path, "--workload", "fork-storm", *options) == 0
     trace = open_kev(tmp_path / "t.kev")
@@ -71,7 +72,10 @@ def test_options_of_the_file(tmp_path: Path) -> None:
     assert tracelogger(tmp_path, "-n", "2", "-A", "Build=7", "-A", "ID=x=y", "-w", "--release", "6.x") == 0
     trace = open_kev(tmp_path / "t.kev")
     assert trace.header.pairs[-3:] == (
-        ("ID", "x=y"), ("Build", "7"), ("TRACELOGGER_ARGS", "tracelogger -w -n 2 -f t.kev"))
+        ("ID", "x=y"),
+        ("Build", "7"),
+        ("TRACELOGGER_ARGS", "tracelogger -w -n 2 -f t.kev"),
+    )
     assert trace.header.get("SYS_RELEASE") == "6.4.1"
     assert trace.header.get("CYCLES_PER_SEC") == "736629000"
     assert len(trace.buffers) == 2
@@ -90,11 +94,26 @@ def test_6_x_can_leave_out_ring0_calls_alone(tmp_path: Path, capsys: pytest.Capt
     (tmp_path / "rings.py").write_text(
         "from satview.capture.sim.calls import *\nDURATION_MS = 50\ndef main():\n    while True:\n"
         "        yield Ring0(lambda machine, cpu: 0)\n        yield ClockTime()\n        yield Sleep(1000000)\n",
-        encoding="utf-8")
+        encoding="utf-8",
+    )
 
     def calls(release: str, *options: str) -> list[str]:
-        assert main(["tracelogger", "--workload", str(tmp_path / "rings.py"), "--release", release, "-f",
-                     str(tmp_path / "t.kev"), "-c", *options]) == 0
+        assert (
+            main(
+                [
+                    "tracelogger",
+                    "--workload",
+                    str(tmp_path / "rings.py"),
+                    "--release",
+                    release,
+                    "-f",
+                    str(tmp_path / "t.kev"),
+                    "-c",
+                    *options,
+                ]
+            )
+            == 0
+        )
         return names(open_kev(tmp_path / "t.kev"))
 
     assert {"RING0", "CLOCK_TIME"} <= set(calls("6.x"))
@@ -108,8 +127,11 @@ def test_6_x_can_leave_out_ring0_calls_alone(tmp_path: Path, capsys: pytest.Capt
 
 def test_rule_files_decide_what_is_logged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rules = tmp_path / "r.satrules"
-    rules.write_text("ADDCLASS COMM\nADDEVENT KERCALLENTER MSG_SENDV\nSETCLASSPID KERCALL client1\n"
-                     'ADDCLASSEVHANDLER COMM WHERE event == "SND_MESSAGE"\n', encoding="utf-8")
+    rules.write_text(
+        "ADDCLASS COMM\nADDEVENT KERCALLENTER MSG_SENDV\nSETCLASSPID KERCALL client1\n"
+        'ADDCLASSEVHANDLER COMM WHERE event == "SND_MESSAGE"\n',
+        encoding="utf-8",
+    )
     assert tracelogger(tmp_path, "-c", "--rules", str(rules)) == 0, capsys.readouterr().err
     trace = open_kev(tmp_path / "t.kev")
     assert set(names(trace)) == {"BUFFER", "SND_MESSAGE", "MSG_SENDV"}
@@ -138,8 +160,15 @@ def test_timed_and_ring(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert tracelogger(tmp_path, "-s", "0.1", "-v") == 0
     assert open_kev(tmp_path / "t.kev").duration_ns == pytest.approx(1e8, rel=0.05)
     out = capsys.readouterr().out
-    for text in ("creating t.kev", "32 kernel buffers", "events enabled", "timer set: 0.1 s",
-                 "bytes of events logged in", "own buffers in use", "events disabled"):
+    for text in (
+        "creating t.kev",
+        "32 kernel buffers",
+        "events enabled",
+        "timer set: 0.1 s",
+        "bytes of events logged in",
+        "own buffers in use",
+        "events disabled",
+    ):
         assert text in out, text
     assert tracelogger(tmp_path, "-r", "-k", "2") == 0
     assert len(open_kev(tmp_path / "t.kev").buffers) == 2
@@ -157,7 +186,8 @@ def test_daemon_mode_waits_for_its_control_program(tmp_path: Path) -> None:
 
 def test_extended_daemon_mode_sets_the_filters(tmp_path: Path) -> None:
     program = CONTROL.replace("    yield TraceEvent(nto._NTO_TRACE_DELALLCLASSES)\n", "").replace(
-        "    yield TraceEvent(nto._NTO_TRACE_ADDCLASS, nto._NTO_TRACE_COMM)\n", "")
+        "    yield TraceEvent(nto._NTO_TRACE_ADDCLASS, nto._NTO_TRACE_COMM)\n", ""
+    )
     (tmp_path / "control.py").write_text(program, encoding="utf-8")
     assert tracelogger(tmp_path, "-d1", "-E", "-c", "-F", "2", "--control", str(tmp_path / "control.py")) == 0
     counts = open_kev(tmp_path / "t.kev").class_counts()
@@ -193,8 +223,9 @@ def test_no_flush_leaves_the_end_in_the_kernel(tmp_path: Path) -> None:
 
 
 def test_a_slow_disk_drops_buffers_and_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["tracelogger", "-f", str(tmp_path / "t.kev"), "-c", "-b", "2", "--disk", "60",
-                 "--duration", "0.6"]) == 0
+    assert (
+        main(["tracelogger", "-f", str(tmp_path / "t.kev"), "-c", "-b", "2", "--disk", "60", "--duration", "0.6"]) == 0
+    )
     assert "dropped because -b is too small" in capsys.readouterr().err
     assert open_kev(tmp_path / "t.kev").problems.counts()["lost-buffers"] > 3
 
@@ -250,14 +281,33 @@ def test_a_named_pipe_waits_for_its_reader(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="sends a POSIX signal")
-@pytest.mark.parametrize(("options", "signo", "size"), [
-    (["-c"], "SIGINT", 100_000), (["-r", "-k", "4"], "SIGTERM", 0), (["-s", "3000"], "SIGABRT", 0),
-    (["-c", "--pace", "0.01"], "SIGHUP", 0), (["-d1", "--control"], "SIGTERM", 0)])
+@pytest.mark.parametrize(
+    ("options", "signo", "size"),
+    [
+        (["-c"], "SIGINT", 100_000),
+        (["-r", "-k", "4"], "SIGTERM", 0),
+        (["-s", "3000"], "SIGABRT", 0),
+        (["-c", "--pace", "0.01"], "SIGHUP", 0),
+        (["-d1", "--control"], "SIGTERM", 0),
+    ],
+)
 def test_a_signal_stops_it_cleanly(options: list[str], signo: str, size: int, tmp_path: Path) -> None:
     path, control = tmp_path / "t.kev", tmp_path / "control.py"
     control.write_text(CONTROL, encoding="utf-8")
-    command = [sys.executable, "-m", "satview", "tracelogger", "--workload", "small-system", "--duration", "3000",
-               "-f", str(path), *options, *[str(control)] * ("--control" in options)]
+    command = [
+        sys.executable,
+        "-m",
+        "satview",
+        "tracelogger",
+        "--workload",
+        "small-system",
+        "--duration",
+        "3000",
+        "-f",
+        str(path),
+        *options,
+        *[str(control)] * ("--control" in options),
+    ]
     with subprocess.Popen(command) as process:
         try:
             # A ring takes its name when it is complete; what can be seen of it before is its temporary file.
@@ -315,8 +365,28 @@ def test_a_paced_capture_takes_its_time_and_is_the_same(tmp_path: Path) -> None:
 
 def test_very_long_traces_say_what_they_leave_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "t.kev"
-    assert main(["tracelogger", "--workload", "deadlock", "--events", "2000", "-r", "-F", "1", "-S", "1k", "-w", "-A",
-                 "a=b", "-f", str(path)]) == 1
+    assert (
+        main(
+            [
+                "tracelogger",
+                "--workload",
+                "deadlock",
+                "--events",
+                "2000",
+                "-r",
+                "-F",
+                "1",
+                "-S",
+                "1k",
+                "-w",
+                "-A",
+                "a=b",
+                "-f",
+                str(path),
+            ]
+        )
+        == 1
+    )
     err = capsys.readouterr().err
     assert "--events: -r, -S, -F without effect" in err
     assert "deadlock: " in err, "workloads are judged here too"
@@ -335,10 +405,16 @@ def test_what_cannot_be_honoured_is_said(tmp_path: Path, capsys: pytest.CaptureF
     assert "-D: has no effect with -r" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("options", "release", "first"), [
-    (("-a",), "6.6", "7.x"), (("-D", "1"), "6.x", "6.6"), (("-p", "0x1000"), "6.x", "6.6"), (("-u",), "7.x", "8.0"),
-    (("-f", "-"), "6.x", "6.6"),
-])
+@pytest.mark.parametrize(
+    ("options", "release", "first"),
+    [
+        (("-a",), "6.6", "7.x"),
+        (("-D", "1"), "6.x", "6.6"),
+        (("-p", "0x1000"), "6.x", "6.6"),
+        (("-u",), "7.x", "8.0"),
+        (("-f", "-"), "6.x", "6.6"),
+    ],
+)
 def test_an_option_that_a_release_lacked_is_refused_with_the_one_that_has_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], options: tuple[str, ...], release: str, first: str
 ) -> None:
@@ -356,18 +432,36 @@ def test_options_of_every_release_cause_no_complaint(
     assert capsys.readouterr().err == ""
 
 
-@pytest.mark.parametrize(("options", "text"), [
-    (("-A", "novalue"), "name=value"), (("-A", "a::b=1"), "name=value"), (("-F", "12"), "-F 12"),
-    (("-S", "12x"), "-S 12x"), (("-S", "0"), "-S 0"), (("-M",), "-M needs -S"), (("-d", "2"), "-d1"),
-    (("-p", "there"), "-p there"),
-    (("-k", "0"), "-k 0"), (("-n", "-3"), "-n -3"),
-    (("--workload", "nonsense"), "no workload"), (("--cpus", "99"), "1 to 64"), (("-s", "-1"), "-s -1"),
-    (("-s", "nan"), "-s nan"), (("-D", "inf"), "-D inf"), (("--disk", "nan"), "--disk nan"), (("-f", ""), "-f"),
-    (("--duration", "1e300"), "--duration 1e+300"), (("--pace", "nan"), "--pace nan"), (("-A", "a=b\nc"), "one line"),
-    (("--control", "nowhere.py"), "nowhere.py"), (("--events", "99999999999"), "events"),
-])
-def test_bad_use_is_one_sentence_and_exit_code_2(options: tuple[str, ...], text: str, tmp_path: Path,
-                                                 capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        (("-A", "novalue"), "name=value"),
+        (("-A", "a::b=1"), "name=value"),
+        (("-F", "12"), "-F 12"),
+        (("-S", "12x"), "-S 12x"),
+        (("-S", "0"), "-S 0"),
+        (("-M",), "-M needs -S"),
+        (("-d", "2"), "-d1"),
+        (("-p", "there"), "-p there"),
+        (("-k", "0"), "-k 0"),
+        (("-n", "-3"), "-n -3"),
+        (("--workload", "nonsense"), "no workload"),
+        (("--cpus", "99"), "1 to 64"),
+        (("-s", "-1"), "-s -1"),
+        (("-s", "nan"), "-s nan"),
+        (("-D", "inf"), "-D inf"),
+        (("--disk", "nan"), "--disk nan"),
+        (("-f", ""), "-f"),
+        (("--duration", "1e300"), "--duration 1e+300"),
+        (("--pace", "nan"), "--pace nan"),
+        (("-A", "a=b\nc"), "one line"),
+        (("--control", "nowhere.py"), "nowhere.py"),
+        (("--events", "99999999999"), "events"),
+    ],
+)
+def test_bad_use_is_one_sentence_and_exit_code_2(
+    options: tuple[str, ...], text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert tracelogger(tmp_path, *options) == 2
     err = capsys.readouterr().err
     assert text in err
@@ -384,29 +478,45 @@ def test_an_unwritable_path_is_a_clear_error(tmp_path: Path, capsys: pytest.Capt
 def test_a_full_disk_is_a_clear_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["tracelogger", "-f", "/dev/full", "--workload", "client-server", "-c"]) == 1
     assert capsys.readouterr().err == (
-        "satview tracelogger: full: writing stopped after 0 bytes: No space left on device\n")
+        "satview tracelogger: full: writing stopped after 0 bytes: No space left on device\n"
+    )
 
 
 @pytest.mark.skipif(os.name != "posix", reason="limits the size of files")
 def test_a_disk_that_fills_up_ends_the_capture_at_once(tmp_path: Path) -> None:
     """One sentence that blames the disk; the file is readable up to its last whole event."""
-    command = [sys.executable, "-m", "satview", "tracelogger", "--workload", "client-server", "-c", "--duration",
-               "3000", "-f", "t.kev"]
+    command = [
+        sys.executable,
+        "-m",
+        "satview",
+        "tracelogger",
+        "--workload",
+        "client-server",
+        "-c",
+        "--duration",
+        "3000",
+        "-f",
+        "t.kev",
+    ]
 
     def limited() -> None:
         import resource
+
         resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, 30_000))
 
     ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, preexec_fn=limited)
     assert ended.returncode == 1
-    assert ended.stderr == ("satview tracelogger: t.kev: writing stopped after 30000 bytes: File too large; what was "
-                            "written can be opened\n")
+    assert ended.stderr == (
+        "satview tracelogger: t.kev: writing stopped after 30000 bytes: File too large; what was "
+        "written can be opened\n"
+    )
     assert (tmp_path / "t.kev").stat().st_size == 30_000
     assert len(open_kev(tmp_path / "t.kev").events) > 1000
 
 
-def test_a_faulty_workload_gives_exit_code_1_and_a_readable_trace(tmp_path: Path,
-                                                                  capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_faulty_workload_gives_exit_code_1_and_a_readable_trace(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["tracelogger", "-f", str(tmp_path / "t.kev"), "--workload", "deadlock"]) == 1
     assert "deadlock: " in capsys.readouterr().err
     assert len(open_kev(tmp_path / "t.kev").events) > 100
@@ -465,11 +575,14 @@ def test_a_long_trace_of_several_cpus_has_nothing_wrong(release: Release, tmp_pa
         assert not trace.problems.counts(), "each CPU of 8.0 numbers its buffers, and no event is cut at the end"
 
 
-def test_very_long_traces_survive_a_device_that_hangs(tmp_path: Path, capsys: pytest.CaptureFixture[str],
-                                                      monkeypatch: pytest.MonkeyPatch) -> None:
+def test_very_long_traces_survive_a_device_that_hangs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(control, "PATIENCE_S", 0.3)
-    device = ("def gap():\n    while True:\n        pass\n"
-              "def setup(kernel):\n    kernel.machine.at(kernel.machine.now + 9, lambda _: kernel.device(5, gap))\n")
+    device = (
+        "def gap():\n    while True:\n        pass\n"
+        "def setup(kernel):\n    kernel.machine.at(kernel.machine.now + 9, lambda _: kernel.device(5, gap))\n"
+    )
     (tmp_path / "wild.py").write_text(device, encoding="utf-8")
     assert tracelogger(tmp_path, "--workload", str(tmp_path / "wild.py"), "--events", "1000") == 1
     assert re.search(r"of device 5 at wild.py:[23]: raised Stuck: it ran for too long", capsys.readouterr().err)
@@ -492,8 +605,10 @@ def test_buffers_can_be_placed_kept_and_reused() -> None:
             """Take it and forget it."""
 
     made = Kernel(target(Release.QNX_7, 1))
-    for options in (LoggerOptions(iterations=0, kernel_buffers=5, physical_address=0x5000000, keeps_buffers=True),
-                    LoggerOptions(iterations=0, reuses_buffers=True)):
+    for options in (
+        LoggerOptions(iterations=0, kernel_buffers=5, physical_address=0x5000000, keeps_buffers=True),
+        LoggerOptions(iterations=0, reuses_buffers=True),
+    ):
         logger = Logger(made, options, Nowhere(), lambda _level, text: said.append(text))
         made.machine.is_stopped = False
         made.machine.run(made.machine.now + made.target.cycles(20_000_000))

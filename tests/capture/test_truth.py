@@ -23,8 +23,26 @@ from tests.capture.judge import Judge
 from tests.capture.made import FAST, WIDE, events, traced
 
 RELEASES = (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8)
-STATES = {"READY", "RUNNING", "SEND", "RECEIVE", "REPLY", "MUTEX", "CONDVAR", "SEM", "NANOSLEEP", "INTR", "JOIN",
-          "DEAD", "SIGWAITINFO", "SIGSUSPEND", "BARRIER", "RWLOCK_READ", "RWLOCK_WRITE", "WAITTHREAD"}
+STATES = {
+    "READY",
+    "RUNNING",
+    "SEND",
+    "RECEIVE",
+    "REPLY",
+    "MUTEX",
+    "CONDVAR",
+    "SEM",
+    "NANOSLEEP",
+    "INTR",
+    "JOIN",
+    "DEAD",
+    "SIGWAITINFO",
+    "SIGSUSPEND",
+    "BARRIER",
+    "RWLOCK_READ",
+    "RWLOCK_WRITE",
+    "WAITTHREAD",
+}
 
 
 def states_of(trace: Trace, truth: Truth) -> list[tuple[int, tuple[int, int], str]]:
@@ -62,9 +80,12 @@ def check_states(trace: Trace, truth: Truth, since: int) -> None:
     seen = [entry for entry in states_of(trace, truth) if entry[0] > since]
     expected = [s for s in truth.states if s.time > since]
     assert seen == [(s.time, s.thread, s.state) for s in expected]
-    cpus = [int(trace.events.cpu[row]) for row in range(len(trace.events))
-            if trace.catalogue.name(int(trace.events.code[row])).removeprefix("TH") in STATES
-            and int(trace.events.time_cycles[row]) > since]
+    cpus = [
+        int(trace.events.cpu[row])
+        for row in range(len(trace.events))
+        if trace.catalogue.name(int(trace.events.code[row])).removeprefix("TH") in STATES
+        and int(trace.events.time_cycles[row]) > since
+    ]
     assert cpus == [s.cpu for s in expected]
 
 
@@ -103,8 +124,11 @@ def check_calls(trace: Trace, truth: Truth, since: int) -> None:
             entered.append((time, name))
     calls = [call for call in truth.calls if call.is_logged and call.enter > since]
     assert entered == [(call.enter, call.name) for call in calls]
-    assert sorted(ends) == sorted((call.exit, call.name, call.is_interrupted, 0 if call.is_interrupted else call.error)
-                                  for call in calls if call.exit >= 0)
+    assert sorted(ends) == sorted(
+        (call.exit, call.name, call.is_interrupted, 0 if call.is_interrupted else call.error)
+        for call in calls
+        if call.exit >= 0
+    )
 
 
 def check_one_thread_per_cpu(trace: Trace) -> None:
@@ -134,8 +158,17 @@ def check_one_thread_per_cpu(trace: Trace) -> None:
 
 def test_a_lossy_capture_tells_nothing_but_the_truth(tmp_path: Path) -> None:
     """A capture thread of low priority on a busy CPU: the kernel overruns, blocks are lost and come out of order."""
-    result = run(Capture("automotive", seed=4, cpus=2, duration_ns=600 * 10**6, lead_in_ns=20 * 10**6,
-                         options=LoggerOptions(iterations=0, kernel_buffers=3, priority=7)), tmp_path / "lossy.kev")
+    result = run(
+        Capture(
+            "automotive",
+            seed=4,
+            cpus=2,
+            duration_ns=600 * 10**6,
+            lead_in_ns=20 * 10**6,
+            options=LoggerOptions(iterations=0, kernel_buffers=3, priority=7),
+        ),
+        tmp_path / "lossy.kev",
+    )
     trace = open_kev(tmp_path / "lossy.kev")
     assert result.lost_buffers + result.dropped_events > 0
     assert trace.problems.counts().get("lost-buffers", 0) > 0
@@ -151,14 +184,16 @@ def test_a_lossy_capture_tells_nothing_but_the_truth(tmp_path: Path) -> None:
 @pytest.mark.parametrize("release", RELEASES, ids=str)
 def test_a_ring_capture_keeps_the_newest(release: Release, tmp_path: Path) -> None:
     options = LoggerOptions(iterations=0, kernel_buffers=4, is_ring=True)
-    result = run(Capture("automotive", seed=4, release=release, duration_ns=400 * 10**6, lead_in_ns=0, options=options),
-                 tmp_path / "ring.kev")
+    result = run(
+        Capture("automotive", seed=4, release=release, duration_ns=400 * 10**6, lead_in_ns=0, options=options),
+        tmp_path / "ring.kev",
+    )
     trace = open_kev(tmp_path / "ring.kev")
     truth = {(s.time, s.thread, s.state) for s in result.truth.states}
     seen = states_of(trace, result.truth)
     assert seen
     half_way = result.truth.start + 200 * 10**6 * trace.clock.cycles_per_s // 10**9
-    if release == Release.QNX_8:       # a ring per CPU: a quiet CPU's may still hold the beginning
+    if release == Release.QNX_8:  # a ring per CPU: a quiet CPU's may still hold the beginning
         assert len(trace.buffers) <= 4 * trace.cpu_count
         assert {entry for entry in seen if entry[0] > half_way} <= truth
     else:
@@ -181,6 +216,7 @@ def test_runs_cover_every_cpu_without_overlap(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["client-server", "automotive", "interrupt-flood"])
 def test_filters_do_not_change_the_history(name: str, tmp_path: Path) -> None:
     """Same seed, same moments, whatever is recorded: wide, fast or nothing."""
+
     def history(modes: tuple[tuple[str, ...], ...]) -> list[object]:
         workload = registry.find(name)
         # With some other seeds an interrupt of the flood falls between the slots of a wide event, which delays it.
@@ -209,7 +245,7 @@ def test_stamps_roll_over_with_a_time_event(tmp_path: Path) -> None:
     def idle(_made: Kernel) -> None:
         return
 
-    trace = traced(idle, 2000, tmp_path).trace          # 2^32 cycles of 2.592 GHz are 1657 ms
+    trace = traced(idle, 2000, tmp_path).trace  # 2^32 cycles of 2.592 GHz are 1657 ms
     uppers = {words[0] for _, _, words in events(trace, "TIME")}
     assert max(uppers) - min(uppers) == 1
     assert trace.duration_ns == pytest.approx(2e9, rel=0.01)

@@ -40,8 +40,12 @@ def test_all_classes(tmp_path: Path) -> None:
     after = events(trace)[start + 1 : start + 6]
     # As in the listing: the program's exit, its destroyed last thread fails with 48, then all threads go.
     assert [(name, words[:2]) for _, name, words in after] == [
-        ("THREAD_DESTROY", (0xFFFFFFFF, 0)), ("THREAD_DESTROY", (0xFFFFFFFF, 48)), ("THREAD_DESTROYALL", (0, 0)),
-        ("THDESTROY", after[3][2]), ("THDEAD", after[4][2])]
+        ("THREAD_DESTROY", (0xFFFFFFFF, 0)),
+        ("THREAD_DESTROY", (0xFFFFFFFF, 48)),
+        ("THREAD_DESTROYALL", (0, 0)),
+        ("THDESTROY", after[3][2]),
+        ("THDEAD", after[4][2]),
+    ]
 
 
 def test_one_class(tmp_path: Path) -> None:
@@ -92,7 +96,13 @@ def test_user_events(tmp_path: Path) -> None:
     first = names(trace).index("EVENT 111")
     # 6.2.1 records the calls around them, as the listing shows.
     assert names(trace)[first - 2 : first + 4] == [
-        "TRACE_EVENT", "TRACE_EVENT", "EVENT 111", "TRACE_EVENT", "TRACE_EVENT", "EVENT 222"]
+        "TRACE_EVENT",
+        "TRACE_EVENT",
+        "EVENT 111",
+        "TRACE_EVENT",
+        "TRACE_EVENT",
+        "EVENT 222",
+    ]
     text = b"".join(word.to_bytes(4, "little") for word in events(trace, "EVENT 555")[0][2])
     assert text.rstrip(b"\0") == b"Hello world"
 
@@ -102,11 +112,20 @@ def shape(line: str) -> str:
     return re.sub(r"\b(0x)?[0-9a-f]*\d[0-9a-f]*\b", "#", " ".join(line.split()).replace(" :", ":"))
 
 
-@pytest.mark.parametrize(("example", "golden"), [
-    ("all_classes", "all_classes"), ("one_class", "one_class"), ("five_events", "five_events"),
-    ("event_handlers", "eh_sample"), ("user_events", "usr_event_simple"), ("ker_calls", "ker_calls.all")])
-def test_they_print_the_guide_s_shape(example: str, golden: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-                                      capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("example", "golden"),
+    [
+        ("all_classes", "all_classes"),
+        ("one_class", "one_class"),
+        ("five_events", "five_events"),
+        ("event_handlers", "eh_sample"),
+        ("user_events", "usr_event_simple"),
+        ("ker_calls", "ker_calls.all"),
+    ],
+)
+def test_they_print_the_guide_s_shape(
+    example: str, golden: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = tmp_path / f"{golden}.results"
     monkeypatch.setattr("sys.argv", [example, str(file)])
     with pytest.raises(SystemExit) as stop:
@@ -118,7 +137,7 @@ def test_they_print_the_guide_s_shape(example: str, golden: str, tmp_path: Path,
     keys = {line.split("::")[0] for line in expected if line.startswith("TRACE_")}
     assert keys <= {line.split("::")[0] for line in got}
     assert f"TRACE_TRACELOGGER_ARGS:: tracelogger -d1 -n 3 -f {file.name}" in printed.out
-    threads = {line for line in expected if "THREAD:THRUNNING" in line and line.startswith("t:#")}     # not misprinted
+    threads = {line for line in expected if "THREAD:THRUNNING" in line and line.startswith("t:#")}  # not misprinted
     assert threads <= set(got), "as the listing has it"
     if example == "event_handlers":
         listed = {line for line in expected if line.startswith("t:")}

@@ -33,14 +33,26 @@ def test_two_threads_follow_the_guide_s_table(release: Release, tmp_path: Path) 
     made = traced(registry.find("two-threads").setup, 40, tmp_path, release)
     a, b = (2, 2), (2, 3)
     found = [(w[:2], name[2:]) for _, name, w in events(made.trace) if name[:2] == "TH" and w[:2] in (a, b)]
-    kinds = [("A" if thread == a else "B", state) for thread, state in found if state in (
-        "CREATE", "INTR", "RUNNING", "READY", "DEAD")]
+    kinds = [
+        ("A" if thread == a else "B", state)
+        for thread, state in found
+        if state in ("CREATE", "INTR", "RUNNING", "READY", "DEAD")
+    ]
     assert kinds == [
-        ("A", "CREATE"), ("A", "READY"), ("B", "CREATE"), ("B", "READY"),
-        ("A", "RUNNING"), ("A", "INTR"),                 # t1, t2: created, waits for I/O
-        ("B", "RUNNING"),                                # t3, t4: B works
-        ("A", "READY"), ("B", "READY"), ("A", "RUNNING"),  # t4.5 to t6: I/O completed, B is preempted
-        ("A", "DEAD"), ("B", "RUNNING"), ("B", "DEAD")]  # t7 to t9
+        ("A", "CREATE"),
+        ("A", "READY"),
+        ("B", "CREATE"),
+        ("B", "READY"),
+        ("A", "RUNNING"),
+        ("A", "INTR"),  # t1, t2: created, waits for I/O
+        ("B", "RUNNING"),  # t3, t4: B works
+        ("A", "READY"),
+        ("B", "READY"),
+        ("A", "RUNNING"),  # t4.5 to t6: I/O completed, B is preempted
+        ("A", "DEAD"),
+        ("B", "RUNNING"),
+        ("B", "DEAD"),
+    ]  # t7 to t9
     all_names = names(made.trace)
     assert all_names.count("CLOCK_TIME") == 12, "t4: the kernel calls of B, entry and exit"
 
@@ -65,8 +77,8 @@ def test_inheritance_bounds_what_inversion_does_not(tmp_path: Path) -> None:
         result = capture(name, tmp_path)
         return max(ms(result, w.end - w.start) for w in result.truth.waits if w.state == "MUTEX")
 
-    assert worst("inversion") == pytest.approx(34, abs=1)      # 4 ms of the low thread and 30 ms of the middle one
-    assert worst("inheritance") == pytest.approx(4, abs=0.5)   # the rest of the critical section
+    assert worst("inversion") == pytest.approx(34, abs=1)  # 4 ms of the low thread and 30 ms of the middle one
+    assert worst("inheritance") == pytest.approx(4, abs=0.5)  # the rest of the critical section
 
 
 def test_deadlock_is_found_and_named(tmp_path: Path) -> None:
@@ -160,13 +172,18 @@ def write(folder: Path, text: str) -> str:
     return str(path)
 
 
-@pytest.mark.parametrize(("program", "expected"), [
-    ("def main():\n    yield Compute(1000000)\n    yield 42\n", "faulty.py:4: yielded 42"),
-    ("def main():\n    yield Compute(1000000)\n    raise ValueError('no')\n", "faulty.py:4: raised ValueError: no"),
-    ("def main():\n    yield Compute(1000000)\n    yield MsgSend(99)\n", "faulty.py:4: raised QnxError"),
-    ("def main():\n    yield Compute(1000000)\n    yield ThreadCreate(print)\n    yield Sleep(1)\n",
-     "print is no generator function"),
-])
+@pytest.mark.parametrize(
+    ("program", "expected"),
+    [
+        ("def main():\n    yield Compute(1000000)\n    yield 42\n", "faulty.py:4: yielded 42"),
+        ("def main():\n    yield Compute(1000000)\n    raise ValueError('no')\n", "faulty.py:4: raised ValueError: no"),
+        ("def main():\n    yield Compute(1000000)\n    yield MsgSend(99)\n", "faulty.py:4: raised QnxError"),
+        (
+            "def main():\n    yield Compute(1000000)\n    yield ThreadCreate(print)\n    yield Sleep(1)\n",
+            "print is no generator function",
+        ),
+    ],
+)
 def test_a_faulty_program_is_named_with_its_line(program: str, expected: str, tmp_path: Path) -> None:
     result = capture(write(tmp_path, program), tmp_path, duration_ns=20 * 10**6)
     assert any(expected in finding and "thread faulty 1" in finding for finding in result.findings), result.findings
@@ -175,19 +192,27 @@ def test_a_faulty_program_is_named_with_its_line(program: str, expected: str, tm
     assert "THDEAD" in names(trace) or "print" in expected
 
 
-@pytest.mark.parametrize(("program", "expected"), [
-    ("yield MsgSend('x')", "bad arguments"), ("yield Compute('long')", "which is no time"),
-    ("yield Compute(-5)", "Compute(-5), which is no time"), ("yield Compute(float('nan'))", "which is no time"),
-    ("raise SystemExit(3)", "faulty.py:4: raised SystemExit: 3"),
-    ("raise type('Odd', (BaseException,), {'__str__': lambda self: 1 / 0})()", "faulty.py:4: raised Odd"),
-    ("raise GeneratorExit", "faulty.py:4: raised GeneratorExit"),
-    ("(lambda f: f(f))(lambda f: f(f))", "raised RecursionError"),
-    ("yield MutexLock(None)", "bad arguments"), ("yield Sleep(None)", "bad arguments"),
-    ("yield Ring0(lambda m, c: 1 / 0)", "Ring0 function raised ZeroDivisionError"),
-    ("yield TimerSettime(7, 1)", "raised QnxError: [Errno 22]"), ("yield Compute(1 << 99)", ""),
-    ("yield ThreadJoin(99)", "[Errno 3]"), ("yield SchedSet(999)", "[Errno 22]"),
-    ("yield TraceEvent('x')", "faulty.py:4: raised TypeError: TraceEvent: mode 'x' is no number"),
-])
+@pytest.mark.parametrize(
+    ("program", "expected"),
+    [
+        ("yield MsgSend('x')", "bad arguments"),
+        ("yield Compute('long')", "which is no time"),
+        ("yield Compute(-5)", "Compute(-5), which is no time"),
+        ("yield Compute(float('nan'))", "which is no time"),
+        ("raise SystemExit(3)", "faulty.py:4: raised SystemExit: 3"),
+        ("raise type('Odd', (BaseException,), {'__str__': lambda self: 1 / 0})()", "faulty.py:4: raised Odd"),
+        ("raise GeneratorExit", "faulty.py:4: raised GeneratorExit"),
+        ("(lambda f: f(f))(lambda f: f(f))", "raised RecursionError"),
+        ("yield MutexLock(None)", "bad arguments"),
+        ("yield Sleep(None)", "bad arguments"),
+        ("yield Ring0(lambda m, c: 1 / 0)", "Ring0 function raised ZeroDivisionError"),
+        ("yield TimerSettime(7, 1)", "raised QnxError: [Errno 22]"),
+        ("yield Compute(1 << 99)", ""),
+        ("yield ThreadJoin(99)", "[Errno 3]"),
+        ("yield SchedSet(999)", "[Errno 22]"),
+        ("yield TraceEvent('x')", "faulty.py:4: raised TypeError: TraceEvent: mode 'x' is no number"),
+    ],
+)
 def test_bad_arguments_never_stop_the_simulation(program: str, expected: str, tmp_path: Path) -> None:
     text = f"def main():\n    yield Compute(1000000)\n    {program}\n    yield Sleep(1000)\n"
     result = capture(write(tmp_path, text), tmp_path, duration_ns=20 * 10**6)
@@ -198,28 +223,39 @@ def test_bad_arguments_never_stop_the_simulation(program: str, expected: str, tm
 
 
 def test_handlers_that_raise_are_reported(tmp_path: Path) -> None:
-    text = ("def handler():\n    return 1 / 0\n\n"
-            "def main():\n    yield ThreadCtl()\n    yield InterruptAttach(5, handler)\n    yield Sleep(10**8)\n\n"
-            "def setup(kernel):\n    kernel.device(5, lambda: 3000000)\n    kernel.spawn('usr/bin/faulty', main)\n")
+    text = (
+        "def handler():\n    return 1 / 0\n\n"
+        "def main():\n    yield ThreadCtl()\n    yield InterruptAttach(5, handler)\n    yield Sleep(10**8)\n\n"
+        "def setup(kernel):\n    kernel.device(5, lambda: 3000000)\n    kernel.spawn('usr/bin/faulty', main)\n"
+    )
     result = capture(write(tmp_path, text), tmp_path, duration_ns=20 * 10**6)
     assert any("faulty.py:3: interrupt handler raised ZeroDivisionError" in finding for finding in result.findings)
 
 
 def test_a_device_without_rest_does_not_hang(tmp_path: Path) -> None:
-    text = ("def setup(kernel):\n    kernel.device(5, lambda: 0)\n    kernel.spawn('usr/bin/faulty', main)\n\n"
-            "def main():\n    yield Sleep(10**8)\n")
+    text = (
+        "def setup(kernel):\n    kernel.device(5, lambda: 0)\n    kernel.spawn('usr/bin/faulty', main)\n\n"
+        "def main():\n    yield Sleep(10**8)\n"
+    )
     result = capture(write(tmp_path, text), tmp_path, duration_ns=10**6, options=LoggerOptions(iterations=0))
     assert len(result.truth.interrupts) > 1000
 
 
-@pytest.mark.parametrize(("gap", "expected"), [
-    ("-5", "device 5: gave -5, which is no time"), ("float('nan')", "device 5: gave nan"),
-    ("1 / 0", "faulty.py:4: raised ZeroDivisionError"), ("'soon'", "gave 'soon'"),
-])
+@pytest.mark.parametrize(
+    ("gap", "expected"),
+    [
+        ("-5", "device 5: gave -5, which is no time"),
+        ("float('nan')", "device 5: gave nan"),
+        ("1 / 0", "faulty.py:4: raised ZeroDivisionError"),
+        ("'soon'", "gave 'soon'"),
+    ],
+)
 def test_a_device_that_tells_no_time_is_reported_and_silent(gap: str, expected: str, tmp_path: Path) -> None:
-    text = ("times = iter([1000000] * 3)\ndef gap():\n    return next(times, None) or " + gap + "\n\n"
-            "def setup(kernel):\n    kernel.device(5, gap)\n    kernel.spawn('usr/bin/faulty', main)\n\n"
-            "def main():\n    yield Sleep(10**8)\n")
+    text = (
+        "times = iter([1000000] * 3)\ndef gap():\n    return next(times, None) or " + gap + "\n\n"
+        "def setup(kernel):\n    kernel.device(5, gap)\n    kernel.spawn('usr/bin/faulty', main)\n\n"
+        "def main():\n    yield Sleep(10**8)\n"
+    )
     result = capture(write(tmp_path, text), tmp_path, duration_ns=10 * 10**6)
     assert any(expected in finding for finding in result.findings), result.findings
     assert sum(span.vector == 5 for span in result.truth.interrupts) == 3
@@ -228,28 +264,37 @@ def test_a_device_that_tells_no_time_is_reported_and_silent(gap: str, expected: 
 
 @pytest.mark.parametrize("step", ["Compute(0)", "Compute(-1)", "Compute(1)", "Sleep(0)"])
 def test_time_passes_in_any_loop(step: str, tmp_path: Path) -> None:
-    result = capture(write(tmp_path, f"def main():\n    while True:\n        yield {step}\n"), tmp_path,
-                     duration_ns=10**6)
+    result = capture(
+        write(tmp_path, f"def main():\n    while True:\n        yield {step}\n"), tmp_path, duration_ns=10**6
+    )
     assert result.duration_ns > 10**6
     assert len(result.findings) == ("-" in step), "said once, with its number of times"
     assert all("times" in finding for finding in result.findings)
 
 
-@pytest.mark.parametrize(("text", "expected"), [
-    ("CPUS = 'x'", "CPUS is 'x'"), ("CPUS = 65", "CPUS is 65"), ("DURATION_MS = float('nan')", "DURATION_MS is nan"),
-    ("LEAD_IN_MS = -1", "LEAD_IN_MS is -1"), ("import sys; sys.exit(3)", "line 2: SystemExit: 3"),
-    ("raise GeneratorExit('at import')", "line 2: GeneratorExit: at import"),
-    ("import no_such_module", "line 2: ModuleNotFoundError"), ("open('nowhere')", "line 2: FileNotFoundError"),
-    ("while True: pass", "line 2: ran for 0.3 s without getting anywhere"),
-    ("def setup(kernel):\n    while True: pass", "line 3: ran for 0.3 s"),
-    ("def setup(kernel):\n    exit(2)", "line 3: SystemExit: 2"),
-    ("def setup(kernel):\n    kernel.spawn('a', main, priority=256)", "a: priority 256 is not 1 to 255"),
-    ("def setup(kernel):\n    kernel.spawn('a', main, runmask=2)", "none of the 1 CPUs"),
-    ("def setup(kernel):\n    kernel.partitions(('a', 90, 0), ('b', 20, 0))", "90, 20 % exceed 100 %"),
-    ("def main(first):\n    yield", "faulty.py: TypeError"),
-])
-def test_files_that_do_what_they_must_not_are_refused(text: str, expected: str, tmp_path: Path,
-                                                      monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("CPUS = 'x'", "CPUS is 'x'"),
+        ("CPUS = 65", "CPUS is 65"),
+        ("DURATION_MS = float('nan')", "DURATION_MS is nan"),
+        ("LEAD_IN_MS = -1", "LEAD_IN_MS is -1"),
+        ("import sys; sys.exit(3)", "line 2: SystemExit: 3"),
+        ("raise GeneratorExit('at import')", "line 2: GeneratorExit: at import"),
+        ("import no_such_module", "line 2: ModuleNotFoundError"),
+        ("open('nowhere')", "line 2: FileNotFoundError"),
+        ("while True: pass", "line 2: ran for 0.3 s without getting anywhere"),
+        ("def setup(kernel):\n    while True: pass", "line 3: ran for 0.3 s"),
+        ("def setup(kernel):\n    exit(2)", "line 3: SystemExit: 2"),
+        ("def setup(kernel):\n    kernel.spawn('a', main, priority=256)", "a: priority 256 is not 1 to 255"),
+        ("def setup(kernel):\n    kernel.spawn('a', main, runmask=2)", "none of the 1 CPUs"),
+        ("def setup(kernel):\n    kernel.partitions(('a', 90, 0), ('b', 20, 0))", "90, 20 % exceed 100 %"),
+        ("def main(first):\n    yield", "faulty.py: TypeError"),
+    ],
+)
+def test_files_that_do_what_they_must_not_are_refused(
+    text: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(control, "PATIENCE_S", 0.3)
     if "def main" not in text:
         text += "\ndef main():\n    yield Compute(1)\n"
@@ -287,9 +332,14 @@ def test_a_program_that_never_ends_is_cut_at_its_time(tmp_path: Path) -> None:
     assert result.buffers == 3
 
 
-@pytest.mark.parametrize(("text", "expected"), [
-    ("def main(:\n", "line 2"), ("1/0\n", "line 2: ZeroDivisionError"),
-    ("x = 1\n", "neither setup(kernel) nor main()")])
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("def main(:\n", "line 2"),
+        ("1/0\n", "line 2: ZeroDivisionError"),
+        ("x = 1\n", "neither setup(kernel) nor main()"),
+    ],
+)
 def test_files_without_a_workload_are_refused(text: str, expected: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"faulty\.py") as caught:
         capture(write(tmp_path, text), tmp_path)

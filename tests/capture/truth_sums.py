@@ -16,7 +16,7 @@ from satview.events.states import ABSENT, NOT_A_STATE, RUNNING, STATE_BY_NAME
 from tests.capture.judge import histories, is_idle
 from tests.capture.made import Traced
 
-ANY = 256        # above every value of a lane
+ANY = 256  # above every value of a lane
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +40,13 @@ class Lengths:
     @classmethod
     def told(cls, times: Durations, i: int) -> Lengths:
         """Return those that a row of statistics tells."""
-        return cls(int(times.count[i]), int(times.total_cycles[i]), int(times.least_cycles[i]),
-                   int(times.most_cycles[i]), int(times.p99_cycles[i]))
+        return cls(
+            int(times.count[i]),
+            int(times.total_cycles[i]),
+            int(times.least_cycles[i]),
+            int(times.most_cycles[i]),
+            int(times.p99_cycles[i]),
+        )
 
 
 @dataclass(frozen=True, slots=True)

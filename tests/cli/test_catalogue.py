@@ -17,20 +17,24 @@ def learned(capsys, path):
 
 def test_a_listing_corrects_and_proves_notations(tmp_path, capsys):
     path = tmp_path / "mine.txt"
-    path.write_text(HEAD + "t:0x00000001 CPU:00 THREAD          :THREADY            pid:0x0000001b tid:2\n"
-                    "t:0x00000002 CPU:00 THREAD          :THREADY            pid:0x0000001c tid:2\n")
+    path.write_text(
+        HEAD + "t:0x00000001 CPU:00 THREAD          :THREADY            pid:0x0000001b tid:2\n"
+        "t:0x00000002 CPU:00 THREAD          :THREADY            pid:0x0000001c tid:2\n"
+    )
     head, row = learned(capsys, path)
     assert head == "# THREAD, 7.x"
     assert row.startswith("THREADY: pid hex, tid dec | pid hex, tid dec, priority dec?, ")
     first = rows.fields(row.partition(": ")[2].partition(" | ")[0])
     assert [(field.name, field.show, field.is_sure) for field in first] == [
-        ("pid", Show.HEX, True), ("tid", Show.DEC, True)]
+        ("pid", Show.HEX, True),
+        ("tid", Show.DEC, True),
+    ]
 
 
 def test_the_real_listing_changes_rows_of_events_that_it_holds_only(capsys):
     text = learned(capsys, shared_path("real/qnx71-ker_call.traceprinter.txt"))
     assert "SND_PULSE_EXE: scoid hex, pid dec" in text
-    assert "TIMER: pid dec, tid dec, timer_id dec, flags hex" in text      # the guide's table has timer_id as hex?
+    assert "TIMER: pid dec, tid dec, timer_id dec, flags hex" in text  # the guide's table has timer_id as hex?
     assert not any(line.startswith(("MSG_SENDVNC", "APS_", "ABLE")) for line in text)
 
 

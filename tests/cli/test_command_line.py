@@ -126,8 +126,11 @@ def test_killed_printer_leaves_the_old_listing_and_ended_one_no_temporary(trace)
         if number != signal.SIGKILL and signal.getsignal(number) is signal.SIG_IGN:
             continue  # these tests run in the background of a shell: commands ignore it too
         listing.write_text("old")
-        job = subprocess.Popen([sys.executable, "-c", ONE, "traceprinter", "-f", "-", "-o", listing],
-                               stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        job = subprocess.Popen(
+            [sys.executable, "-c", ONE, "traceprinter", "-f", "-", "-o", listing],
+            stdin=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
         job.stdin.write(trace.read_bytes() + trace.read_bytes()[-16:] * 1000)  # it waits for more, in the middle
         job.stdin.flush()
         wait_until(lambda: len(list(trace.parent.iterdir())) > 2)
@@ -147,8 +150,24 @@ def test_killed_printer_leaves_the_old_listing_and_ended_one_no_temporary(trace)
 def test_capture_is_whole_in_ring_mode_and_grows_in_linear_mode(tmp_path, ring):
     file = tmp_path / "c.kev"
     file.write_bytes(b"old")
-    job = subprocess.Popen([sys.executable, "-c", ONE, "tracelogger", "--workload", "small-system", "--pace", "1",
-                            "--duration", "1000", "-r" if ring else "-c", "-f", file], stderr=subprocess.DEVNULL)
+    job = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            ONE,
+            "tracelogger",
+            "--workload",
+            "small-system",
+            "--pace",
+            "1",
+            "--duration",
+            "1000",
+            "-r" if ring else "-c",
+            "-f",
+            file,
+        ],
+        stderr=subprocess.DEVNULL,
+    )
     wait_until(lambda: len(list(tmp_path.iterdir())) > 1 if ring else file.stat().st_size > 10_000)
     job.kill()
     job.wait(30)
@@ -193,8 +212,14 @@ def test_misspelt_command_is_named(word, meant, tmp_path):
     assert f"did you mean `satview {meant}`?" in said(done)
 
 
-PACKED = ["info {t}", "stats {t} --format csv", "filter {t} -e pid==2", "traceprinter {t}", "convert {t} /dev/stdout",
-          "filter {t} -o /dev/stdout"]
+PACKED = [
+    "info {t}",
+    "stats {t} --format csv",
+    "filter {t} -e pid==2",
+    "traceprinter {t}",
+    "convert {t} /dev/stdout",
+    "filter {t} -o /dev/stdout",
+]
 
 
 @pytest.mark.parametrize("ending", PACKERS)

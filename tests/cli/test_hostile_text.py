@@ -23,10 +23,20 @@ def trace(tmp_path):
     return str(builder.call(11, 105, (1, 2)).exit(11, 109).write(tmp_path / "t.kev"))
 
 
-@pytest.mark.parametrize("command", ["info", "info --json", "stats", "stats --by all",
-                                     "stats --by process --format csv", "stats --format json",
-                                     "traceprinter --format csv", "traceprinter --format jsonl",
-                                     "filter --would-keep"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "info",
+        "info --json",
+        "stats",
+        "stats --by all",
+        "stats --by process --format csv",
+        "stats --format json",
+        "traceprinter --format csv",
+        "traceprinter --format jsonl",
+        "filter --would-keep",
+    ],
+)
 def test_no_control_character_reaches_the_terminal(trace, command, capsys):
     name, *options = command.split()
     assert main([name, trace, *options]) == 0

@@ -111,10 +111,17 @@ def test_time_below_zero_is_printed_as_the_64_bit_counter_has_it(tmp_path, capsy
 
 def test_the_lines_of_a_listing_are_counted_by_kind(tmp_path, capsys):
     path = tmp_path / "serial.txt"
-    path.write_text(" -- KERNEL EVENTS -- \n# \nt:0x00000001 CPU:00 THREAD  :THREADY       pid:1 tid:1 \n"
-                    "login: \nt:0x00000002 CPU:00 PROCESS :PROCCREATE_NAME\n   ppid:1\nhello\n   pid:2\n   name:sh\n\n")
+    path.write_text(
+        " -- KERNEL EVENTS -- \n# \nt:0x00000001 CPU:00 THREAD  :THREADY       pid:1 tid:1 \n"
+        "login: \nt:0x00000002 CPU:00 PROCESS :PROCCREATE_NAME\n   ppid:1\nhello\n   pid:2\n   name:sh\n\n"
+    )
     main(["info", "--json", str(path)])
     assert json.loads(capsys.readouterr().out)["lines"] == {
-        "title": 1, "event": 2, "part of event": 3, "blank": 1, "foreign": 3}
+        "title": 1,
+        "event": 2,
+        "part of event": 3,
+        "blank": 1,
+        "foreign": 3,
+    }
     main(["info", str(path)])
     assert "1 title, 2 event, 3 part of event, 1 blank, 3 foreign" in capsys.readouterr().out

@@ -20,10 +20,34 @@ TEXT = """
 def test_table(tmp_path, capsys):
     assert main(["locks", str(write_set(tmp_path, TEXT)), "--waits", "1"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].split() == ["Waited", "Waits", "Longest", "Calls", "Failed", "Held", "Longest", "Threads", "Kind",
-                                "Lock"]
-    assert lines[1].split() == ["7.000", "µs", "1", "7.000", "µs", "2", "0", "17.00", "µs", "9.000", "µs", "2", "mutex",
-                                "0x10"]
+    assert lines[0].split() == [
+        "Waited",
+        "Waits",
+        "Longest",
+        "Calls",
+        "Failed",
+        "Held",
+        "Longest",
+        "Threads",
+        "Kind",
+        "Lock",
+    ]
+    assert lines[1].split() == [
+        "7.000",
+        "µs",
+        "1",
+        "7.000",
+        "µs",
+        "2",
+        "0",
+        "17.00",
+        "µs",
+        "9.000",
+        "µs",
+        "2",
+        "mutex",
+        "0x10",
+    ]
     assert lines[2].split() == ["7.000", "µs", "event", "3:", "pid", "4321", "2", "in", "mutex_lock", "of", "0x10"]
     assert len(lines) == 3
 
@@ -37,7 +61,8 @@ def test_json_and_categories(tmp_path, capsys):
     assert main(["locks", str(write_set(tmp_path, TEXT)), "--json", "--categories", "sema"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert [(lock["kind"], lock["address"], lock["calls"], lock["waits"]) for lock in told["locks"]] == [
-        ("sema", "0x30", 1, 0)]
+        ("sema", "0x30", 1, 0)
+    ]
 
 
 def test_several_files_and_damage(tmp_path, capsys):

@@ -18,16 +18,36 @@ def test_text(tmp_path, capsys):
     assert main(["records", str(write_set(tmp_path, TEXT))]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 3
-    assert lines[1].split() == ["0.000", "001", "000", "s", "LWP", "1", "4321:1", "mutex_lock", "2",
-                                "rval=0", "blocked=0", "(got", "it", "at", "once)", "mutex=0x10", "(from", "the",
-                                "first", "record)"]
+    assert lines[1].split() == [
+        "0.000",
+        "001",
+        "000",
+        "s",
+        "LWP",
+        "1",
+        "4321:1",
+        "mutex_lock",
+        "2",
+        "rval=0",
+        "blocked=0",
+        "(got",
+        "it",
+        "at",
+        "once)",
+        "mutex=0x10",
+        "(from",
+        "the",
+        "first",
+        "record)",
+    ]
 
 
 def test_csv_of_one_category(tmp_path, capsys):
     assert main(["records", str(write_set(tmp_path, TEXT)), "--categories", "sema", "--format", "csv"]) == 0
     rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
     assert [(row["lwp"], row["tid"], row["record"], row["arguments"]) for row in rows] == [
-        ("LWP 2", "2", "sema_wait 1", "sema=0x30  s_count=5")]
+        ("LWP 2", "2", "sema_wait 1", "sema=0x30  s_count=5")
+    ]
 
 
 def test_jsonl_of_one_thread(tmp_path, capsys):

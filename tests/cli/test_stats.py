@@ -50,7 +50,10 @@ def test_threads_as_a_table(stats):
 def test_csv_has_plain_numbers_with_units_in_their_names(stats):
     rows = rows_of(stats("--format", "csv")[1])
     assert [(row["thread"], row["cpu_ns"], row["reply_ns"], row["unknown_ns"]) for row in rows] == [
-        ("client 1", "6999", "4001", "8000"), ("server 1", "3999", "", "8000"), ("unknown", "", "", "")]
+        ("client 1", "6999", "4001", "8000"),
+        ("server 1", "3999", "", "8000"),
+        ("unknown", "", "", ""),
+    ]
     assert sum(int(row["events"]) for row in rows) == 17  # "unknown" has those of no known thread
 
 
@@ -58,7 +61,10 @@ def test_sort_top_and_range(stats):
     rows = rows_of(stats("--format", "csv", "--sort", "receive_ns", "--top", "1", "--range", "0..5us")[1])
     assert [(row["thread"], row["receive_ns"]) for row in rows] == [("server 1", "4001")]
     assert [row["thread"] for row in rows_of(stats("--format", "csv", "--sort", "thread")[1])] == [
-        "client 1", "server 1", "unknown"]
+        "client 1",
+        "server 1",
+        "unknown",
+    ]
 
 
 def test_json_holds_several_tables(stats):
@@ -87,15 +93,18 @@ def test_all_tables_of_all_samples(stats, capsys):
         assert "Kernel calls" in out
 
 
-@pytest.mark.parametrize(("arguments", "message"), [
-    (("--sort", "nonsense"), "threads have no column 'nonsense'; they have thread, pid, tid, cpu_ns"),
-    (("--format", "csv", "--by", "all"), "holds one table"),
-    (("--range", "5s..6s"), "outside the trace"),
-    (("--range", "x"), "is no range"),
-    (("-e", "pidd == 1"), "-e, column"),
-    (("-r", "missing.satrules"), "missing.satrules"),
-    (("--top", "-1"), "--top -1"),
-])
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--sort", "nonsense"), "threads have no column 'nonsense'; they have thread, pid, tid, cpu_ns"),
+        (("--format", "csv", "--by", "all"), "holds one table"),
+        (("--range", "5s..6s"), "outside the trace"),
+        (("--range", "x"), "is no range"),
+        (("-e", "pidd == 1"), "-e, column"),
+        (("-r", "missing.satrules"), "missing.satrules"),
+        (("--top", "-1"), "--top -1"),
+    ],
+)
 def test_what_does_not_fit_is_one_sentence(stats, arguments, message):
     code, out, err = stats(*arguments)
     assert (code, out) == (2, "")

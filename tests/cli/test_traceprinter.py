@@ -47,8 +47,27 @@ def test_writes_to_a_file(path, tmp_path, capsys):
 def test_options_reach_the_printer(path, capsys):
     assert main(["traceprinter", str(path), "--format", "csv", "--tid", "2,3", "--from", "1ms", "--to", "0.002s"]) == 0
     assert capsys.readouterr().out.splitlines()[1:] == ['1000000,1,0,1,2,THREAD,THRUNNING,"pid=1 tid=2"']
-    assert main(["traceprinter", str(path), "--layout", "7", "--time", "ns", "--class", "THREAD", "--event",
-                 "THRUNNING", "--cpu", "0", "--pid", "0x1"]) == 0
+    assert (
+        main(
+            [
+                "traceprinter",
+                str(path),
+                "--layout",
+                "7",
+                "--time",
+                "ns",
+                "--class",
+                "THREAD",
+                "--event",
+                "THRUNNING",
+                "--cpu",
+                "0",
+                "--pid",
+                "0x1",
+            ]
+        )
+        == 0
+    )
     assert "t:0.001000000s CPU:00 THREAD          :THRUNNING          pid:1 tid:2\n" in capsys.readouterr().out
 
 
@@ -60,10 +79,18 @@ def test_damage_that_costs_data_is_told_after_printing(path, capsys):
     assert "Last slot cut short" in captured.err
 
 
-@pytest.mark.parametrize("arguments", [
-    ["-f", "there-is-no-such-file"], ["--pid", "x"], ["--event", "NO_SUCH"], ["--class", "NO_SUCH"], ["--from", "soon"],
-    ["--layout", "9"], ["--format", "xml"],
-])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["-f", "there-is-no-such-file"],
+        ["--pid", "x"],
+        ["--event", "NO_SUCH"],
+        ["--class", "NO_SUCH"],
+        ["--from", "soon"],
+        ["--layout", "9"],
+        ["--format", "xml"],
+    ],
+)
 def test_bad_use_is_one_sentence_and_code_2(path, arguments, capsys):
     given = arguments if "-f" in arguments else [str(path), *arguments]
     assert main(["traceprinter", *given]) == 2

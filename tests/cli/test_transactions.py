@@ -59,10 +59,16 @@ def test_filters_and_order_in_json(command: Run, inversion: Path) -> None:
     [only] = json.loads(out)["transactions"]
     assert (code, only["client"], only["server"]) == (0, "front 1", "store 1")
     assert only["queued_ns"] + only["service_ns"] + only["reply_ns"] == pytest.approx(only["round_trip_ns"], abs=2)
-    for options, count in ((("--type", "0x776f6e"), 1), (("--client", "low"), 0), (("--range", "0..1ms"), 0),
-                           (("--sort", "queued", "--top", "1"), 1)):
-        assert len(json.loads(command("transactions", inversion, "--format", "json", *options)[1])["transactions"]) \
+    for options, count in (
+        (("--type", "0x776f6e"), 1),
+        (("--client", "low"), 0),
+        (("--range", "0..1ms"), 0),
+        (("--sort", "queued", "--top", "1"), 1),
+    ):
+        assert (
+            len(json.loads(command("transactions", inversion, "--format", "json", *options)[1])["transactions"])
             == count
+        )
 
 
 def test_csv_has_units_in_its_names(command: Run, inversion: Path) -> None:
@@ -83,11 +89,19 @@ def test_latencies_per_source_and_one_by_one(command: Run, flood: Path) -> None:
     assert [int(row["handler_ns"]) for row in rows] == sorted((int(row["handler_ns"]) for row in rows), reverse=True)
 
 
-@pytest.mark.parametrize("arguments", [
-    ("transactions", "--top", "-1"), ("transactions", "--range", "5s..4s"), ("transactions", "--type", "x"),
-    ("transactions", "--sort", "size"), ("latencies", "--top", "3"), ("latencies", "--sort", "total"),
-    ("latencies", "--interrupt", "seven"), ("latencies", "--list", "--top", "-2"),
-])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("transactions", "--top", "-1"),
+        ("transactions", "--range", "5s..4s"),
+        ("transactions", "--type", "x"),
+        ("transactions", "--sort", "size"),
+        ("latencies", "--top", "3"),
+        ("latencies", "--sort", "total"),
+        ("latencies", "--interrupt", "seven"),
+        ("latencies", "--list", "--top", "-2"),
+    ],
+)
 def test_bad_use_is_refused(command: Run, inversion: Path, arguments: tuple[str, ...]) -> None:
     name, *options = arguments
     code, out, err = command(name, inversion, *options)

@@ -56,7 +56,10 @@ def test_the_same_from_python_and_as_json(why, inversion):
     assert text == "".join(f"{i + 1}. {step.says}\n" for i, step in enumerate(steps))
     names = {event.row + 1: event.name for event in trace.iter_events()}
     assert (told[0]["state"], names[told[0]["event"]], names[told[0]["cause_event"]]) == (
-        "READY", "THREADY", "SND_PULSE_EXE")
+        "READY",
+        "THREADY",
+        "SND_PULSE_EXE",
+    )
     assert told[0]["ran_instead"][0]["priority"] == 20
     assert (told[0]["waker"], told[0]["holder"], told[0]["certainty"]) == (None, None, "exact")
 
@@ -75,8 +78,9 @@ def test_damage_shows_in_the_exit_code(why, tmp_path):
 
 def test_names_of_a_trace_are_text(why, tmp_path):
     builder = TraceBuilder().time_event(0).process_name(1, 2, HOSTILE).thread_name(2, 2, 1, HOSTILE)
-    path = builder.state("RUNNING", 10, 2, 1).state("READY", 20, 2, 1).state("RUNNING", 30, 2, 1).write(
-        tmp_path / "t.kev")
+    path = (
+        builder.state("RUNNING", 10, 2, 1).state("READY", 20, 2, 1).state("RUNNING", 30, 2, 1).write(tmp_path / "t.kev")
+    )
     for form in ("text", "json"):
         code, out, _ = why(path, "--thread", "2:1", "--at", "15ns", "--format", form)
         assert code == 0

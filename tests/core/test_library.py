@@ -21,7 +21,12 @@ def described(**environment) -> str:
     """Return what a fresh interpreter says of the core."""
     done = subprocess.run(
         [sys.executable, "-c", "from satview.core.library import describe; print(describe())"],
-        env={**os.environ, **environment}, cwd=ROOT, capture_output=True, text=True, check=True)
+        env={**os.environ, **environment},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     return done.stdout.strip()
 
 
@@ -71,8 +76,9 @@ def test_sanitizers_find_nothing(tmp_path):
     """The passes on rubbish and damaged files, in a library with address and undefined-behaviour sanitizers."""
     target = tmp_path / library.LIBRARY.name
     assert build_core.build(target, sanitize=True)
-    names = subprocess.run([*build_core.compiler(), "-print-file-name=libasan.so"], capture_output=True, text=True,
-                           check=True).stdout.strip()
+    names = subprocess.run(
+        [*build_core.compiler(), "-print-file-name=libasan.so"], capture_output=True, text=True, check=True
+    ).stdout.strip()
     if not Path(names).is_file():
         pytest.skip("the compiler has no sanitizer library")
     program = (
@@ -94,7 +100,13 @@ def test_sanitizers_find_nothing(tmp_path):
         "        pass\n"
         "print('done')\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False,
-                          env={**os.environ, "LD_PRELOAD": names, "ASAN_OPTIONS": "detect_leaks=0"})
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "LD_PRELOAD": names, "ASAN_OPTIONS": "detect_leaks=0"},
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout.strip() == "done"

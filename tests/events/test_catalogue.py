@@ -16,11 +16,25 @@ from satview.events.wire import WireClass
 QNX = (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8)
 
 
-@pytest.mark.parametrize(("text", "release"), [
-    ("6.1.0", Release.QNX_6), ("6.4.1", Release.QNX_6), ("6.5.0", Release.QNX_6), ("6.6.0", Release.QNX_6_6),
-    ("7.0.0", Release.QNX_7), ("7.1.0", Release.QNX_7), ("8.0.0", Release.QNX_8), ("5.2", None), ("", None),
-    ("9.0", None), ("six", None), ("6." + "4" * 5000, None), ("7" * 5000, None), ("7.1." + "0" * 5000, Release.QNX_7),
-])
+@pytest.mark.parametrize(
+    ("text", "release"),
+    [
+        ("6.1.0", Release.QNX_6),
+        ("6.4.1", Release.QNX_6),
+        ("6.5.0", Release.QNX_6),
+        ("6.6.0", Release.QNX_6_6),
+        ("7.0.0", Release.QNX_7),
+        ("7.1.0", Release.QNX_7),
+        ("8.0.0", Release.QNX_8),
+        ("5.2", None),
+        ("", None),
+        ("9.0", None),
+        ("six", None),
+        ("6." + "4" * 5000, None),
+        ("7" * 5000, None),
+        ("7.1." + "0" * 5000, Release.QNX_7),
+    ],
+)
 def test_release_of_header_value(text, release):
     assert release_of(text) is release
 
@@ -80,10 +94,10 @@ def test_states_of_threads_only(release):
     table = catalogue(release).state_value_of_code
     assert table[wire.THREAD_RUNNING] == states.RUNNING
     assert table[wire.THREAD_CREATE] == table[wire.THREAD_DESTROY] == states.NOT_A_STATE
-    virtual_running = table[wire.THREAD_RUNNING + wire.VTHREAD_OFFSET]   # 8.0 has no virtual threads: 27 is a state
+    virtual_running = table[wire.THREAD_RUNNING + wire.VTHREAD_OFFSET]  # 8.0 has no virtual threads: 27 is a state
     assert virtual_running in (states.NOT_A_STATE, states.STATE_BY_NAME["TRACEBUFFER"].value)
     outside = np.ones(wire.CODE_COUNT, dtype=bool)
-    outside[wire.code(WireClass.PR_TH, 0):wire.code(WireClass.PR_TH, 64)] = False
+    outside[wire.code(WireClass.PR_TH, 0) : wire.code(WireClass.PR_TH, 64)] = False
     assert (table[outside] == states.NOT_A_STATE).all()
 
 
@@ -120,7 +134,11 @@ def test_call_with_a_list_in_the_old_table_only_is_marked_unsure():
     spec = catalogue(Release.QNX_7).spec(wire.code(WireClass.KER_CALL, 23))
     assert spec.name == "MSG_READIOV"
     assert [(field.name, field.is_sure) for field in spec.wide] == [
-        ("rcvid", False), ("parts", False), ("offset", False), ("flags", False)]
+        ("rcvid", False),
+        ("parts", False),
+        ("offset", False),
+        ("flags", False),
+    ]
 
 
 def test_errno_is_that_of_qnx():

@@ -14,8 +14,16 @@ from satview.events.wire import WireClass
 from tests.helpers.shared import shared_path
 
 QNX = {"6.x": Release.QNX_6, "6.6": Release.QNX_6_6, "7.x": Release.QNX_7, "8.0": Release.QNX_8}
-LETTERS = {"H": ("hex", 1), "D": ("dec", 1), "P": ("pointer", 1), "X": ("hex", 2), "E": ("dec", 2), "S": ("msg", 1),
-           "s": ("msg_cont", 1), "N": ("string", 0)}
+LETTERS = {
+    "H": ("hex", 1),
+    "D": ("dec", 1),
+    "P": ("pointer", 1),
+    "X": ("hex", 2),
+    "E": ("dec", 2),
+    "S": ("msg", 1),
+    "s": ("msg_cont", 1),
+    "N": ("string", 0),
+}
 # Payload words that a third party saw although the header says nothing of them.
 SEEN = {"_NTO_TRACE_INT_DELIVER"}
 
@@ -34,7 +42,8 @@ def renamed(arguments):
     names = [argument[0] for argument in arguments or []]
     return arguments and [
         [nameable(name) if names.count(name) == 1 or name != "cookie" else f"{name}{number}", *rest]
-        for number, (name, *rest) in enumerate(arguments, 1)]
+        for number, (name, *rest) in enumerate(arguments, 1)
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -43,8 +52,9 @@ def table():
 
 
 def as_list(fields):
-    return fields and [[field.name, field.words or None, field.show.value + ("" if field.is_sure else "?")]
-                       for field in fields]
+    return fields and [
+        [field.name, field.words or None, field.show.value + ("" if field.is_sure else "?")] for field in fields
+    ]
 
 
 def test_kernel_call_numbers_and_public_calls(table):
@@ -74,10 +84,10 @@ def test_lists_of_the_guide(table, key):
         code = wire_codes(row, key)
         spec = catalogue(QNX[key]).spec(code)
         if not spec.is_known or code in added:
-            assert key != "7.x", row     # every row exists in 7.x
+            assert key != "7.x", row  # every row exists in 7.x
             continue
         if key == "8.0" and row["class"] in ("_NTO_TRACE_THREAD", "_NTO_TRACE_VTHREAD") and spec.name != row["name"]:
-            continue                     # the number means another state there
+            continue  # the number means another state there
         seen += 1
         assert as_list(spec.fast) == renamed(row["fast"]), row
         assert as_list(spec.wide) == renamed(row["wide"]), row
@@ -133,7 +143,7 @@ def test_lists_of_the_6_4_printer(table):
         assert [(field.name, field.words, field.show.value) for field in spec.wide] == expected, row
         listed = [(field.name, field.words, field.show.value) for field in spec.fast]
         # Events that are alike in both modes have one list; the printer's marks then cover its beginning.
-        assert listed == fast or (spec.fast == spec.wide and listed[:len(fast)] == fast), row
+        assert listed == fast or (spec.fast == spec.wide and listed[: len(fast)] == fast), row
 
 
 def test_thread_states(table):
@@ -151,20 +161,27 @@ def test_system_event_numbers(table):
             assert code in catalogue(QNX[key]).find(f"_NTO_TRACE_SYS_{row['name']}"), row
 
 
-@pytest.mark.parametrize(("block", "prefix", "number_key", "wire_class"), [
-    ("comm_events", "_NTO_TRACE_COMM_", "number", WireClass.COMM),
-    ("qvm_events", "_NTO_TRACE_QVM_", "number", WireClass.QVM),
-    ("process_events", "_NTO_TRACE_", "wire", WireClass.PR_TH),
-])
+@pytest.mark.parametrize(
+    ("block", "prefix", "number_key", "wire_class"),
+    [
+        ("comm_events", "_NTO_TRACE_COMM_", "number", WireClass.COMM),
+        ("qvm_events", "_NTO_TRACE_QVM_", "number", WireClass.QVM),
+        ("process_events", "_NTO_TRACE_", "wire", WireClass.PR_TH),
+    ],
+)
 def test_plain_number_tables(table, block, prefix, number_key, wire_class):
     for row in table[block]:
         assert wire.code(wire_class, row[number_key]) in catalogue(Release.QNX_7).find(prefix + row["name"])
 
 
-@pytest.mark.parametrize(("block", "prefix", "wire_class"), [
-    ("sec_events", "_NTO_TRACE_SEC_", WireClass.SEC), ("pmu_events", "_NTO_TRACE_PMU_", WireClass.PMU),
-    ("interrupt_events", "_NTO_TRACE_INT_", WireClass.INT),
-])
+@pytest.mark.parametrize(
+    ("block", "prefix", "wire_class"),
+    [
+        ("sec_events", "_NTO_TRACE_SEC_", WireClass.SEC),
+        ("pmu_events", "_NTO_TRACE_PMU_", WireClass.PMU),
+        ("interrupt_events", "_NTO_TRACE_INT_", WireClass.INT),
+    ],
+)
 def test_number_tables_per_release(table, block, prefix, wire_class):
     for key, listed in table[block].items():
         for row in listed:
@@ -185,8 +202,11 @@ def test_errno_modes_classes_and_flags(table):
     for row in table["modes"]:
         mode = modes[row["name"]]
         assert (mode.argc, int(mode), mode.word, mode.since.value) == (
-            row["argc"], row["number"], row["value"], "6.x" if row["since"].startswith("6.") and row["since"] != "6.6"
-            else row["since"])
+            row["argc"],
+            row["number"],
+            row["value"],
+            "6.x" if row["since"].startswith("6.") and row["since"] != "6.6" else row["since"],
+        )
     for row in table["external_classes"]:
         for key, release in QNX.items():
             is_there = row["since"] <= key.replace("6.x", "6.4") or row["since"] == "6.x"

@@ -57,17 +57,20 @@ def test_the_mode_of_trace_event_counts_its_arguments():
     assert layout_of(Release.QNX_6, TRACE_EVENT, 4).form == "raw"
 
 
-@pytest.mark.parametrize(("code", "words", "variant", "error"), [
-    (EXIT | 11, (-1, 4711), variants.FAILED, 4711),
-    (EXIT | 11, (-1, -1), variants.FAILED, -1),
-    (EXIT | 11 | FLAG, (-1, 1023), variants.FAILED, 1023),
-    (EXIT | 11 | FLAG, (-1, 1024), variants.DOUBTFUL, None),
-    (EXIT | 16 | FLAG, (-1, -1), variants.FAILED_UNKNOWN, None),
-    (EXIT | 16 | FLAG, (-1, -1, 4, 0), variants.FAILED_64, 4),
-    (EXIT | 16 | FLAG, (-1, -1, 4000, 0), variants.FAILED_UNKNOWN, None),
-    (EXIT | 16, (-1, 4, 0, 0), variants.BY_COUNT, None),
-    (CALL | 11, (-1, 4), variants.BY_COUNT, None),
-])
+@pytest.mark.parametrize(
+    ("code", "words", "variant", "error"),
+    [
+        (EXIT | 11, (-1, 4711), variants.FAILED, 4711),
+        (EXIT | 11, (-1, -1), variants.FAILED, -1),
+        (EXIT | 11 | FLAG, (-1, 1023), variants.FAILED, 1023),
+        (EXIT | 11 | FLAG, (-1, 1024), variants.DOUBTFUL, None),
+        (EXIT | 16 | FLAG, (-1, -1), variants.FAILED_UNKNOWN, None),
+        (EXIT | 16 | FLAG, (-1, -1, 4, 0), variants.FAILED_64, 4),
+        (EXIT | 16 | FLAG, (-1, -1, 4000, 0), variants.FAILED_UNKNOWN, None),
+        (EXIT | 16, (-1, 4, 0, 0), variants.BY_COUNT, None),
+        (CALL | 11, (-1, 4), variants.BY_COUNT, None),
+    ],
+)
 def test_failed_calls(code, words, variant, error):
     """Section 8.3, for one event and for a column of them."""
     words = [word & 0xFFFFFFFF for word in words]
@@ -111,11 +114,19 @@ def test_texts_stand_where_the_numbers_end():
     assert text_place(Release.QNX_7, wire.code(6, 1), 2) is None, "two words of a user event are no text"
 
 
-@pytest.mark.parametrize(("payload", "text"), [
-    (b"hello world\0", "hello world"), (b"hello world!", "hello world!"), (b"a\tb\nc\0\0\0\0\0\0\0", "a\tb\nc"),
-    (b"short\0\0\0", None), (b"hello\0rest\0\0", None), (b"\x01\x02\x03\x04defghijk", None), (bytes(12), None),
-    (b"\xff\xfe not utf\0\0", None),
-])
+@pytest.mark.parametrize(
+    ("payload", "text"),
+    [
+        (b"hello world\0", "hello world"),
+        (b"hello world!", "hello world!"),
+        (b"a\tb\nc\0\0\0\0\0\0\0", "a\tb\nc"),
+        (b"short\0\0\0", None),
+        (b"hello\0rest\0\0", None),
+        (b"\x01\x02\x03\x04defghijk", None),
+        (bytes(12), None),
+        (b"\xff\xfe not utf\0\0", None),
+    ],
+)
 def test_user_texts(payload, text):
     assert variants.user_text(payload) == text
 
@@ -146,9 +157,13 @@ def test_hot_paths_take_these_words_for_granted(release):
 
     def words(code, name):
         spec = book.spec(code)
-        return {part.word for fields in (spec.fast, spec.wide) if fields
-                for part in layout_of(release, code, sum(field.words for field in fields) or 2).parts
-                if part.name == name}
+        return {
+            part.word
+            for fields in (spec.fast, spec.wide)
+            if fields
+            for part in layout_of(release, code, sum(field.words for field in fields) or 2).parts
+            if part.name == name
+        }
 
     for code in book.codes():
         spec = book.spec(code)
@@ -170,8 +185,15 @@ def test_hot_paths_take_these_words_for_granted(release):
 def test_statistics_take_an_error_that_is_no_errno_as_the_details_show_it():
     """A damaged exit: -1 and -1. The error is -1, of that call, and not 4,294,967,295 of another."""
     minus = 0xFFFFFFFF
-    trace = made([(10, 0, RUNNING, (7, 1)), (20, 0, MSG_SENDV, (3, 4)), (30, 0, EXIT | 11, (minus, minus)),
-                  (40, 0, MSG_SENDV, (3, 4)), (50, 0, EXIT | 11, (minus, 4))])
+    trace = made(
+        [
+            (10, 0, RUNNING, (7, 1)),
+            (20, 0, MSG_SENDV, (3, 4)),
+            (30, 0, EXIT | 11, (minus, minus)),
+            (40, 0, MSG_SENDV, (3, 4)),
+            (50, 0, EXIT | 11, (minus, 4)),
+        ]
+    )
     calls = Statistics(trace).calls
     told = {name: sorted(errors) for name, errors in zip(calls.code.tolist(), calls.errors, strict=True)}
     assert told == {MSG_SENDV: [(-1, 1), (4, 1)]}

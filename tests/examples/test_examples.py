@@ -13,8 +13,13 @@ from satview.formats.kev.header import header_bytes
 from satview.formats.kev.writer import SlotWriter
 
 FOLDER = Path(__file__).resolve().parents[2] / "examples"
-PAIRS = [("FILE_NAME", "shop.kev"), ("LITTLE_ENDIAN", "TRUE"), ("CYCLES_PER_SEC", "1000000"), ("SYS_RELEASE", "7.1.0"),
-         ("SYSPAGE_LEN", "0")]
+PAIRS = [
+    ("FILE_NAME", "shop.kev"),
+    ("LITTLE_ENDIAN", "TRUE"),
+    ("CYCLES_PER_SEC", "1000000"),
+    ("SYS_RELEASE", "7.1.0"),
+    ("SYSPAGE_LEN", "0"),
+]
 
 
 @pytest.fixture
@@ -25,11 +30,16 @@ def path(tmp_path):
     writer.text_event(wire.PROC_CREATE_NAME, 0, 0, [1, 20], b"bin/client")
     writer.text_event(wire.PROC_CREATE_NAME, 0, 0, [1, 30], b"bin/server")
     for stamp, wire_class, event, words in (
-        (1000, WireClass.PR_TH, 1, [20, 1]), (1100, WireClass.KER_CALL, 11, [3, 0]),
-        (1200, WireClass.COMM, 0, [0x10, 30]), (1210, WireClass.PR_TH, 6, [20, 1]),
-        (1250, WireClass.PR_TH, 1, [30, 1]), (1300, WireClass.COMM, 2, [0x10, 30]),
-        (1400, WireClass.COMM, 10, [1, 20]), (1450, WireClass.PR_TH, 1, [20, 1]),
-        (1500, WireClass.KER_CALL, 139, [0, 0]), (2000, WireClass.PR_TH, 1, [1, 1]),
+        (1000, WireClass.PR_TH, 1, [20, 1]),
+        (1100, WireClass.KER_CALL, 11, [3, 0]),
+        (1200, WireClass.COMM, 0, [0x10, 30]),
+        (1210, WireClass.PR_TH, 6, [20, 1]),
+        (1250, WireClass.PR_TH, 1, [30, 1]),
+        (1300, WireClass.COMM, 2, [0x10, 30]),
+        (1400, WireClass.COMM, 10, [1, 20]),
+        (1450, WireClass.PR_TH, 1, [20, 1]),
+        (1500, WireClass.KER_CALL, 139, [0, 0]),
+        (2000, WireClass.PR_TH, 1, [1, 1]),
         (3500, WireClass.PR_TH, 1, [20, 1]),
     ):
         writer.event(wire.code(wire_class, event), 0, stamp, words)
@@ -52,7 +62,15 @@ def test_count_states(path, capsys):
 def test_kernel_calls(path, capsys):
     assert run("kernel_calls", path) == 0
     assert capsys.readouterr().out.splitlines()[1].split() == [
-        "MSG_SENDV", "1", "400.0", "µs", "400.0", "µs", "400.0", "µs"]
+        "MSG_SENDV",
+        "1",
+        "400.0",
+        "µs",
+        "400.0",
+        "µs",
+        "400.0",
+        "µs",
+    ]
 
 
 def test_message_latency(path, capsys):
@@ -77,6 +95,9 @@ def test_live_monitor(path, capsys, monkeypatch):
 
 def test_every_program_has_a_test():
     programs = {file.stem for file in FOLDER.glob("*.py")}
-    assert programs == {name.removeprefix("test_") for name in globals() if name.startswith("test_")
-                        and (FOLDER / f"{name.removeprefix('test_')}.py").exists()}
+    assert programs == {
+        name.removeprefix("test_")
+        for name in globals()
+        if name.startswith("test_") and (FOLDER / f"{name.removeprefix('test_')}.py").exists()
+    }
     assert len(programs) >= 5

@@ -215,7 +215,10 @@ def passed(capture: Everything, programs: Sequence[CProgram], folder: Path) -> l
     release, trace = capture.trace.release, capture.trace
     target, _ = compiled([program.source for program in programs], release, folder)
     processes = dict(zip(trace.processes.pid.tolist(), trace.processes.names, strict=True))
-    runner = Runner(release, {pid: name.encode() for pid, name in processes.items() if pid > 0},
-                    [given.facts for given in capture.given])
+    runner = Runner(
+        release,
+        {pid: name.encode() for pid, name in processes.items() if pid > 0},
+        [given.facts for given in capture.given],
+    )
     rows = np.array([given.row for given in capture.given])
     return [np.sort(rows[np.array(runner.run(target, number).passes, np.bool_)]) for number in range(len(programs))]

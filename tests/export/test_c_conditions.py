@@ -25,11 +25,31 @@ def random_value(rng, depth=0):
     if depth < 3 and rng.random() < 0.6:
         one, other = random_value(rng, depth + 1), random_value(rng, depth + 1)
         sign = rng.choice(("+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>"))
-        return rng.choice((f"({one} {sign} {other})",) * 6 + (
-            f"-{one}", f"abs({one})", f"signed({one})", f"bit({one}, {other})", f"min({one}, {other})",
-            f"max({one}, {other})"))
-    return rng.choice((str(rng.choice(NUMBERS)), f"-{rng.choice(NUMBERS)}", f"word[{rng.randrange(9)}]", "pid", "tid",
-                       "cpu", "words", "number", "code", "errno"))
+        return rng.choice(
+            (f"({one} {sign} {other})",) * 6
+            + (
+                f"-{one}",
+                f"abs({one})",
+                f"signed({one})",
+                f"bit({one}, {other})",
+                f"min({one}, {other})",
+                f"max({one}, {other})",
+            )
+        )
+    return rng.choice(
+        (
+            str(rng.choice(NUMBERS)),
+            f"-{rng.choice(NUMBERS)}",
+            f"word[{rng.randrange(9)}]",
+            "pid",
+            "tid",
+            "cpu",
+            "words",
+            "number",
+            "code",
+            "errno",
+        )
+    )
 
 
 def random_condition(rng, depth=0):
@@ -79,8 +99,11 @@ def test_arithmetic_comparisons_and_errors_are_those_of_views(tmp_path):
     target, _ = compiled([source], release, tmp_path)
     ran = Runner(release, {}, events).run(target, 0)
     expected = [bool(conditions[facts.code & 0x7F](facts)) for facts in events]
-    wrong = [(conditions[facts.code & 0x7F].text, facts) for facts, one, other in
-             zip(events, ran.passes, expected, strict=True) if one != other]
+    wrong = [
+        (conditions[facts.code & 0x7F].text, facts)
+        for facts, one, other in zip(events, ran.passes, expected, strict=True)
+        if one != other
+    ]
     assert not wrong, wrong[0]
     assert 0.2 < sum(expected) / len(expected) < 0.8
 
@@ -125,17 +148,38 @@ def numbers_of(release, event_code):
 
 
 ALPHABET = ("a", "b", ".", "/", "x", "-", "\u00e9", "\u00c9", "\u212a", "k", "K", "\U0001f600", "\n", "\ufffd", "0")
-PATTERNS = ("~ /a+b/", "~ /^a|b$/", "~ /^$/", "~ /(?:ab){2,3}x?/", "~ /[^a-b]k/i", "~ /\\d|\u00e9/i", '~ "a*b?"',
-            '~ "*"', '~ ""',
-            '~ "[a-b]*"', '~ "*/[!x]*"', "~ /.\ufffd./", '== "ab"', '== "\u00e9"', 'in ("a", "\ufffd", "/b")', '== ""',
-            "~ /a.*b.*x/", f'~ "{"?" * 70}*"', "~ /(?:a|b|k|x|0){55,60}/", '!~ "*a*"', "~ /\u212a/i",
-            '== "a\\"?\\\\"')
+PATTERNS = (
+    "~ /a+b/",
+    "~ /^a|b$/",
+    "~ /^$/",
+    "~ /(?:ab){2,3}x?/",
+    "~ /[^a-b]k/i",
+    "~ /\\d|\u00e9/i",
+    '~ "a*b?"',
+    '~ "*"',
+    '~ ""',
+    '~ "[a-b]*"',
+    '~ "*/[!x]*"',
+    "~ /.\ufffd./",
+    '== "ab"',
+    '== "\u00e9"',
+    'in ("a", "\ufffd", "/b")',
+    '== ""',
+    "~ /a.*b.*x/",
+    f'~ "{"?" * 70}*"',
+    "~ /(?:a|b|k|x|0){55,60}/",
+    '!~ "*a*"',
+    "~ /\u212a/i",
+    '== "a\\"?\\\\"',
+)
 
 
 def random_bytes(rng):
     if rng.random() < 0.3:
-        return bytes(rng.choice((0x61, 0x80, 0xBF, 0xC2, 0xC3, 0xE2, 0xE0, 0xED, 0xA0, 0xF0, 0x9F, 0xF4, 0x90, 0xFF))
-                     for _ in range(rng.randrange(1, 9)))
+        return bytes(
+            rng.choice((0x61, 0x80, 0xBF, 0xC2, 0xC3, 0xE2, 0xE0, 0xED, 0xA0, 0xF0, 0x9F, 0xF4, 0x90, 0xFF))
+            for _ in range(rng.randrange(1, 9))
+        )
     size = rng.choice((1, 2, 3, 5, 9, 80))
     letters = "abk0x" if size == 80 else ALPHABET
     return "".join(rng.choice(letters) for _ in range(size)).encode()
@@ -148,8 +192,11 @@ def test_names_and_patterns_are_those_of_views(tmp_path):
     conditions = {number: Expression(f"name {pattern}", release) for number, pattern in enumerate(PATTERNS, 2)}
     lines = [f"ADDEVENTHANDLER KERCALLENTER {number} WHERE {known.text}" for number, known in conditions.items()]
     lines = ["ADDALLCLASSES", *lines]
-    events = [call(code(WireClass.KER_CALL, number), (0, 0), pid, process_name=name.decode("utf-8", "replace"))
-              for number in conditions for pid, name in names.items()]
+    events = [
+        call(code(WireClass.KER_CALL, number), (0, 0), pid, process_name=name.decode("utf-8", "replace"))
+        for number in conditions
+        for pid, name in names.items()
+    ]
     events.append(call(code(WireClass.KER_CALL, 2), (0, 0), 5000))  # a process that is not known
     program = c_program(build(parse_rules("\n".join(lines), release), release))
     assert program.faults == ()
@@ -166,8 +213,15 @@ def test_names_and_patterns_are_those_of_views(tmp_path):
 def test_texts_end_with_the_payload_or_a_nul(tmp_path):
     release = Release.QNX_6
     name = code(WireClass.PR_TH, 192)
-    payloads = {b"/bin/ab\0": True, b"/bin/ab\0zz": True, b"/bin/abc": False, b"/bin/ab": True, b"": False,
-                b"\0": False, b"/sbin/ab\0\0\0\0/bin/ab": False}
+    payloads = {
+        b"/bin/ab\0": True,
+        b"/bin/ab\0zz": True,
+        b"/bin/abc": False,
+        b"/bin/ab": True,
+        b"": False,
+        b"\0": False,
+        b"/sbin/ab\0\0\0\0/bin/ab": False,
+    }
     events = []
     for text in payloads:
         data = text + bytes(-len(text) % 4)
@@ -183,9 +237,11 @@ def test_arguments_of_64_bits_are_read_in_the_order_of_the_target(order, tmp_pat
     release = Release.QNX_7
     exit_64 = code(WireClass.KER_CALL, 11 + 128) | KER_64BIT
     first, second = (5, 1) if order == "little" else (1, 5)
-    events = [call(exit_64, (first, second), is_little_endian=order == "little"),
-              call(exit_64, (second, first), is_little_endian=order == "little"),
-              call(exit_64 & ~KER_64BIT, (5, 1), is_little_endian=order == "little")]
+    events = [
+        call(exit_64, (first, second), is_little_endian=order == "little"),
+        call(exit_64, (second, first), is_little_endian=order == "little"),
+        call(exit_64 & ~KER_64BIT, (5, 1), is_little_endian=order == "little"),
+    ]
     condition = Expression("arg.status == 0x100000005", release)
     rules = f"ADDALLCLASSES\nADDCLASSEVHANDLER KERCALLEXIT WHERE {condition.text}"
     program = c_program(build(parse_rules(rules, release), release))

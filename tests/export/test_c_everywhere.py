@@ -33,8 +33,10 @@ def is_untold(line, release):
 
 
 @pytest.mark.parametrize("wide", [False, True], ids=["fast", "wide"])
-@pytest.mark.parametrize(("release", "name"), [(Release.QNX_6, "client-server"), (Release.QNX_6_6, "client-server"),
-                                               (Release.QNX_7, "inheritance")])
+@pytest.mark.parametrize(
+    ("release", "name"),
+    [(Release.QNX_6, "client-server"), (Release.QNX_6_6, "client-server"), (Release.QNX_7, "inheritance")],
+)
 def test_view_and_c_agree_on_every_field_of_every_class(release, name, wide, tmp_path):
     capture = everything(name, release, tmp_path, wide=wide)
     trace, divided = capture.trace, 0
@@ -54,8 +56,9 @@ def test_view_and_c_agree_on_every_field_of_every_class(release, name, wide, tmp
     assert divided > 10, "the conditions leave something out"
 
 
-@pytest.mark.parametrize(("release", "wide", "cpus"), [(Release.QNX_6, True, 1), (Release.QNX_6_6, False, 2),
-                                                       (Release.QNX_7, True, 2)])
+@pytest.mark.parametrize(
+    ("release", "wide", "cpus"), [(Release.QNX_6, True, 1), (Release.QNX_6_6, False, 2), (Release.QNX_7, True, 2)]
+)
 def test_view_and_c_agree_on_random_rules(release, wide, cpus, tmp_path):
     capture = everything("automotive", release, tmp_path, wide=wide, cpus=cpus, ms=6)
     trace = capture.trace

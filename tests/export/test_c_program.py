@@ -101,8 +101,14 @@ ADDEVENTHANDLER INTENTER 5 WHERE word[0] == 1
     target, _ = compiled([program.source], QNX_6, tmp_path)
     ran = Runner(QNX_6, {}, []).run(target, 0)
     # THREAD has a handler of its own that follows who runs: COMM does not name the thread of a view.
-    assert ran.attached == {(C.KERCALLENTER, -1), (C.KERCALLEXIT, -1), (C.THREAD, 1 << 1), (C.COMM, 0), (C.INTENTER, 5),
-                            (C.THREAD, -1)}
+    assert ran.attached == {
+        (C.KERCALLENTER, -1),
+        (C.KERCALLEXIT, -1),
+        (C.THREAD, 1 << 1),
+        (C.COMM, 0),
+        (C.INTENTER, 5),
+        (C.THREAD, -1),
+    }
     assert program.source.count("static int handler_") == 5, "both halves of KERCALL share one"
     assert program.source.count("note_running(event);") == 1
 

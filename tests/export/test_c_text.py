@@ -56,8 +56,12 @@ def code_of(source):
     """
     assert source.isascii()
     source = re.sub(r"\?\?([=/'()!<>-])", lambda found: TRIGRAPHS[found.group(1)], source).replace("\\\n", "")
-    found = re.sub(r'/\*.*?\*/|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'',
-                   lambda part: " " if part.group().startswith("/*") else '""', source, flags=re.DOTALL)
+    found = re.sub(
+        r'/\*.*?\*/|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'',
+        lambda part: " " if part.group().startswith("/*") else '""',
+        source,
+        flags=re.DOTALL,
+    )
     assert not re.search(r'/\*|\*/|"[^"]|\'', found.replace('""', "")), "something is not closed"
     return found
 
@@ -99,8 +103,13 @@ def rules_with(text, function="my.py:only"):
     """Return rules with a text everywhere where a rule can have one."""
     shown = in_quotes(text)
     pattern = "".join(f"\\{char}" if not char.isalnum() else char for char in text)[:200]
-    conditions = [f"name == {shown}", f"name ~ {shown}", f"name in ({shown}, {shown})", f"text == {shown}",
-                  f"name ~ /{pattern}|x/i"]
+    conditions = [
+        f"name == {shown}",
+        f"name ~ {shown}",
+        f"name in ({shown}, {shown})",
+        f"text == {shown}",
+        f"name ~ /{pattern}|x/i",
+    ]
     rules = [Rule(Mode.ADDALLCLASSES)]
     for external, condition in zip(CLASSES, conditions, strict=True):
         rules.append(Rule(Mode.ADDCLASSEVHANDLER, external, condition=condition, line=len(rules) + 1))

@@ -55,8 +55,12 @@ def trace(*events, release="6", order="little"):
             writer.text_event(wire.code(wire_class, event), cpu, stamp, *payload)
         else:
             writer.event(wire.code(wire_class, event), cpu, stamp, payload)
-    pairs = [(f"{order.upper()}_ENDIAN", "TRUE"), ("CYCLES_PER_SEC", "1000000000"),
-             ("BOOT_DATE", "Fri Aug 17 09:02:16 2001"), ("SYS_RELEASE", RELEASES[release])]
+    pairs = [
+        (f"{order.upper()}_ENDIAN", "TRUE"),
+        ("CYCLES_PER_SEC", "1000000000"),
+        ("BOOT_DATE", "Fri Aug 17 09:02:16 2001"),
+        ("SYS_RELEASE", RELEASES[release]),
+    ]
     data = writer.slots().astype("<u4" if order == "little" else ">u4").tobytes()
     return source_of(io.BytesIO(header_bytes(pairs) + data), "x.kev")
 
@@ -67,8 +71,9 @@ def lines(*events, **options):
 
 
 @pytest.mark.parametrize("name", VENDOR)
-@pytest.mark.parametrize(("ending", "options"), [
-    (".txt", {}), (".n.txt", {"one_line": True}), (".v.txt", {"verbose": True})])
+@pytest.mark.parametrize(
+    ("ending", "options"), [(".txt", {}), (".n.txt", {"one_line": True}), (".v.txt", {"verbose": True})]
+)
 def test_vendor_files_to_the_byte(name, ending, options):
     expected = shared_path(f"golden/vendor-6.x/{name}{ending}").read_bytes()
     with opened(shared_path(f"golden/vendor-6.x/{name}.kev")) as source:
@@ -82,8 +87,19 @@ def test_the_7_1_capture_gives_its_own_text_back(vendor):
         assert printed(source, vendor=vendor).encode() == path.read_bytes()
 
 
-@pytest.mark.parametrize("name", ["all_classes", "one_class", "five_events", "ker_calls.all", "ker_calls.14",
-                                  "eh_sample", "usr_event_simple", "traceprinter_quad"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "all_classes",
+        "one_class",
+        "five_events",
+        "ker_calls.all",
+        "ker_calls.14",
+        "eh_sample",
+        "usr_event_simple",
+        "traceprinter_quad",
+    ],
+)
 def test_first_printers_after_collapsing_blanks(name):
     """The layout 6.1 gives the guide's listings back, where typesetting left their lines whole."""
     path = shared_path(f"golden/{name}.results.txt")
@@ -98,76 +114,107 @@ def test_first_printers_after_collapsing_blanks(name):
     damaged = [at for at, line in enumerate(expected) if line.startswith(("t:0x35bbe10 ", "t:0x35dalb25 "))]
     assert len(ours) == len(expected)
     assert [line for at, line in enumerate(ours) if at not in damaged] == [
-        line for at, line in enumerate(expected) if at not in damaged]
+        line for at, line in enumerate(expected) if at not in damaged
+    ]
 
 
-@pytest.mark.parametrize(("event", "expected"), [
-    ((WireClass.CONTROL, 1, [0xB, 0xBCB128B3]), "CONTROL :TIME msb:0x0000000b lsb(offset):0xbcb128b3\n"),
-    ((WireClass.CONTROL, 2, [0x2005, 714]), "CONTROL: BUFFER sequence = 8197, num_events = 714\n"),
-    ((WireClass.PR_TH, 1, [7, 5]), "THREAD  :THRUNNING     pid:7 tid:5 \n"),
-    ((WireClass.PR_TH, 1, [7, 5, 10, 2]), "THREAD  :THRUNNING     pid:7 tid:5 priority:10 policy:2\n"),
-    ((WireClass.PR_TH, 27, [7, 5]), "VTHREAD :THRUNNING     pid:7 tid:5\n"),
-    ((WireClass.PR_TH, 24, [7, 5]), "THREAD  :THCREATE      pid:7 tid:5\n"),
-    ((WireClass.PR_TH, 192, ([1, 2], b"proc/b\xc3\xb6")),
-     "PROCESS :PROCCREATE_NAME\n                      ppid:1\n                       pid:2\n"
-     "                      name:proc/bö\n"),
-    ((WireClass.KER_CALL, 11, [3, 0x50565352]), 'KER_CALL:MSG_SENDV/11 coid:0x00000003 msg:"RSVP" (0x50565352)\n'),
-    ((WireClass.KER_CALL, 16 + 128, [47, 0x6F72500A, 0x73736563, 0x34383120]),
-     'KER_EXIT:MSG_READV/16\n                    rbytes:47\n                      rmsg:"\nProcess 184" '
-     "(0x6f72500a 0x73736563 0x34383120)\n"),
-    ((WireClass.KER_CALL, 11 + 128, [0xFFFFFFFF, 48]), "KER_EXIT:MSG_SENDV/11 ret_val:-1, errno:48\n"),
-    ((WireClass.KER_CALL, 14 + 256, [0, 0]), "INT_CALL:KER_MSG_RECEIVEV/14\n"),
-    ((WireClass.INT, 1, [9, 0x1000]), "INT_ENTR:0x00000009 (9)       IP:0x00001000\n"),
-    ((WireClass.INT, 2, [9, 0x81]), "INT_EXIT:0x00000009 (9) inkernel:0x00000081\n"),
-    ((WireClass.INT, 3, [7, 9, 1, 2]), "INT_HANDLER_ENTR:0x00000009 (9)       PID:7 IP:0x00000001 AREA:0x00000002\n"),
-    ((WireClass.INT, 4, [9, 1, 17, 0, 0, 0]), "INT_HANDLER_EXIT:0x00000009 (9) SIGEVENT:SIGNAL 17\n"),
-    ((WireClass.SYSTEM, 9, [0x1234, 0]), "SYSTEM  :ADDRESS addr:0x00001234\n"),
-    ((WireClass.SYSTEM, 7, [1, 2, 0, 3, 1, 0]),
-     "SYSTEM  :MUNMAP         \n                       pid:1\n                     vaddr:0x2\n"
-     "                       len:0x100000003\n"),
-    ((WireClass.COMM, 0, [0x10005, 7]), "COMM    :SND_MESSAGE   rcvid:0x00010005 pid:7\n"),
-    ((WireClass.COMM, 11, [1, 7]), "COMM    :MSG_ERROR tid:1 pid:7\n"),
-    ((WireClass.USER, 111, [1, 11]), "USREVENT:EVENT:111, d0:0x00000001 d1:0x0000000b\n"),
-    ((WireClass.USER, 5, ([], b"hello world")), 'USREVENT:EVENT:5 STR:"hello world"\n'),
-    ((WireClass.USER, 5, [1, 2, 3, 4]), "USREVENT:EVENT:5, d0:0x00000001 d1:0x00000002 d2:0x00000003 d3:0x00000004\n"),
-    ((WireClass.SYSTEM, 1, [1, 2]), "SYSTEM  :RESERVED        word 0:0x00000001 word 1:0x00000002\n"),
-    ((13, 37, [1, 2]), "CLASS 13:EVENT 37 word 0:0x00000001 word 1:0x00000002\n"),
-])
+@pytest.mark.parametrize(
+    ("event", "expected"),
+    [
+        ((WireClass.CONTROL, 1, [0xB, 0xBCB128B3]), "CONTROL :TIME msb:0x0000000b lsb(offset):0xbcb128b3\n"),
+        ((WireClass.CONTROL, 2, [0x2005, 714]), "CONTROL: BUFFER sequence = 8197, num_events = 714\n"),
+        ((WireClass.PR_TH, 1, [7, 5]), "THREAD  :THRUNNING     pid:7 tid:5 \n"),
+        ((WireClass.PR_TH, 1, [7, 5, 10, 2]), "THREAD  :THRUNNING     pid:7 tid:5 priority:10 policy:2\n"),
+        ((WireClass.PR_TH, 27, [7, 5]), "VTHREAD :THRUNNING     pid:7 tid:5\n"),
+        ((WireClass.PR_TH, 24, [7, 5]), "THREAD  :THCREATE      pid:7 tid:5\n"),
+        (
+            (WireClass.PR_TH, 192, ([1, 2], b"proc/b\xc3\xb6")),
+            "PROCESS :PROCCREATE_NAME\n                      ppid:1\n                       pid:2\n"
+            "                      name:proc/bö\n",
+        ),
+        ((WireClass.KER_CALL, 11, [3, 0x50565352]), 'KER_CALL:MSG_SENDV/11 coid:0x00000003 msg:"RSVP" (0x50565352)\n'),
+        (
+            (WireClass.KER_CALL, 16 + 128, [47, 0x6F72500A, 0x73736563, 0x34383120]),
+            'KER_EXIT:MSG_READV/16\n                    rbytes:47\n                      rmsg:"\nProcess 184" '
+            "(0x6f72500a 0x73736563 0x34383120)\n",
+        ),
+        ((WireClass.KER_CALL, 11 + 128, [0xFFFFFFFF, 48]), "KER_EXIT:MSG_SENDV/11 ret_val:-1, errno:48\n"),
+        ((WireClass.KER_CALL, 14 + 256, [0, 0]), "INT_CALL:KER_MSG_RECEIVEV/14\n"),
+        ((WireClass.INT, 1, [9, 0x1000]), "INT_ENTR:0x00000009 (9)       IP:0x00001000\n"),
+        ((WireClass.INT, 2, [9, 0x81]), "INT_EXIT:0x00000009 (9) inkernel:0x00000081\n"),
+        (
+            (WireClass.INT, 3, [7, 9, 1, 2]),
+            "INT_HANDLER_ENTR:0x00000009 (9)       PID:7 IP:0x00000001 AREA:0x00000002\n",
+        ),
+        ((WireClass.INT, 4, [9, 1, 17, 0, 0, 0]), "INT_HANDLER_EXIT:0x00000009 (9) SIGEVENT:SIGNAL 17\n"),
+        ((WireClass.SYSTEM, 9, [0x1234, 0]), "SYSTEM  :ADDRESS addr:0x00001234\n"),
+        (
+            (WireClass.SYSTEM, 7, [1, 2, 0, 3, 1, 0]),
+            "SYSTEM  :MUNMAP         \n                       pid:1\n                     vaddr:0x2\n"
+            "                       len:0x100000003\n",
+        ),
+        ((WireClass.COMM, 0, [0x10005, 7]), "COMM    :SND_MESSAGE   rcvid:0x00010005 pid:7\n"),
+        ((WireClass.COMM, 11, [1, 7]), "COMM    :MSG_ERROR tid:1 pid:7\n"),
+        ((WireClass.USER, 111, [1, 11]), "USREVENT:EVENT:111, d0:0x00000001 d1:0x0000000b\n"),
+        ((WireClass.USER, 5, ([], b"hello world")), 'USREVENT:EVENT:5 STR:"hello world"\n'),
+        (
+            (WireClass.USER, 5, [1, 2, 3, 4]),
+            "USREVENT:EVENT:5, d0:0x00000001 d1:0x00000002 d2:0x00000003 d3:0x00000004\n",
+        ),
+        ((WireClass.SYSTEM, 1, [1, 2]), "SYSTEM  :RESERVED        word 0:0x00000001 word 1:0x00000002\n"),
+        ((13, 37, [1, 2]), "CLASS 13:EVENT 37 word 0:0x00000001 word 1:0x00000002\n"),
+    ],
+)
 def test_events_of_6x(event, expected):
     assert lines(event) == f"t:0x00000010 CPU:00 {expected}"
 
 
-@pytest.mark.parametrize(("event", "expected"), [
-    ((WireClass.CONTROL, 2, [35, 709]), "CONTROL         :BUFFER             sequence = 35, num_events = 709\n\n"),
-    ((WireClass.PR_TH, 1, [7, 5]), "THREAD          :THRUNNING          pid:7 tid:5\n"),
-    ((WireClass.SYSTEM, 532, [0x516C6925, 0x3D, 1, 0xB7017]),
-     "SYSTEM          :PROFILE_64         ip = 0x00003d516c6925, tid = 0x000001, pid = 0x0b7017\n"),
-    ((WireClass.SYSTEM, 18, [1, 8, 0xFFFFFFFF, 0x191]),
-     "SYSTEM          :TIMER              pid:1 tid:8 timer_id:-1 flags:0x00000191 "
-     "WAKEUP TOLERANT ACTIVE TARGET_PROCESS\n"),
-    ((WireClass.KER_CALL, 2 | 512, [0x4F800, 0xFFFF8000]),
-     "KER_CALL        :RING0/02           func_p:0xffff80000004f800\n"),
-    ((WireClass.KER_CALL, 11 + 128, [0xFFFFFFFF, 2]), "KER_EXIT        :MSG_SENDV/11       ret_val:-1, errno:2\n"),
-    ((WireClass.KER_CALL, 2 + 256, [0, 0]), "INT_CALL        :KER_RING0/2       \n"),
-    ((WireClass.USER, 100, ([], b"LDD: start")),
-     'USREVENT        :EVENT:100          STR:"LDD: start", d0:0x3a44444c d1:0x61747320 d2:0x00007472 d3:0x00000000\n'),
-    ((WireClass.QVM, 0, [0xDEADBEEF, 0]), "QVM             :GUEST_ENTER        guest_ip:0x00000000deadbeef\n"),
-    ((WireClass.QVM, 3, [1, 2]), "QVM             :INTR_RAISE         vcpu_id:1 intr_vector:2\n"),
-])
+@pytest.mark.parametrize(
+    ("event", "expected"),
+    [
+        ((WireClass.CONTROL, 2, [35, 709]), "CONTROL         :BUFFER             sequence = 35, num_events = 709\n\n"),
+        ((WireClass.PR_TH, 1, [7, 5]), "THREAD          :THRUNNING          pid:7 tid:5\n"),
+        (
+            (WireClass.SYSTEM, 532, [0x516C6925, 0x3D, 1, 0xB7017]),
+            "SYSTEM          :PROFILE_64         ip = 0x00003d516c6925, tid = 0x000001, pid = 0x0b7017\n",
+        ),
+        (
+            (WireClass.SYSTEM, 18, [1, 8, 0xFFFFFFFF, 0x191]),
+            "SYSTEM          :TIMER              pid:1 tid:8 timer_id:-1 flags:0x00000191 "
+            "WAKEUP TOLERANT ACTIVE TARGET_PROCESS\n",
+        ),
+        (
+            (WireClass.KER_CALL, 2 | 512, [0x4F800, 0xFFFF8000]),
+            "KER_CALL        :RING0/02           func_p:0xffff80000004f800\n",
+        ),
+        ((WireClass.KER_CALL, 11 + 128, [0xFFFFFFFF, 2]), "KER_EXIT        :MSG_SENDV/11       ret_val:-1, errno:2\n"),
+        ((WireClass.KER_CALL, 2 + 256, [0, 0]), "INT_CALL        :KER_RING0/2       \n"),
+        (
+            (WireClass.USER, 100, ([], b"LDD: start")),
+            'USREVENT        :EVENT:100          STR:"LDD: start", '
+            "d0:0x3a44444c d1:0x61747320 d2:0x00007472 d3:0x00000000\n",
+        ),
+        ((WireClass.QVM, 0, [0xDEADBEEF, 0]), "QVM             :GUEST_ENTER        guest_ip:0x00000000deadbeef\n"),
+        ((WireClass.QVM, 3, [1, 2]), "QVM             :INTR_RAISE         vcpu_id:1 intr_vector:2\n"),
+    ],
+)
 def test_events_of_7_1(event, expected):
     assert lines(event, release="7") == f"t:0x00000010 CPU:00 {expected}"
 
 
 def test_events_of_8_0():
     text = lines((WireClass.INT, 7, [28, 0]), (WireClass.CONTROL, 4, [0xE6E6E6E6, 0xE6E6E6E6]), release="8")
-    assert text == ("t:0x00000010 CPU:00 INTERRUPT       :INT_DELIVER       intr_id:0x1c(28)\n"
-                    "t:0x00000011 CPU:00 CONTROL         :BUFFER_END         cookie1 = e6e6e6e6, cookie2 = e6e6e6e6\n")
+    assert text == (
+        "t:0x00000010 CPU:00 INTERRUPT       :INT_DELIVER       intr_id:0x1c(28)\n"
+        "t:0x00000011 CPU:00 CONTROL         :BUFFER_END         cookie1 = e6e6e6e6, cookie2 = e6e6e6e6\n"
+    )
 
 
 def test_layout_can_be_chosen():
     event = (WireClass.KER_CALL, 11, [3, 0x41])
     assert lines(event, layout="7").split("CPU:00 ")[1] == (
-        'KER_CALL        :MSG_SENDV/11       coid:0x00000003 msg:"A" (0x00000041)\n')
+        'KER_CALL        :MSG_SENDV/11       coid:0x00000003 msg:"A" (0x00000041)\n'
+    )
     assert lines((WireClass.CONTROL, 1, [1, 2]), layout="6.1").endswith("msb:0x00000001, lsb(offset):0x00000002\n")
     assert lines((WireClass.INT, 1, [0, 1]), layout="6.1").endswith("INT_ENTR:0x00000000 (0) inkernel=0x00000001\n")
 
@@ -187,7 +234,8 @@ def test_vendor_defects_and_their_repair():
     # The printer takes errno as it is in the file (listing format, 3.3), and prints it with a sign.
     for errno, shown in ((48, 48 << 24), (240, (240 << 24) - (1 << 32))):
         assert lines((WireClass.KER_CALL, 11 + 128, [0xFFFFFFFF, errno]), order="big", vendor=True).endswith(
-            f"ret_val:-1, errno:{shown}")
+            f"ret_val:-1, errno:{shown}"
+        )
     name = (WireClass.PR_TH, 192, ([1, 2], b"a\x01\nb"))
     assert lines(name, vendor=True, one_line=True).endswith("name:\n")
     assert lines(name, one_line=True).endswith("name:a\\x01\\nb\n")
@@ -195,19 +243,28 @@ def test_vendor_defects_and_their_repair():
 
 def test_times():
     events = [(WireClass.CONTROL, 1, [2, 0x10]), (WireClass.PR_TH, 1, [1, 1], 0, 0x3B9ACA10)]
-    starts = {time: [line.split(" CPU")[0] for line in lines(*events, time=time).splitlines()]
-              for time in ("cycles", "full", "ns", "wall")}
+    starts = {
+        time: [line.split(" CPU")[0] for line in lines(*events, time=time).splitlines()]
+        for time in ("cycles", "full", "ns", "wall")
+    }
     assert starts == {
-        "cycles": ["t:0x00000010", "t:0x3b9aca10"], "full": ["t:0x200000010", "t:0x23b9aca10"],
+        "cycles": ["t:0x00000010", "t:0x3b9aca10"],
+        "full": ["t:0x200000010", "t:0x23b9aca10"],
         "ns": ["t:0.000000000s", "t:1.000000000s"],
         "wall": ["t:2001-08-17T09:02:24.589934608Z", "t:2001-08-17T09:02:25.589934608Z"],
     }
 
 
-@pytest.mark.parametrize(("key", "column"), [
-    ("DATE", "            TRACE_DATE"), ("CYCLES_PER_SEC", "  TRACE_CYCLES_PER_SEC"), ("A" * 16, "TRACE_" + "A" * 16),
-    ("A" * 22, "TRACE_" + "A" * 22), ("A" * 30, "TRACE_  " + "A" * 30),
-])
+@pytest.mark.parametrize(
+    ("key", "column"),
+    [
+        ("DATE", "            TRACE_DATE"),
+        ("CYCLES_PER_SEC", "  TRACE_CYCLES_PER_SEC"),
+        ("A" * 16, "TRACE_" + "A" * 16),
+        ("A" * 22, "TRACE_" + "A" * 22),
+        ("A" * 30, "TRACE_  " + "A" * 30),
+    ],
+)
 def test_header_keys_end_in_column_22(key, column):
     assert key_column(key) == column
 
@@ -221,29 +278,36 @@ def test_verbose_shows_slots_and_stray_tails():
         "event => h:0x8000080b d0:0x00000005 d1:0x00000001 d2:0x00000002\n"
         "TRACEPARSER: unbalanced continuation of combine event ignored\n"
         "event => h:0xc000080b d0:0x00000005 d1:0x00000001 d2:0x00000002\n"
-        "TRACEPARSER: unbalanced end of combine event ignored\n")
+        "TRACEPARSER: unbalanced end of combine event ignored\n"
+    )
     assert ' TRACE_SYS_RELEASE:: (len=5) -> "6.4.1" \n' in text
 
 
 MIXED = (
-    (WireClass.PR_TH, 1, [20, 1], 0, 1000), (WireClass.KER_CALL, 11, [3, 0x41], 0, 2000),
-    (WireClass.PR_TH, 1, [30, 2], 1, 3000), (WireClass.KER_CALL, 11 + 128, [0, 0x41], 0, 4000),
-    (WireClass.KER_CALL, 12, [3, 0x41], 1, 5000), (WireClass.PR_TH, 5, [20, 1], 0, 6000),
+    (WireClass.PR_TH, 1, [20, 1], 0, 1000),
+    (WireClass.KER_CALL, 11, [3, 0x41], 0, 2000),
+    (WireClass.PR_TH, 1, [30, 2], 1, 3000),
+    (WireClass.KER_CALL, 11 + 128, [0, 0x41], 0, 4000),
+    (WireClass.KER_CALL, 12, [3, 0x41], 1, 5000),
+    (WireClass.PR_TH, 5, [20, 1], 0, 6000),
 )
 
 
-@pytest.mark.parametrize(("selection", "stamps"), [
-    (Selection(), [1000, 2000, 3000, 4000, 5000, 6000]),
-    (Selection(classes=frozenset({"thread"})), [1000, 3000, 6000]),
-    (Selection(events=frozenset({"MSG_SENDV"})), [2000, 4000]),
-    (Selection(classes=frozenset({"KER_CALL"}), events=frozenset({"MSG_SENDV", "MSG_SENDVNC"})), [2000, 5000]),
-    (Selection(events=frozenset({"THRUNNING", "KER_EXIT/MSG_SENDV"})), [1000, 3000, 4000]),
-    (Selection(pids=frozenset({20})), [1000, 2000, 4000, 6000]),
-    (Selection(tids=frozenset({2})), [3000, 5000]),
-    (Selection(pids=frozenset({20}), tids=frozenset({2})), []),
-    (Selection(cpus=frozenset({1})), [3000, 5000]),
-    (Selection(from_ns=1000, to_ns=4000), [2000, 3000, 4000]),
-])
+@pytest.mark.parametrize(
+    ("selection", "stamps"),
+    [
+        (Selection(), [1000, 2000, 3000, 4000, 5000, 6000]),
+        (Selection(classes=frozenset({"thread"})), [1000, 3000, 6000]),
+        (Selection(events=frozenset({"MSG_SENDV"})), [2000, 4000]),
+        (Selection(classes=frozenset({"KER_CALL"}), events=frozenset({"MSG_SENDV", "MSG_SENDVNC"})), [2000, 5000]),
+        (Selection(events=frozenset({"THRUNNING", "KER_EXIT/MSG_SENDV"})), [1000, 3000, 4000]),
+        (Selection(pids=frozenset({20})), [1000, 2000, 4000, 6000]),
+        (Selection(tids=frozenset({2})), [3000, 5000]),
+        (Selection(pids=frozenset({20}), tids=frozenset({2})), []),
+        (Selection(cpus=frozenset({1})), [3000, 5000]),
+        (Selection(from_ns=1000, to_ns=4000), [2000, 3000, 4000]),
+    ],
+)
 def test_selection(selection, stamps):
     text = lines(*MIXED, selection=selection)
     assert [int(line[4:12], 16) for line in text.splitlines()] == stamps
@@ -256,10 +320,14 @@ def test_unknown_names_are_refused_with_a_hint():
         lines(*MIXED, selection=Selection(events=frozenset({"MSG_SENDVV"})))
 
 
-EVENTS = (*MIXED, (WireClass.PR_TH, 192, ([1, 2], b'say "hi", \xff\n%s'), 0, 7000),
-          (WireClass.KER_CALL, 139, [0xFFFFFFFF, 48], 0, 8000), (WireClass.USER, 5, ([], b"hello world"), 0, 9000),
-          (13, 37, [1, 2], 0, 9500),
-          (WireClass.SYSTEM, 7, [1, 2, 0, 3, 1, 0], 0, 9600))
+EVENTS = (
+    *MIXED,
+    (WireClass.PR_TH, 192, ([1, 2], b'say "hi", \xff\n%s'), 0, 7000),
+    (WireClass.KER_CALL, 139, [0xFFFFFFFF, 48], 0, 8000),
+    (WireClass.USER, 5, ([], b"hello world"), 0, 9000),
+    (13, 37, [1, 2], 0, 9500),
+    (WireClass.SYSTEM, 7, [1, 2, 0, 3, 1, 0], 0, 9600),
+)
 
 
 def records(format_name):
@@ -270,8 +338,16 @@ def records(format_name):
 def test_json_lines_and_json_hold_the_same_rows():
     rows = [json.loads(line) for line in records("jsonl").splitlines()]
     assert rows == json.loads(records("json"))
-    assert rows[1] == {"time_ns": 1000, "time_cycles": 2000, "cpu": 0, "pid": 20, "tid": 1, "class": "KER_CALL",
-                       "event": "MSG_SENDV", "arguments": {"coid": "0x00000003", "msg": "0x00000041", "msg.text": "A"}}
+    assert rows[1] == {
+        "time_ns": 1000,
+        "time_cycles": 2000,
+        "cpu": 0,
+        "pid": 20,
+        "tid": 1,
+        "class": "KER_CALL",
+        "event": "MSG_SENDV",
+        "arguments": {"coid": "0x00000003", "msg": "0x00000041", "msg.text": "A"},
+    }
     assert rows[6]["arguments"]["name"] == 'say "hi", \\xff\\n%s'
     assert rows[7]["arguments"] == {"ret_val": -1, "errno": 48, "errno_name": "ENOTSUP"}
     assert rows[8]["arguments"]["text"] == "hello world"
@@ -302,16 +378,27 @@ def one_of_each(release, order):
             elif fields and fields[-1].show == Show.STRUCT:
                 words += [4, 1, 2, 3]
             writer.event(code, 3, len(writer), words)
-    pairs = [(f"{order.upper()}_ENDIAN", "TRUE"), ("CYCLES_PER_SEC", "1000"),
-             ("SYS_RELEASE", {"6.x": "6.4.1", "6.6": "6.6.0", "7.x": "7.1.0", "8.0": "8.0.0"}[release])]
+    pairs = [
+        (f"{order.upper()}_ENDIAN", "TRUE"),
+        ("CYCLES_PER_SEC", "1000"),
+        ("SYS_RELEASE", {"6.x": "6.4.1", "6.6": "6.6.0", "7.x": "7.1.0", "8.0": "8.0.0"}[release]),
+    ]
     return header_bytes(pairs) + writer.slots().astype("<u4" if order == "little" else ">u4").tobytes()
 
 
-@pytest.mark.parametrize(("release", "layout", "order"), [
-    (Release.QNX_6, "6", "little"), (Release.QNX_6, "7", "big"), (Release.QNX_6_6, "6", "big"),
-    (Release.QNX_7, "7", "little"), (Release.QNX_7, "7", "big"), (Release.QNX_7, "6", "little"),
-    (Release.QNX_8, "8", "little"), (Release.QNX_8, "6", "big"),
-])
+@pytest.mark.parametrize(
+    ("release", "layout", "order"),
+    [
+        (Release.QNX_6, "6", "little"),
+        (Release.QNX_6, "7", "big"),
+        (Release.QNX_6_6, "6", "big"),
+        (Release.QNX_7, "7", "little"),
+        (Release.QNX_7, "7", "big"),
+        (Release.QNX_7, "6", "little"),
+        (Release.QNX_8, "8", "little"),
+        (Release.QNX_8, "6", "big"),
+    ],
+)
 def test_every_kind_of_event_read_back_prints_the_same(release, layout, order):
     data = one_of_each(release, order)
     for one_line in (False, True):
@@ -361,8 +448,16 @@ def test_message_texts_follow_the_rule_for_one(rows):
 
 
 @settings(max_examples=60)
-@given(st.sampled_from(["6", "7", "8"]), st.lists(st.tuples(st.integers(0, 40_000), st.lists(
-    st.integers(0, 2**32 - 1) | st.sampled_from([0, 0xFFFFFFFF, 0x41414141]), min_size=2, max_size=26)), max_size=12))
+@given(
+    st.sampled_from(["6", "7", "8"]),
+    st.lists(
+        st.tuples(
+            st.integers(0, 40_000),
+            st.lists(st.integers(0, 2**32 - 1) | st.sampled_from([0, 0xFFFFFFFF, 0x41414141]), min_size=2, max_size=26),
+        ),
+        max_size=12,
+    ),
+)
 def test_every_event_is_printed_in_every_format(release, events):
     codes = catalogue({"6": Release.QNX_6, "7": Release.QNX_7, "8": Release.QNX_8}[release]).codes()
     rows = []
@@ -375,8 +470,11 @@ def test_every_event_is_printed_in_every_format(release, events):
     for format_name in ("jsonl", "csv"):
         source = trace(*rows, release=release)
         output = "".join(Printer(source, RecordRows(source, format_name)).text())
-        found = ([json.loads(line) for line in output.splitlines()] if format_name == "jsonl"
-                 else list(csv.DictReader(io.StringIO(output))))
+        found = (
+            [json.loads(line) for line in output.splitlines()]
+            if format_name == "jsonl"
+            else list(csv.DictReader(io.StringIO(output)))
+        )
         assert len(found) == len(rows)
 
 
@@ -396,11 +494,11 @@ def test_both_texts_of_an_event_are_printed_and_read_back(one_line):
 
 # Payload of a user event, and what of it must be readable outside --vendor.
 ODD_TEXTS = [
-    (b"caf\xe9 open\0", r"caf\xe9 open"),                   # not UTF-8
-    ("größe erreicht\0".encode(), "größe erreicht"),       # not ASCII
-    (b"\x1b[31mred alert\0", r"\x1b[31mred alert"),         # control characters
+    (b"caf\xe9 open\0", r"caf\xe9 open"),  # not UTF-8
+    ("größe erreicht\0".encode(), "größe erreicht"),  # not ASCII
+    (b"\x1b[31mred alert\0", r"\x1b[31mred alert"),  # control characters
     (b"no end, no NUL at all!!", "no end, no NUL at all!!"),
-    (b"first part\0second", "first part"),                  # more behind the NUL: in the words
+    (b"first part\0second", "first part"),  # more behind the NUL: in the words
     (b"x" * 5000 + b"\0", "x" * 5000),
     (b"two\nlines and\ttabs\0", r"two\nlines and\ttabs"),
 ]

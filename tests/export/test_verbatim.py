@@ -61,7 +61,8 @@ def test_a_converted_listing_reports_no_damage_of_its_own_making(tmp_path):
         "  TRACE_CYCLES_PER_SEC:: 1000\n     TRACE_SYS_RELEASE:: 7.1.0\n -- KERNEL EVENTS -- \n"
         "t:0x00000010 CPU:00 CONTROL         :BUFFER             sequence = 35, num_events = 709\n\n"
         "t:0x00000010 CPU:00 CONTROL         :TIME               msb:0x00000000 lsb(offset):0x00000010\n"
-        "t:0x00000011 CPU:00 THREAD          :THREADY            pid:1 tid:1\n")
+        "t:0x00000011 CPU:00 THREAD          :THREADY            pid:1 tid:1\n"
+    )
     assert main(["convert", str(listing), str(tmp_path / "out.kev")]) == 0
     file = open_trace(tmp_path / "out.kev")
     assert len(file.events) == 3

@@ -15,8 +15,27 @@ from satview.filters.external import ExternalClass, classes_of, external_of
 from satview.filters.rules.handler_table import HANDLER_CLASSES
 from satview.store.trace import Trace
 
-FIELDS = ("class", "event", "state", "number", "code", "pid", "tid", "name", "thread_name", "time", "cpu", "words",
-          "failed", "errno", "priority", "text", "argument", "word", "mixed")
+FIELDS = (
+    "class",
+    "event",
+    "state",
+    "number",
+    "code",
+    "pid",
+    "tid",
+    "name",
+    "thread_name",
+    "time",
+    "cpu",
+    "words",
+    "failed",
+    "errno",
+    "priority",
+    "text",
+    "argument",
+    "word",
+    "mixed",
+)
 
 
 def classes_with_handlers(release: Release) -> list[ExternalClass]:
@@ -32,8 +51,10 @@ def rules(trace: Trace, *, wide: bool) -> Iterator[str]:
         lines = ["ADDALLCLASSES", width]
         for place, external in enumerate(known):
             field = FIELDS[(turn + place) % len(FIELDS)]
-            lines += [f"ADDCLASSEVHANDLER {external.name} WHERE {condition}"
-                      for condition in condition_on(trace, external, field, wide)]
+            lines += [
+                f"ADDCLASSEVHANDLER {external.name} WHERE {condition}"
+                for condition in condition_on(trace, external, field, wide)
+            ]
         yield "\n".join(lines) + "\n"
 
 
@@ -88,6 +109,9 @@ def _argument_test(trace: Trace, rows: np.ndarray, wide: bool) -> str:
 
 def rows_of(trace: Trace, external: ExternalClass) -> np.ndarray:
     """Return the rows of a class's events."""
-    codes = [code for code in catalogue(trace.release).codes()
-             if trace.code_counts[code] and external_of(code, trace.release).external is external]
+    codes = [
+        code
+        for code in catalogue(trace.release).codes()
+        if trace.code_counts[code] and external_of(code, trace.release).external is external
+    ]
     return np.flatnonzero(np.isin(trace.events.code, codes))

@@ -56,8 +56,15 @@ class RandomRules:
         yield f"SETALLCLASSES{'WIDE' if self._wide else 'FAST'}"
         for _ in range(rng.randrange(3)):
             external = rng.choice([c for c in self._classes if c is not ExternalClass.THREAD])
-            yield rng.choice((f"DELCLASS {external.name}", f"SETCLASSPID KERCALL {self._pid()}",
-                              f"SETCLASSTID COMM {self._pid()} 1", "DELEVENT THREAD THREADY", "DELEVENT COMM REPLY"))
+            yield rng.choice(
+                (
+                    f"DELCLASS {external.name}",
+                    f"SETCLASSPID KERCALL {self._pid()}",
+                    f"SETCLASSTID COMM {self._pid()} 1",
+                    "DELEVENT THREAD THREADY",
+                    "DELEVENT COMM REPLY",
+                )
+            )
         for external in self._classes:
             if rng.random() < 0.6:
                 yield f"ADDCLASSEVHANDLER {external.name} WHERE {self.condition(external)}"
@@ -97,8 +104,13 @@ class RandomRules:
             tests += ["failed", "errno in (EAGAIN, ETIMEDOUT)", "errno > 100"] * 2
         if external is ExternalClass.PROCESS:
             text = rng.choice(self._texts)
-            tests += [f'text ~ "*{text[1:3]}*"', f"text == {self._quoted(text)}", f'arg.name ~ "?{text[1:]}"',
-                      "text ~ /[a-m]+\\d*$/", "text ~ /^.R/i"] * 2
+            tests += [
+                f'text ~ "*{text[1:3]}*"',
+                f"text == {self._quoted(text)}",
+                f'arg.name ~ "?{text[1:]}"',
+                "text ~ /[a-m]+\\d*$/",
+                "text ~ /^.R/i",
+            ] * 2
         if external is ExternalClass.THREAD and self._wide:
             tests += ["arg.priority > 10", "arg.policy == 2"]
         return rng.choice(tests)
@@ -107,13 +119,35 @@ class RandomRules:
         rng, words = self._rng, self._trace.payloads.words(row).tolist()
         if depth < 2 and rng.random() < 0.35:
             parts = [self._value(external, row, depth + 1) for _ in range(2)]
-            return rng.choice((f"({parts[0]} {rng.choice(_OPERATORS)} {parts[1]})", f"abs({parts[0]})", f"-{parts[0]}",
-                               f"min({parts[0]}, {parts[1]})", f"max({parts[0]}, {parts[1]})", f"signed({parts[0]})",
-                               f"bit({parts[0]}, {rng.randrange(70)})"))
+            return rng.choice(
+                (
+                    f"({parts[0]} {rng.choice(_OPERATORS)} {parts[1]})",
+                    f"abs({parts[0]})",
+                    f"-{parts[0]}",
+                    f"min({parts[0]}, {parts[1]})",
+                    f"max({parts[0]}, {parts[1]})",
+                    f"signed({parts[0]})",
+                    f"bit({parts[0]}, {rng.randrange(70)})",
+                )
+            )
         index = rng.randrange(len(words))
-        return rng.choice(("pid", "tid", "cpu", "words", "code", "number", f"word[{index}]", f"word[{index}]",
-                           str(words[index]), str(words[index]), str(rng.randrange(9)), "0x8000000000000000",
-                           *self._arguments(row)))
+        return rng.choice(
+            (
+                "pid",
+                "tid",
+                "cpu",
+                "words",
+                "code",
+                "number",
+                f"word[{index}]",
+                f"word[{index}]",
+                str(words[index]),
+                str(words[index]),
+                str(rng.randrange(9)),
+                "0x8000000000000000",
+                *self._arguments(row),
+            )
+        )
 
     def _arguments(self, row: int) -> list[str]:
         items = items_logged(self._trace.release, int(self._trace.events.code[row]), self._wide)
@@ -133,4 +167,3 @@ class RandomRules:
     @staticmethod
     def _quoted(text: str) -> str:
         return text if (text := quoted(text)).startswith('"') else f'"{text}"'
-

@@ -104,7 +104,8 @@ def test_a_text_may_hold_what_no_file_can():
 def test_letters_whose_other_case_is_in_ascii_are_found_by_the_short_table():
     full, short = _other_cases(_LAST_LETTER), _other_cases(_LAST_OF_ASCII)
     assert {number: full[number] for number in full if number < 0x80} == {
-        number: short[number] for number in short if number < 0x80}
+        number: short[number] for number in short if number < 0x80
+    }
     beyond = range(_LAST_LETTER + 1, 0x110000)
     assert all(chr(n).lower() == chr(n) == chr(n).upper() for n in beyond)
 

@@ -47,14 +47,27 @@ def captured(name, release, text, folder, ms=12, cpus=1):
 def events(trace, rows=slice(None)):
     """Return the events, CONTROL aside, as (code, CPU, stamp, words), sorted: interrupts may stand elsewhere."""
     rows = np.arange(len(trace.events))[rows]
-    found = [(int(trace.events.code[row]), int(trace.events.cpu[row]), int(trace.events.time_cycles[row]),
-              tuple(trace.payloads.words(row).tolist())) for row in rows]
+    found = [
+        (
+            int(trace.events.code[row]),
+            int(trace.events.cpu[row]),
+            int(trace.events.time_cycles[row]),
+            tuple(trace.payloads.words(row).tolist()),
+        )
+        for row in rows
+    ]
     return sorted(event for event in found if event[0] >> 10 != WireClass.CONTROL)
 
 
 @pytest.mark.parametrize("wide", [False, True], ids=["fast", "wide"])
-@pytest.mark.parametrize(("release", "name"), [*((release, "client-server") for release in RELEASES),
-                                               (Release.QNX_6, "automotive"), (Release.QNX_7, "inheritance")])
+@pytest.mark.parametrize(
+    ("release", "name"),
+    [
+        *((release, "client-server") for release in RELEASES),
+        (Release.QNX_6, "automotive"),
+        (Release.QNX_7, "inheritance"),
+    ],
+)
 def test_view_and_capture_agree_on_every_field_of_every_class(release, name, wide, tmp_path):
     width = "SETALLCLASSESWIDE" if wide else "SETALLCLASSESFAST"
     everything = captured(name, release, f"ADDALLCLASSES\n{width}\n", tmp_path)

@@ -195,9 +195,7 @@ def test_contradictions_are_explained(text, line, message):
 
 def test_handlers_are_for_views_in_8_0():
     notes = explain(parse_rules(f"ADDALLCLASSES\n{ON_7}", Release.QNX_8), Release.QNX_8)
-    assert [(note.line, note.message.partition(",")[0]) for note in notes] == [
-        (2, "release 8.0 has no event handlers")
-    ]
+    assert [(note.line, note.message.partition(",")[0]) for note in notes] == [(2, "release 8.0 has no event handlers")]
 
 
 def test_a_plain_rule_file_needs_no_remark():

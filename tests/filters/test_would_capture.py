@@ -77,8 +77,10 @@ def agree(found, logged):
 def test_a_window_counts_what_lies_in_it(tmp_path):
     trace = captured("client-server", Release.QNX_7, "ADDALLCLASSES", tmp_path, 40)
     middle = trace.window.start + trace.window.length // 2
-    first, second = (forecast(trace, "ADDCLASS THREAD\nSETCLASSFAST THREAD", TimeWindow(*part))
-                     for part in ((trace.window.start, middle), (middle, trace.window.end)))
+    first, second = (
+        forecast(trace, "ADDCLASS THREAD\nSETCLASSFAST THREAD", TimeWindow(*part))
+        for part in ((trace.window.start, middle), (middle, trace.window.end))
+    )
     threads = int(np.isin(trace.events.code >> 10, 4).sum())
     states = trace.class_counts()["THREAD"]
     assert first.by_class["THREAD"][0] + second.by_class["THREAD"][0] == states <= threads

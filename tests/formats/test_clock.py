@@ -93,8 +93,7 @@ def test_verdicts_are_the_same_in_chunks_of_any_size(given_events, chunk):
     clock, _ = rebuilt(given_events, chunk)
     for name in ("corrections", "steps", "reseeded", "damaged"):
         key = (lambda entry: (entry.cpu, entry.first_row)) if name == "corrections" else None
-        assert sorted(getattr(clock.verdicts(), name), key=key) == sorted(
-            getattr(one_by_one.verdicts(), name), key=key)
+        assert sorted(getattr(clock.verdicts(), name), key=key) == sorted(getattr(one_by_one.verdicts(), name), key=key)
 
 
 def test_two_small_steps_back_are_not_one_of_a_turn():
@@ -125,9 +124,7 @@ def test_only_events_placed_elsewhere_contradict_the_first_time_of_a_cpu(chunk):
 def test_segments_begin_anew_at_every_time_event():
     stamps = np.array([10, 20, 5, 30, 2**32 - 1, 7], np.uint32)
     out = np.zeros(6, np.int64)
-    ends = place_segments(
-        np.array([2 * ROLLOVER, 9 * ROLLOVER + 4]), stamps, np.arange(6), np.array([2]), out
-    )
+    ends = place_segments(np.array([2 * ROLLOVER, 9 * ROLLOVER + 4]), stamps, np.arange(6), np.array([2]), out)
     second, ninth = 2 * ROLLOVER, 9 * ROLLOVER
     assert out.tolist() == [second + 10, second + 20, ninth + 5, ninth + 30, ninth - 1, ninth + 7]
     assert ends.tolist() == [2 * ROLLOVER + 20, 9 * ROLLOVER + 30]

@@ -1,6 +1,5 @@
 """The vectorised decoder against the rules one slot at a time, on traces of every kind of disorder."""
 
-
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings

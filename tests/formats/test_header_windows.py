@@ -50,7 +50,7 @@ def test_headers_of_captures_hold_for_every_length(here):
             pairs = of_capture(here, "n" * name_length, "a" * attribute_length)
             data = header_bytes(pairs)
             assert why_it_hangs(data) == "", (name_length, attribute_length)
-            assert parse_header(data, None, len(data)).pairs == pairs      # nothing is lost or added
+            assert parse_header(data, None, len(data)).pairs == pairs  # nothing is lost or added
 
 
 @pytest.mark.parametrize("workload", [name for name, _ in registry.names()])
@@ -58,7 +58,7 @@ def test_captures_of_every_workload_hold(workload, tmp_path, capsys):
     path = tmp_path / ("f" * 116 + ".kev")
     note = "long " * 40
     code = main(["tracelogger", "--workload", workload, "--duration", "0.01", "-f", str(path), "-A", f"note={note}"])
-    assert code in (0, 1), capsys.readouterr().err      # 1: the workload itself ran into a deadlock
+    assert code in (0, 1), capsys.readouterr().err  # 1: the workload itself ran into a deadlock
     assert why_it_hangs(path.read_bytes()) == ""
     header = parse_header(path.read_bytes(), None, path.stat().st_size)
     assert header.get("FILE_NAME") == path.name
@@ -69,8 +69,9 @@ def test_captures_of_every_workload_hold(workload, tmp_path, capsys):
 def test_a_copy_of_a_file_that_hangs_them_does_not(tmp_path):
     old, new = tmp_path / "old.kev", tmp_path / "new.kev"
     long = ("TRACELOGGER_ARGS", "tracelogger -f " + "p" * 300)
-    data = raw_header(("LITTLE_ENDIAN", "TRUE"), ("SYS_RELEASE", "7.1.0"), ("CYCLES_PER_SEC", "1000"),
-                      ("SYSPAGE_LEN", "0"), long)
+    data = raw_header(
+        ("LITTLE_ENDIAN", "TRUE"), ("SYS_RELEASE", "7.1.0"), ("CYCLES_PER_SEC", "1000"), ("SYSPAGE_LEN", "0"), long
+    )
     assert why_it_hangs(data)
     old.write_bytes(data + bytes(16))
     write_verbatim(open_trace(old), new)

@@ -14,6 +14,7 @@ from satview.formats.kev.details import decode_payload
 
 QNX = (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8)
 
+
 def payload(*words, order="little"):
     return struct.pack(f"{'<' if order == 'little' else '>'}{len(words)}I", *(word & 0xFFFFFFFF for word in words))
 
@@ -34,8 +35,12 @@ def test_fast_and_wide_are_told_apart_by_the_word_count():
     raw = payload(3, 1, 2, 0x44434241, 0x00000045, 0x46464646)
     wide = decode(Release.QNX_6, WireClass.KER_CALL, 11, raw)
     assert wide.form == "wide"
-    assert shown(wide) == {"coid": "0x00000003", "sparts": "1", "rparts": "2",
-                           "msg": '"ABCDE" (0x44434241 0x00000045 0x46464646)'}
+    assert shown(wide) == {
+        "coid": "0x00000003",
+        "sparts": "1",
+        "rparts": "2",
+        "msg": '"ABCDE" (0x44434241 0x00000045 0x46464646)',
+    }
     assert [(a.first_word, a.words) for a in wide.arguments] == [(0, 1), (1, 1), (2, 1), (3, 3)]
     assert wide.raw == raw
     assert wide.words[3] == 0x44434241
@@ -50,25 +55,34 @@ def test_failed_exit_has_qnx_errno_names():
     assert shown(odd)["errno"] == "4711"
 
 
-@pytest.mark.parametrize(("words", "form", "expected"), [
-    ((-1, 48), "failed", {"ret_val": "-1", "errno": "ENOTSUP (48)"}),
-    ((-1, 5000), "raw", {"word 0": "0xffffffff", "word 1": "0x00001388"}),
-    ((-1, -1), "failed", {"ret_val": "-1"}),
-    ((-1, -1, 4, 0), "failed", {"ret_val": "-1", "errno": "EINTR (4)"}),
-    ((-1, -1, 4000, 0), "failed", {"ret_val": "-1", "word 2": "0x00000fa0", "word 3": "0x00000000"}),
-])
+@pytest.mark.parametrize(
+    ("words", "form", "expected"),
+    [
+        ((-1, 48), "failed", {"ret_val": "-1", "errno": "ENOTSUP (48)"}),
+        ((-1, 5000), "raw", {"word 0": "0xffffffff", "word 1": "0x00001388"}),
+        ((-1, -1), "failed", {"ret_val": "-1"}),
+        ((-1, -1, 4, 0), "failed", {"ret_val": "-1", "errno": "EINTR (4)"}),
+        ((-1, -1, 4000, 0), "failed", {"ret_val": "-1", "word 2": "0x00000fa0", "word 3": "0x00000000"}),
+    ],
+)
 def test_failed_exit_with_64_bit_values(words, form, expected):
     """MSG_READV returns a byte count of 64 bits; which -1 was meant is told by what follows it."""
     decoded = decode(Release.QNX_7, WireClass.KER_CALL, 16 + 128 | wire.KER_64BIT, payload(*words))
     assert (decoded.form, shown(decoded)) == (form, expected)
 
 
-@pytest.mark.parametrize(("order", "words"), [("little", (7, 0x9ABCDEF0, 0x12345678, 2, 0, 3)),
-                                              ("big", (7, 0x12345678, 0x9ABCDEF0, 0, 2, 3))])
+@pytest.mark.parametrize(
+    ("order", "words"),
+    [("little", (7, 0x9ABCDEF0, 0x12345678, 2, 0, 3)), ("big", (7, 0x12345678, 0x9ABCDEF0, 0, 2, 3))],
+)
 def test_64_bit_values_follow_the_byte_order_of_the_file(order, words):
     decoded = decode(Release.QNX_6, WireClass.SYSTEM, 6, payload(*words, order=order), order)
-    assert shown(decoded) == {"pid": "7", "vaddr": "0x123456789abcdef0", "len": "0x0000000000000002",
-                              "flags": "0x00000003"}
+    assert shown(decoded) == {
+        "pid": "7",
+        "vaddr": "0x123456789abcdef0",
+        "len": "0x0000000000000002",
+        "flags": "0x00000003",
+    }
 
 
 def test_text_is_bounded_by_the_payload_and_decoded_with_replacement():
@@ -110,15 +124,18 @@ def test_user_events_are_text_only_if_nothing_else_is_possible():
     assert [a.name for a in short.arguments] == ["d0", "d1"]
 
 
-@pytest.mark.parametrize(("wire_class", "event", "words", "name", "note"), [
-    (WireClass.SYSTEM, 15, (0x70002, 3), "bitset", "CPU 2 IDLE START IDLE_REACHED"),
-    (WireClass.SYSTEM, 15, (0x140001, 3), "bitset", "CPU 1 VFS_OVERDRIVE VFS_STEP_UP"),
-    (WireClass.SYSTEM, 14, (9, 0), "bitset", "ONLINE BURST"),
-    (WireClass.SYSTEM, 18, (1, 8, -1, 0x101), "flags", "WAKEUP ACTIVE"),
-    (WireClass.SYSTEM, 18, (1, 8, -1, 0x101), "timer_id", "TimerTimeout()"),
-    (WireClass.SEC, 0, (1, 2, 3, 4, 0, 0, 0, 0), "flags", "ALLOW IS_ROOT"),
-    (WireClass.SEC, 3, (0, 1, 2, 3, 1, 0), "status", "SERVER_FAILED"),
-])
+@pytest.mark.parametrize(
+    ("wire_class", "event", "words", "name", "note"),
+    [
+        (WireClass.SYSTEM, 15, (0x70002, 3), "bitset", "CPU 2 IDLE START IDLE_REACHED"),
+        (WireClass.SYSTEM, 15, (0x140001, 3), "bitset", "CPU 1 VFS_OVERDRIVE VFS_STEP_UP"),
+        (WireClass.SYSTEM, 14, (9, 0), "bitset", "ONLINE BURST"),
+        (WireClass.SYSTEM, 18, (1, 8, -1, 0x101), "flags", "WAKEUP ACTIVE"),
+        (WireClass.SYSTEM, 18, (1, 8, -1, 0x101), "timer_id", "TimerTimeout()"),
+        (WireClass.SEC, 0, (1, 2, 3, 4, 0, 0, 0, 0), "flags", "ALLOW IS_ROOT"),
+        (WireClass.SEC, 3, (0, 1, 2, 3, 1, 0), "status", "SERVER_FAILED"),
+    ],
+)
 def test_numbers_with_a_meaning(wire_class, event, words, name, note):
     decoded = decode(Release.QNX_7, wire_class, event, payload(*words))
     assert {a.name: a.note for a in decoded.arguments}[name] == note
@@ -136,7 +153,7 @@ def test_trace_event_wide_takes_its_count_from_the_mode():
 def test_count_decides_between_the_guide_and_the_6_4_list():
     fast = decode(Release.QNX_7, WireClass.KER_CALL, 75, payload(0x1000, 5))
     assert shown(fast) == {"timeout_flags": "0x00001000", "ntime(sec)": "5"}
-    read = decode(Release.QNX_7, WireClass.KER_CALL, 23, payload(1, 2, 3, 4))   # MSG_READIOV: in the 6.4 table only
+    read = decode(Release.QNX_7, WireClass.KER_CALL, 23, payload(1, 2, 3, 4))  # MSG_READIOV: in the 6.4 table only
     assert read.form == "wide"
     assert read.arguments[0].note == "notation inferred"
 
@@ -156,8 +173,12 @@ def test_padding_is_hidden_only_while_it_is_zero():
     assert shown(dirty)["word 3"] == "0x00000007"
 
 
-@given(release=st.sampled_from(QNX), code=st.integers(0, wire.CODE_MASK), raw=st.binary(max_size=120),
-       order=st.sampled_from(["little", "big"]))
+@given(
+    release=st.sampled_from(QNX),
+    code=st.integers(0, wire.CODE_MASK),
+    raw=st.binary(max_size=120),
+    order=st.sampled_from(["little", "big"]),
+)
 def test_any_bytes_decode_and_every_word_is_accounted_for(release, code, raw, order):
     events = catalogue(release)
     decoded = decode_payload(events.spec(code), raw, order, events)
@@ -168,8 +189,9 @@ def test_any_bytes_decode_and_every_word_is_accounted_for(release, code, raw, or
     assert covered == sorted(covered)
 
 
-@given(release=st.sampled_from(QNX), index=st.integers(0, 10_000),
-       words=st.lists(st.integers(0, 2**32 - 1), max_size=30))
+@given(
+    release=st.sampled_from(QNX), index=st.integers(0, 10_000), words=st.lists(st.integers(0, 2**32 - 1), max_size=30)
+)
 def test_known_codes_with_any_words_never_raise(release, index, words):
     events = catalogue(release)
     code = events.codes()[index % len(events.codes())]

@@ -26,8 +26,10 @@ from tests.helpers.shared import shared_path
 
 RELEASES = ((Release.QNX_6, "6"), (Release.QNX_6_6, "6"), (Release.QNX_7, "7"), (Release.QNX_8, "8"))
 PROMPTS = ("# ", "login: root", "[ttyS0] umass: device attached", "/dev/shmem# ls -l", "-- more --", "> quoted", "```")
-HEAD = (" -- HEADER FILE INFORMATION -- \n   TRACE_LITTLE_ENDIAN:: TRUE\n  TRACE_CYCLES_PER_SEC:: 1000\n"
-        "     TRACE_SYS_RELEASE:: {}\n -- KERNEL EVENTS -- \n")
+HEAD = (
+    " -- HEADER FILE INFORMATION -- \n   TRACE_LITTLE_ENDIAN:: TRUE\n  TRACE_CYCLES_PER_SEC:: 1000\n"
+    "     TRACE_SYS_RELEASE:: {}\n -- KERNEL EVENTS -- \n"
+)
 VALUE = re.compile(r"((?<=[\w)\]>* ])(?<!EVENT)(?<!CONTROL )[:=] ?|\()(0x[0-9a-f]{1,16}|-?\d{1,20})(?![\w.\"])")
 
 
@@ -59,11 +61,13 @@ def events_part(text):
 
 def rewritten(events):
     """Return the text with every hexadecimal argument in decimal and every decimal one in hexadecimal."""
+
     def other(found):
         text = found[2]
         if text.startswith("0x"):
             return f"{found[1]}{int(text, 16)}"
         return f"{found[1]}{hex(int(text) & 0xFFFFFFFF if int(text) >= -1 << 31 else int(text) & (1 << 64) - 1)}"
+
     lines = []
     for line in events.split("\n"):
         at = line.find("CPU:") + 7 if line.startswith("t:") else 0
@@ -118,15 +122,19 @@ def test_foreign_lines_lose_no_event_and_are_counted(release, layout):
     assert census.event + census.continuation == len(lines)
 
 
-@pytest.mark.parametrize("change", [
-    lambda text: text.replace("\n", "\r\n"),
-    lambda text: text.replace("\n", "\r\r\n"),
-    lambda text: text.replace(" CPU:", "\x1b[0m CPU:"),
-    lambda text: re.sub("^t:", "\x07> t:", text, flags=re.MULTILINE),
-    lambda text: re.sub("^t:", "e:0000000010 t:", text, flags=re.MULTILINE),
-    lambda text: re.sub(r"^(t:0x)(\w+) ", r"t:0.000.016us c:0x\2 ", text, flags=re.MULTILINE),
-    lambda text: text.replace(" CPU:03 ", "\tCPU:3   "),
-], ids=["crlf", "crcrlf", "escapes", "quoted", "event id", "cycles", "blanks"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text.replace("\n", "\r\n"),
+        lambda text: text.replace("\n", "\r\r\n"),
+        lambda text: text.replace(" CPU:", "\x1b[0m CPU:"),
+        lambda text: re.sub("^t:", "\x07> t:", text, flags=re.MULTILINE),
+        lambda text: re.sub("^t:", "e:0000000010 t:", text, flags=re.MULTILINE),
+        lambda text: re.sub(r"^(t:0x)(\w+) ", r"t:0.000.016us c:0x\2 ", text, flags=re.MULTILINE),
+        lambda text: text.replace(" CPU:03 ", "\tCPU:3   "),
+    ],
+    ids=["crlf", "crcrlf", "escapes", "quoted", "event id", "cycles", "blanks"],
+)
 def test_serial_consoles_and_formats_change_no_event(change):
     text = listed(Release.QNX_7, "7")
     plain, _ = read(text)
@@ -136,13 +144,16 @@ def test_serial_consoles_and_formats_change_no_event(change):
     assert (listing.slot_array() == plain.slot_array()).all()
 
 
-@pytest.mark.parametrize(("lines", "release"), [
-    (["INTERRUPT       :INT_DELIVER       intr_id:0x1c(28)"], Release.QNX_8),
-    (["CONTROL         :BUFFER_END         cookie1 = e6e6e6e6, cookie2 = e6e6e6e6"], Release.QNX_8),
-    (["KER_CALL        :SYNC_RWLOCK/77     sync_p:0x0000000000000001"], Release.QNX_8),
-    (["KER_CALL        :MSG_RECEIVEV/14    chid:0x00000001 rparts:1"], Release.QNX_7),
-    (["KER_CALL:MSG_RECEIVEV/14 chid:0x00000001 rparts:1"], Release.QNX_6),
-])
+@pytest.mark.parametrize(
+    ("lines", "release"),
+    [
+        (["INTERRUPT       :INT_DELIVER       intr_id:0x1c(28)"], Release.QNX_8),
+        (["CONTROL         :BUFFER_END         cookie1 = e6e6e6e6, cookie2 = e6e6e6e6"], Release.QNX_8),
+        (["KER_CALL        :SYNC_RWLOCK/77     sync_p:0x0000000000000001"], Release.QNX_8),
+        (["KER_CALL        :MSG_RECEIVEV/14    chid:0x00000001 rparts:1"], Release.QNX_7),
+        (["KER_CALL:MSG_RECEIVEV/14 chid:0x00000001 rparts:1"], Release.QNX_6),
+    ],
+)
 def test_the_release_is_told_by_the_events(lines, release):
     listing, _ = read("".join(f"t:0x00000001 CPU:00 {line}\n" for line in lines))
     assert listing.release is release
@@ -159,12 +170,25 @@ def test_damaged_listings_open(name):
     assert trace.window.end < 1 << 63
 
 
-SMALL = [HEAD.format(version) + "\n".join(events_part(listed(release, layout))[1].split("\n")[:400])
-         for (release, layout), version in zip(RELEASES, ("6.4.1", "6.6.0", "7.1.0", "8.0.0"), strict=True)]
+SMALL = [
+    HEAD.format(version) + "\n".join(events_part(listed(release, layout))[1].split("\n")[:400])
+    for (release, layout), version in zip(RELEASES, ("6.4.1", "6.6.0", "7.1.0", "8.0.0"), strict=True)
+]
 
 
-PIECES = ("9" * 40, "t:0xffffffffffffffff CPU:00 ", "-", "0x", "\x1b[31m", "CPU:99", "\n", " ",
-          "t:99999999999.999.999us", "7.", "TRACE_A::TRACE_B:: x\n")
+PIECES = (
+    "9" * 40,
+    "t:0xffffffffffffffff CPU:00 ",
+    "-",
+    "0x",
+    "\x1b[31m",
+    "CPU:99",
+    "\n",
+    " ",
+    "t:99999999999.999.999us",
+    "7.",
+    "TRACE_A::TRACE_B:: x\n",
+)
 
 
 @settings(max_examples=60, deadline=4000)
@@ -177,7 +201,7 @@ def test_damage_of_any_kind_gives_a_trace_or_one_sentence(tmp_path_factory, data
         first = data.draw(st.integers(0, len(text)))
         copied = text[first : first + data.draw(st.integers(0, 300))]
         piece = data.draw(st.one_of(st.sampled_from([*PIECES, copied]), st.text(max_size=20)))
-        text = text[:at] + piece + text[at + size:]
+        text = text[:at] + piece + text[at + size :]
     raw = text.encode("utf-8", "replace")
     path = tmp_path_factory.mktemp("damage") / "x.txt"
     path.write_bytes(raw)
@@ -192,15 +216,19 @@ def test_damage_of_any_kind_gives_a_trace_or_one_sentence(tmp_path_factory, data
 
 
 def test_every_release_has_events_in_the_lists_above():
-    assert all(len(codes(read(listed(release, layout))[0])[0]) > len(list(catalogue(release).codes())) // 2
-               for release, layout in RELEASES)
+    assert all(
+        len(codes(read(listed(release, layout))[0])[0]) > len(list(catalogue(release).codes())) // 2
+        for release, layout in RELEASES
+    )
 
 
 def test_a_listing_is_printed_back_in_its_own_notation():
-    plain = ("t:0x00000010 CPU:00 KER_CALL        :THREAD_DESTROY/47  tid:0x00000002 status_p:4096\n"
-             "t:0x00000011 CPU:00 THREAD          :THREADY            pid:0x1 tid:0x2\n"
-             "t:0x00000012 CPU:00 THREAD          :THREADY            pid:0x1b tid:0x2\n"
-             "t:0x00000013 CPU:00 COMM            :SND_PULSE_EXE      scoid:65537 pid:1\n")
+    plain = (
+        "t:0x00000010 CPU:00 KER_CALL        :THREAD_DESTROY/47  tid:0x00000002 status_p:4096\n"
+        "t:0x00000011 CPU:00 THREAD          :THREADY            pid:0x1 tid:0x2\n"
+        "t:0x00000012 CPU:00 THREAD          :THREADY            pid:0x1b tid:0x2\n"
+        "t:0x00000013 CPU:00 COMM            :SND_PULSE_EXE      scoid:65537 pid:1\n"
+    )
     text = HEAD.format("7.1.0") + plain
     source = source_of(io.BytesIO(text.encode()), Path("x.txt"))
     style = Style("7", source.release, notations=source.notations)

@@ -91,7 +91,7 @@ def values_of(case, rng, order):
         values["mode"] = case.variant << 28 | 0x1234567
     rest = [int(word) for word in rng.integers(0x01020384, 1 << 32, max(0, case.count - case.layout.end))]
     if case.layout.end % 2 and rest and case.layout.parts:
-        rest[0] = 0     # padding
+        rest[0] = 0  # padding
     if case.variant == variants.DOUBTFUL:
         rest[:2] = [0xFFFFFFFF, 5000]
     values[REST] = np.array(rest, np.uint32).astype("<u4" if order == "little" else ">u4").tobytes()
@@ -270,7 +270,8 @@ def test_columns_of_listings_read_what_constructs_build(release, order):
                 max_size=14,
             ),
         ),
-        min_size=1, max_size=12,
+        min_size=1,
+        max_size=12,
     ),
 )
 def test_any_words_mean_the_same_everywhere(release, order, events):
@@ -325,8 +326,10 @@ def test_failures_are_the_same_for_one_event_and_for_columns(release):
     count = np.array([size for size, _ in rows])[row]
     words = np.array([words for _, words in rows], np.uint32)[row]
     found = variants.variants(release, code, count, lambda at, n: words[at, n])
-    one_by_one = [variants.variant_of(release, kind, rows[at][1][: rows[at][0]])
-                  for kind, at in zip(code.tolist(), row.tolist(), strict=True)]
+    one_by_one = [
+        variants.variant_of(release, kind, rows[at][1][: rows[at][0]])
+        for kind, at in zip(code.tolist(), row.tolist(), strict=True)
+    ]
     assert found.tolist() == one_by_one
     assert {variants.BY_COUNT, variants.FAILED, 3, 4} <= set(one_by_one)
 
@@ -334,8 +337,11 @@ def test_failures_are_the_same_for_one_event_and_for_columns(release):
 def test_a_payload_cut_short_shows_what_is_there():
     """A wide MSG_SENDV whose last slot is missing fits no list: raw words, and no filter finds an argument in it."""
     book, code = catalogue(Release.QNX_6), wire.code(2, 11)
-    whole = build(layout_of(Release.QNX_6, code, 6), {"coid": 3, "sparts": 1, "rparts": 2, "msg": 4, "msg[1]": 5,
-                                                      "msg[2]": 6}, "little")
+    whole = build(
+        layout_of(Release.QNX_6, code, 6),
+        {"coid": 3, "sparts": 1, "rparts": 2, "msg": 4, "msg[1]": 5, "msg[2]": 6},
+        "little",
+    )
     for length in range(len(whole)):
         payload = decode_payload(book.spec(code), whole[:length], "little", book)
         assert len(payload.words) == length // 4

@@ -20,19 +20,30 @@ from satview.formats.source import opened, source_of
 from satview.store.problems import Problems
 from satview.store.trace import Header
 
-PAIRS = [("FILE_NAME", "x"), ("LITTLE_ENDIAN", "TRUE"), ("CYCLES_PER_SEC", "1000"), ("SYS_RELEASE", "6.4.1"),
-         ("SYSPAGE_LEN", "0")]
+PAIRS = [
+    ("FILE_NAME", "x"),
+    ("LITTLE_ENDIAN", "TRUE"),
+    ("CYCLES_PER_SEC", "1000"),
+    ("SYS_RELEASE", "6.4.1"),
+    ("SYSPAGE_LEN", "0"),
+]
 CALL = wire.code(wire.WireClass.KER_CALL, 11)
 
 
 def events_of(slots, size=None):
     """Return [(header, stamp, words)] in delivery order, and the problems; `size` cuts the slots into blocks."""
     problems = Problems()
-    blocks = blocks_of_array(slots) if size is None else (slots[at:at + size] for at in range(0, len(slots), size))
+    blocks = blocks_of_array(slots) if size is None else (slots[at : at + size] for at in range(0, len(slots), size))
     found = []
     for batch in EventStream(blocks, problems):
-        found += [(int(batch.header[row]), int(batch.stamp[row]),
-                   batch.words[batch.start[row]:batch.start[row + 1]].tolist()) for row in range(len(batch))]
+        found += [
+            (
+                int(batch.header[row]),
+                int(batch.stamp[row]),
+                batch.words[batch.start[row] : batch.start[row + 1]].tolist(),
+            )
+            for row in range(len(batch))
+        ]
     return found, problems
 
 
@@ -63,7 +74,10 @@ def test_damage_is_named_with_its_place():
     assert found == []
     assert problems.counts() == {"empty-slots": 1, "orphan-slots": 1, "unfinished-events": 1}
     assert {problem.kind.slug: problem.offset for problem in problems} == {
-        "empty-slots": 16, "orphan-slots": 0, "unfinished-events": 32}
+        "empty-slots": 16,
+        "orphan-slots": 0,
+        "unfinished-events": 32,
+    }
 
 
 def test_times_and_threads_go_on_from_block_to_block():
@@ -71,7 +85,7 @@ def test_times_and_threads_go_on_from_block_to_block():
     writer.event(wire.CONTROL_TIME, 0, 0xFFFFFF00, [7, 0xFFFFFF00])
     writer.event(wire.THREAD_RUNNING, 0, 0xFFFFFF10, [20, 3])
     writer.event(CALL, 0, 0x10, [1, 2])
-    stream = EventStream((writer.slots()[at:at + 1] for at in range(3)), Problems())
+    stream = EventStream((writer.slots()[at : at + 1] for at in range(3)), Problems())
     batches = list(stream)
     assert [batch.time_cycles.tolist() for batch in batches] == [[0x7FFFFFF00], [0x7FFFFFF10], [0x800000010]]
     pid, tid = stream.thread_ids()
@@ -84,14 +98,14 @@ def test_buffers_in_a_row_wait_for_the_event_whose_time_they_take(size):
     slots = [(wire.CONTROL_TIME, 0, 1, 0), (wire.CONTROL_TIME | 1 << 24, 0, 2, 0)]
     slots += [(wire.CONTROL_BUFFER | 1 << 24, 500, number, 0) for number in (1, 2)] + [(CALL, 500, 0, 0)]
     slots = np.array(slots, np.uint32)
-    batches = EventStream((slots[at:at + size] for at in range(0, len(slots), size)), Problems())
+    batches = EventStream((slots[at : at + size] for at in range(0, len(slots), size)), Problems())
     times = np.concatenate([batch.time_cycles for batch in batches])
     assert (times - (1 << 32)).tolist() == [0, 1 << 32, 500, 500, 500]
 
 
 def test_buffers_in_a_row_without_end_do_not_pile_up():
     slots = np.full((3000, 4), wire.CONTROL_BUFFER, np.uint32)
-    batches = EventStream((slots[at:at + 100] for at in range(0, len(slots), 100)), Problems())
+    batches = EventStream((slots[at : at + 100] for at in range(0, len(slots), 100)), Problems())
     assert [len(batch) for batch in batches] == [1100, 1100, 800]
 
 
@@ -114,17 +128,28 @@ def test_a_buffer_cut_short_and_lost_events_are_reported():
     writer.event(wire.CONTROL_BUFFER_END, 0, 4, [wire.BUFFER_END_COOKIE, 0])
     _, problems = events_of(writer.slots())
     assert {problem.kind.slug: problem.offset for problem in problems} == {
-        "buffer-length": 0, "lost-events": 48, "buffer-end": 64}
+        "buffer-length": 0,
+        "lost-events": 48,
+        "buffer-end": 64,
+    }
 
 
-SLOTS = st.lists(st.tuples(st.sampled_from([CALL, wire.THREAD_RUNNING, wire.CONTROL_TIME, wire.CONTROL_BUFFER, 0]),
-                           st.sampled_from(list(Struct)), st.integers(0, 2), st.integers(0, 3)), max_size=30)
+SLOTS = st.lists(
+    st.tuples(
+        st.sampled_from([CALL, wire.THREAD_RUNNING, wire.CONTROL_TIME, wire.CONTROL_BUFFER, 0]),
+        st.sampled_from(list(Struct)),
+        st.integers(0, 2),
+        st.integers(0, 3),
+    ),
+    max_size=30,
+)
 
 
 @given(SLOTS, st.integers(1, 7))
 def test_cutting_the_slots_into_blocks_changes_nothing(rows, size):
-    slots = np.array([(code | cpu << 24 | kind << 30, stamp, code, stamp) for code, kind, cpu, stamp in rows],
-                     np.uint32).reshape(-1, 4)
+    slots = np.array(
+        [(code | cpu << 24 | kind << 30, stamp, code, stamp) for code, kind, cpu, stamp in rows], np.uint32
+    ).reshape(-1, 4)
     whole, whole_problems = events_of(slots)
     pieces, piece_problems = events_of(slots, size)
     assert pieces == whole
@@ -162,7 +187,7 @@ class Trickle(io.RawIOBase):
 
     def readinto(self, buffer):
         part, self.data = self.data[:7], self.data[7:]
-        buffer[:len(part)] = part
+        buffer[: len(part)] = part
         return len(part)
 
 
@@ -176,8 +201,16 @@ def test_a_slow_pipe_is_read_to_its_end():
         assert source.problems.counts() == {"partial-slot": 1}
 
 
-@pytest.mark.parametrize("data", [b"", b"hello\n", b"TRACE_HEADER_BEGIN::TRACE_DATE::x", b"TRACE_HEAD",
-                                  header_bytes([*PAIRS[:-1], ("SYSPAGE_LEN", "999999999999")])])
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"hello\n",
+        b"TRACE_HEADER_BEGIN::TRACE_DATE::x",
+        b"TRACE_HEAD",
+        header_bytes([*PAIRS[:-1], ("SYSPAGE_LEN", "999999999999")]),
+    ],
+)
 def test_what_is_no_trace_is_refused(data, tmp_path):
     with pytest.raises(TraceFormatError):
         source_of(io.BytesIO(data), tmp_path / "x.kev")
@@ -202,27 +235,50 @@ def test_events_without_end_do_not_pile_up():
 
 
 KIND_OF_SLOT = st.sampled_from(["one", "head", "head", "middle", "end", "end", "time"])
-NEAR = st.tuples(KIND_OF_SLOT, st.just(CALL), st.integers(0, 1), st.sampled_from([5, 5, 5, 6, 0x80000000]),
-                 st.sampled_from([1, 2, 3, 1 << 20]))
-STRUCTS = {"one": Struct.SIMPLE, "head": Struct.COMBINE_BEGIN, "middle": Struct.COMBINE_CONTINUE,
-           "end": Struct.COMBINE_END, "time": Struct.SIMPLE}
+NEAR = st.tuples(
+    KIND_OF_SLOT,
+    st.just(CALL),
+    st.integers(0, 1),
+    st.sampled_from([5, 5, 5, 6, 0x80000000]),
+    st.sampled_from([1, 2, 3, 1 << 20]),
+)
+STRUCTS = {
+    "one": Struct.SIMPLE,
+    "head": Struct.COMBINE_BEGIN,
+    "middle": Struct.COMBINE_CONTINUE,
+    "end": Struct.COMBINE_END,
+    "time": Struct.SIMPLE,
+}
 
 
 def both(rows):
     """Return what stream and full decoder make of slots: whole events as (code, CPU, words), orphans, unfinished."""
-    slots = np.array([(code | cpu << 24 | STRUCTS[kind] << 30, stamp, at, 0) if kind != "time" else
-                      (wire.CONTROL_TIME | cpu << 24, stamp, msb, stamp)
-                      for at, (kind, code, cpu, stamp, msb) in enumerate(rows)], np.uint32).reshape(-1, 4)
+    slots = np.array(
+        [
+            (code | cpu << 24 | STRUCTS[kind] << 30, stamp, at, 0)
+            if kind != "time"
+            else (wire.CONTROL_TIME | cpu << 24, stamp, msb, stamp)
+            for at, (kind, code, cpu, stamp, msb) in enumerate(rows)
+        ],
+        np.uint32,
+    ).reshape(-1, 4)
     header = Header((("SYS_RELEASE", "7.1.0"), ("CYCLES_PER_SEC", "1000000000")))
     trace = trace_from_slots("made", "kev", header, b"", slots, "little", Problems())
     cut = set(trace.truncated.tolist())
-    batch = Counter((int(trace.events.code[row]), int(trace.events.cpu[row]), *trace.payloads.words(row).tolist())
-                    for row in range(len(trace.events)) if row not in cut)
+    batch = Counter(
+        (int(trace.events.code[row]), int(trace.events.cpu[row]), *trace.payloads.words(row).tolist())
+        for row in range(len(trace.events))
+        if row not in cut
+    )
     found, problems = events_of(slots)
     stream = Counter((head & wire.CODE_MASK, head >> 24 & 63, *words) for head, _, words in found)
     slugs = ("orphan-slots", "unfinished-events")
-    return (stream, [problems.counts().get(slug, 0) for slug in slugs],
-            batch, [trace.problems.counts().get(slug, 0) for slug in slugs])
+    return (
+        stream,
+        [problems.counts().get(slug, 0) for slug in slugs],
+        batch,
+        [trace.problems.counts().get(slug, 0) for slug in slugs],
+    )
 
 
 @settings(max_examples=400, deadline=None)
@@ -252,8 +308,14 @@ def test_event_is_given_up_once_its_cpu_is_a_rollover_away(cycles, matched):
 
 
 def test_event_that_is_open_when_the_first_time_comes_late_is_not_given_up():
-    slots = np.array([(CALL | Struct.COMBINE_BEGIN << 30, 5, 1, 2), (wire.CONTROL_TIME, 7, 1 << 20, 7),
-                      (CALL | Struct.COMBINE_END << 30, 5, 3, 4)], np.uint32)
+    slots = np.array(
+        [
+            (CALL | Struct.COMBINE_BEGIN << 30, 5, 1, 2),
+            (wire.CONTROL_TIME, 7, 1 << 20, 7),
+            (CALL | Struct.COMBINE_END << 30, 5, 3, 4),
+        ],
+        np.uint32,
+    )
     for size in (1, 2, 3):
         found, problems = events_of(slots, size)
         assert [words for _, _, words in found] == [[1 << 20, 7], [1, 2, 3, 4]]

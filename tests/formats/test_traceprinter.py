@@ -23,8 +23,16 @@ from satview.formats.traceprinter import open_listing, score
 from satview.store.problems import Problems
 from tests.helpers.shared import shared_path
 
-GOLDEN = ("all_classes", "one_class", "five_events", "ker_calls.all", "ker_calls.14", "eh_sample", "usr_event_simple",
-          "traceprinter_quad")
+GOLDEN = (
+    "all_classes",
+    "one_class",
+    "five_events",
+    "ker_calls.all",
+    "ker_calls.14",
+    "eh_sample",
+    "usr_event_simple",
+    "traceprinter_quad",
+)
 VENDOR = ("control", "int", "ker_fast", "process", "threads", "threads_be", "user")
 HEAD_6 = """TRACEPRINTER version 1.02
 TRACEPARSER LIBRARY version 1.02
@@ -65,10 +73,16 @@ def events_of(array):
     return done
 
 
-@pytest.mark.parametrize("name", [f"golden/{name}.results.txt" for name in GOLDEN]
-                         + [f"golden/vendor-6.x/{name}{kind}" for name in VENDOR for kind in (".txt", ".n.txt")]
-                         + ["golden/vendor-6.x/threads.v.txt", "real/qnx71-ker_call.traceprinter.txt",
-                            "real/qnx641-docs-using_traceprinter-excerpt.txt"])
+@pytest.mark.parametrize(
+    "name",
+    [f"golden/{name}.results.txt" for name in GOLDEN]
+    + [f"golden/vendor-6.x/{name}{kind}" for name in VENDOR for kind in (".txt", ".n.txt")]
+    + [
+        "golden/vendor-6.x/threads.v.txt",
+        "real/qnx71-ker_call.traceprinter.txt",
+        "real/qnx641-docs-using_traceprinter-excerpt.txt",
+    ],
+)
 def test_every_line_is_accounted_for_and_understood(name):
     data = shared_path(name).read_bytes()
     listing, problems = read(data)
@@ -79,9 +93,12 @@ def test_every_line_is_accounted_for_and_understood(name):
     assert set(problems.counts()) <= {"cut-listing", "listing-digits", "foreign-line"}
 
 
-@pytest.mark.parametrize("name", [f"golden/{name}.results.txt" for name in GOLDEN]
-                         + [f"golden/vendor-6.x/{name}.txt" for name in VENDOR]
-                         + ["real/qnx71-ker_call.traceprinter.txt"])
+@pytest.mark.parametrize(
+    "name",
+    [f"golden/{name}.results.txt" for name in GOLDEN]
+    + [f"golden/vendor-6.x/{name}.txt" for name in VENDOR]
+    + ["real/qnx71-ker_call.traceprinter.txt"],
+)
 def test_counts_per_event_equal_those_of_a_grep(name):
     text = shared_path(name).read_bytes().decode("latin-1")
     trace = open_trace(shared_path(name))
@@ -103,7 +120,7 @@ def test_counts_per_event_equal_those_of_a_grep(name):
         elif spec.class_name.startswith("INT_"):
             label = "INT"
         elif not spec.is_known:
-            label = "BAD"        # call 101 of the sources that the vendor-made listing comes from
+            label = "BAD"  # call 101 of the sources that the vendor-made listing comes from
         counted[label] += int(trace.code_counts[code])
     assert counted == labels
 
@@ -160,81 +177,140 @@ def test_full_times_of_the_7_1_listing():
 
 def test_wide_and_fast_events_of_6x():
     assert slots('t:0x00000010 CPU:01 KER_CALL:MSG_SENDV/11 coid:0x00000003 msg:"a\nb" (0x0062610a)\n') == [
-        [0x0100080B, 0x10, 3, 0x0062610A]]
-    wide = ("t:0x00000011 CPU:00 KER_CALL:MSG_SENDV/11\n                      coid:0x00000003\n"
-            "                    sparts:1\n                    rparts:-2\n"
-            '                       msg:"ABCDE" (0x44434241 0x00000045 0x00000000)\n')
-    assert slots(wide) == [[0x4000080B, 0x11, 3, 1], [0x8000080B, 0x11, 0xFFFFFFFE, 0x44434241],
-                           [0xC000080B, 0x11, 0x45, 0]]
+        [0x0100080B, 0x10, 3, 0x0062610A]
+    ]
+    wide = (
+        "t:0x00000011 CPU:00 KER_CALL:MSG_SENDV/11\n                      coid:0x00000003\n"
+        "                    sparts:1\n                    rparts:-2\n"
+        '                       msg:"ABCDE" (0x44434241 0x00000045 0x00000000)\n'
+    )
+    assert slots(wide) == [
+        [0x4000080B, 0x11, 3, 1],
+        [0x8000080B, 0x11, 0xFFFFFFFE, 0x44434241],
+        [0xC000080B, 0x11, 0x45, 0],
+    ]
     one_line = re.sub(r"\n +", " ", wide)
     assert slots(one_line) == slots(wide)
 
 
 def test_collapsed_blanks_and_inserted_blank_lines_change_nothing():
-    plain = ("t:0x00000011 CPU:00 PROCESS :PROCCREATE_NAME\n                      ppid:1\n"
-             "                       pid:2\n"
-             "                      name:sh\nt:0x00000012 CPU:00 THREAD  :THRUNNING     pid:2 tid:1 \n")
-    typeset = "t:0x00000011 CPU:00 PROCESS :PROCCREATE_NAME\n\n ppid:1\n\npid:2\nname:sh\n\n" \
-              "t:0x00000012 CPU:00 THREAD :THRUNNING pid:2 tid:1\n"
+    plain = (
+        "t:0x00000011 CPU:00 PROCESS :PROCCREATE_NAME\n                      ppid:1\n"
+        "                       pid:2\n"
+        "                      name:sh\nt:0x00000012 CPU:00 THREAD  :THRUNNING     pid:2 tid:1 \n"
+    )
+    typeset = (
+        "t:0x00000011 CPU:00 PROCESS :PROCCREATE_NAME\n\n ppid:1\n\npid:2\nname:sh\n\n"
+        "t:0x00000012 CPU:00 THREAD :THRUNNING pid:2 tid:1\n"
+    )
     assert slots(plain) == slots(typeset)
 
 
 def test_failed_exits_glued_to_the_next_events():
-    text = ("t:0x00000010 CPU:00 KER_EXIT:MSG_SENDV/11 ret_val:-1, errno:48t:0x00000011 CPU:01 KER_EXIT:MSG_SENDV/11 "
-            "ret_val:-1, errno:2t:0x00000012 CPU:00 THREAD  :THREADY       pid:1 tid:1 \n")
+    text = (
+        "t:0x00000010 CPU:00 KER_EXIT:MSG_SENDV/11 ret_val:-1, errno:48t:0x00000011 CPU:01 KER_EXIT:MSG_SENDV/11 "
+        "ret_val:-1, errno:2t:0x00000012 CPU:00 THREAD  :THREADY       pid:1 tid:1 \n"
+    )
     expected = [[0x0000088B, 0x10, 0xFFFFFFFF, 48], [0x0100088B, 0x11, 0xFFFFFFFF, 2], [0x1002, 0x12, 1, 1]]
     assert slots(text) == expected
     assert slots(text.replace("48t:", "48\nt:")) == expected
 
 
-@pytest.mark.parametrize(("line", "code", "words"), [
-    ("CONTROL :TIME msb:0x0000000b, lsb(offset):0xbcb128b3", wire.CONTROL_TIME, [0xB, 0xBCB128B3]),
-    ("CONTROL :TIME msb:0x0000000b lsb(offset):0xbcb128b3", wire.CONTROL_TIME, [0xB, 0xBCB128B3]),
-    ("CONTROL: BUFFER sequence = 33, num_events = 714", wire.CONTROL_BUFFER, [33, 714]),
-    ("INT_ENTR:0x00000000 (0) inkernel=0x00000081", wire.code(WireClass.INT, 1), [0, 0x81]),
-    ("INT_ENTR:0x80000000 (-2147483648)       IP:0x00001000", wire.code(WireClass.INT, 1), [0x80000000, 0x1000]),
-    ("INT_EXIT:0x00000004 (4) inkernel:0x00000001", wire.code(WireClass.INT, 2), [4, 1]),
-    ("INT_HANDLER_ENTR:0x00000009 (9)       PID:7 IP:0x00000001 AREA:0x00000002", wire.code(WireClass.INT, 3),
-     [7, 9, 1, 2]),
-    ("INT_HANDLER_EXIT:0x00000009 (9) SIGEVENT:NONE", wire.code(WireClass.INT, 4), [9, 0, 0, 0, 0, 0]),
-    ("INT_HANDLER_EXIT:0x00000009 (9) SIGEVENT:PULSE 0x40000002:21 0xa:0x55aa CRITICAL", wire.code(WireClass.INT, 4),
-     [9, 0x104, 0x40000002, 0x55AA, 0x0015000A, 0]),
-    ("INT_CALL:KER_MSG_RECEIVEV/14", wire.code(WireClass.KER_CALL, 14 + 256), [0, 0]),
-    ("USREVENT:EVENT:111, d0:0x00000001 d1:0x0000000b", wire.code(WireClass.USER, 111), [1, 11]),
-    ('USREVENT:EVENT:555 STR:"Hello world"', wire.code(WireClass.USER, 555),
-     [0x6C6C6548, 0x6F77206F, 0x00646C72, 0]),
-    ("KER_EXIT:SYNC_CONDVAR_SIG/83 ret_val:0 empty:0x00000000", wire.code(WireClass.KER_CALL, 83 + 128), [0, 0]),
-    ("KER_CALL:RING0/02 func_p:ff836f16 arg_p:12345678", wire.code(WireClass.KER_CALL, 2), [0xFF836F16, 0x12345678]),
-    ("VTHREAD :THRUNNING     pid:1 tid:2", wire.THREAD_RUNNING + 26, [1, 2]),
-    ("SYSTEM  :FUNC_ENTER thisfn:0x0000000a call_site:0x0000000b", wire.code(WireClass.SYSTEM, 10), [10, 11]),
-])
+@pytest.mark.parametrize(
+    ("line", "code", "words"),
+    [
+        ("CONTROL :TIME msb:0x0000000b, lsb(offset):0xbcb128b3", wire.CONTROL_TIME, [0xB, 0xBCB128B3]),
+        ("CONTROL :TIME msb:0x0000000b lsb(offset):0xbcb128b3", wire.CONTROL_TIME, [0xB, 0xBCB128B3]),
+        ("CONTROL: BUFFER sequence = 33, num_events = 714", wire.CONTROL_BUFFER, [33, 714]),
+        ("INT_ENTR:0x00000000 (0) inkernel=0x00000081", wire.code(WireClass.INT, 1), [0, 0x81]),
+        ("INT_ENTR:0x80000000 (-2147483648)       IP:0x00001000", wire.code(WireClass.INT, 1), [0x80000000, 0x1000]),
+        ("INT_EXIT:0x00000004 (4) inkernel:0x00000001", wire.code(WireClass.INT, 2), [4, 1]),
+        (
+            "INT_HANDLER_ENTR:0x00000009 (9)       PID:7 IP:0x00000001 AREA:0x00000002",
+            wire.code(WireClass.INT, 3),
+            [7, 9, 1, 2],
+        ),
+        ("INT_HANDLER_EXIT:0x00000009 (9) SIGEVENT:NONE", wire.code(WireClass.INT, 4), [9, 0, 0, 0, 0, 0]),
+        (
+            "INT_HANDLER_EXIT:0x00000009 (9) SIGEVENT:PULSE 0x40000002:21 0xa:0x55aa CRITICAL",
+            wire.code(WireClass.INT, 4),
+            [9, 0x104, 0x40000002, 0x55AA, 0x0015000A, 0],
+        ),
+        ("INT_CALL:KER_MSG_RECEIVEV/14", wire.code(WireClass.KER_CALL, 14 + 256), [0, 0]),
+        ("USREVENT:EVENT:111, d0:0x00000001 d1:0x0000000b", wire.code(WireClass.USER, 111), [1, 11]),
+        (
+            'USREVENT:EVENT:555 STR:"Hello world"',
+            wire.code(WireClass.USER, 555),
+            [0x6C6C6548, 0x6F77206F, 0x00646C72, 0],
+        ),
+        ("KER_EXIT:SYNC_CONDVAR_SIG/83 ret_val:0 empty:0x00000000", wire.code(WireClass.KER_CALL, 83 + 128), [0, 0]),
+        (
+            "KER_CALL:RING0/02 func_p:ff836f16 arg_p:12345678",
+            wire.code(WireClass.KER_CALL, 2),
+            [0xFF836F16, 0x12345678],
+        ),
+        ("VTHREAD :THRUNNING     pid:1 tid:2", wire.THREAD_RUNNING + 26, [1, 2]),
+        ("SYSTEM  :FUNC_ENTER thisfn:0x0000000a call_site:0x0000000b", wire.code(WireClass.SYSTEM, 10), [10, 11]),
+    ],
+)
 def test_events_of_6x(line, code, words):
     found = slots(f"t:0x00000010 CPU:00 {line}\n")
     assert found[0][0] & 0x7FFF == code
     assert [word for slot in found for word in slot[2:]] == words
 
 
-@pytest.mark.parametrize(("line", "code", "words"), [
-    ("CONTROL         :BUFFER             sequence = 35, num_events = 709\n", wire.CONTROL_BUFFER, [35, 709]),
-    ("CONTROL         :BUFFER_END         cookie1 = e6e6e6e6, cookie2 = e6e6e6e6", wire.CONTROL_BUFFER_END,
-     [0xE6E6E6E6, 0xE6E6E6E6]),
-    ("SYSTEM          :PROFILE_64         ip = 0x00003d516c6925, tid = 0x000001, pid = 0x0b7017",
-     wire.code(WireClass.SYSTEM, 532), [0x516C6925, 0x3D, 1, 0xB7017]),
-    ("SYSTEM          :TIMER              pid:1 tid:8 timer_id:-1 flags:0x00000101 WAKEUP ACTIVE",
-     wire.code(WireClass.SYSTEM, 18), [1, 8, 0xFFFFFFFF, 0x101]),
-    ("KER_CALL        :RING0/02           func_p:0xffff80000004f800", wire.code(WireClass.KER_CALL, 2 | 512),
-     [0x0004F800, 0xFFFF8000]),
-    ("KER_EXIT        :MSG_SENDV/11       ret_val:-1, errno:2", wire.code(WireClass.KER_CALL, 11 + 128),
-     [0xFFFFFFFF, 2]),
-    ("KER_CALL        :MSG_RECEIVEV/14   \n                      chid:0x00000001\n                    rparts:1",
-     wire.code(WireClass.KER_CALL, 14 | 512), [1, 1, 0, 0]),
-    ("INT_CALL        :KER_RING0/2       ", wire.code(WireClass.KER_CALL, 2 + 256), [0, 0]),
-    ('USREVENT        :EVENT:100          STR:"ab", d0:0x00006261 d1:0x00000000 d2:0x00000001 d3:0x00000000',
-     wire.code(WireClass.USER, 100), [0x6261, 0, 1, 0]),
-    ("QVM             :GUEST_ENTER        guest_ip:0x00000000deadbeef", wire.code(WireClass.QVM, 0), [0xDEADBEEF, 0]),
-    ("SYSTEM          :POWER              word 0:0x0000000a word 1:0x00000001", wire.code(WireClass.SYSTEM, 15),
-     [10, 1]),
-])
+@pytest.mark.parametrize(
+    ("line", "code", "words"),
+    [
+        ("CONTROL         :BUFFER             sequence = 35, num_events = 709\n", wire.CONTROL_BUFFER, [35, 709]),
+        (
+            "CONTROL         :BUFFER_END         cookie1 = e6e6e6e6, cookie2 = e6e6e6e6",
+            wire.CONTROL_BUFFER_END,
+            [0xE6E6E6E6, 0xE6E6E6E6],
+        ),
+        (
+            "SYSTEM          :PROFILE_64         ip = 0x00003d516c6925, tid = 0x000001, pid = 0x0b7017",
+            wire.code(WireClass.SYSTEM, 532),
+            [0x516C6925, 0x3D, 1, 0xB7017],
+        ),
+        (
+            "SYSTEM          :TIMER              pid:1 tid:8 timer_id:-1 flags:0x00000101 WAKEUP ACTIVE",
+            wire.code(WireClass.SYSTEM, 18),
+            [1, 8, 0xFFFFFFFF, 0x101],
+        ),
+        (
+            "KER_CALL        :RING0/02           func_p:0xffff80000004f800",
+            wire.code(WireClass.KER_CALL, 2 | 512),
+            [0x0004F800, 0xFFFF8000],
+        ),
+        (
+            "KER_EXIT        :MSG_SENDV/11       ret_val:-1, errno:2",
+            wire.code(WireClass.KER_CALL, 11 + 128),
+            [0xFFFFFFFF, 2],
+        ),
+        (
+            "KER_CALL        :MSG_RECEIVEV/14   \n                      chid:0x00000001\n                    rparts:1",
+            wire.code(WireClass.KER_CALL, 14 | 512),
+            [1, 1, 0, 0],
+        ),
+        ("INT_CALL        :KER_RING0/2       ", wire.code(WireClass.KER_CALL, 2 + 256), [0, 0]),
+        (
+            'USREVENT        :EVENT:100          STR:"ab", d0:0x00006261 d1:0x00000000 d2:0x00000001 d3:0x00000000',
+            wire.code(WireClass.USER, 100),
+            [0x6261, 0, 1, 0],
+        ),
+        (
+            "QVM             :GUEST_ENTER        guest_ip:0x00000000deadbeef",
+            wire.code(WireClass.QVM, 0),
+            [0xDEADBEEF, 0],
+        ),
+        (
+            "SYSTEM          :POWER              word 0:0x0000000a word 1:0x00000001",
+            wire.code(WireClass.SYSTEM, 15),
+            [10, 1],
+        ),
+    ],
+)
 def test_events_of_7_1(line, code, words):
     release = HEAD_7.replace("7.1.0", "8.0.0") if "BUFFER_END" in line else HEAD_7
     found = slots(f"t:0x65570a8b78a CPU:00 {line}\n", release)
@@ -246,7 +322,8 @@ def test_events_of_7_1(line, code, words):
 def test_interrupts_of_8_0():
     head = HEAD_7.replace("7.1.0", "8.0.0")
     assert slots("t:0x00000001 CPU:03 INTERRUPT       :INT_DELIVER       intr_id:0x1c(28)\n", head) == [
-        [0x03000000 | wire.code(WireClass.INT, 7), 1, 28, 0]]
+        [0x03000000 | wire.code(WireClass.INT, 7), 1, 28, 0]
+    ]
 
 
 def test_big_endian_text_and_64_bit_values_stand_as_the_target_had_them():
@@ -259,33 +336,40 @@ def test_big_endian_text_and_64_bit_values_stand_as_the_target_had_them():
 
 def test_times_in_seconds_become_cycles():
     found = slots("t:2.003.004us CPU:00 THREAD :THREADY pid:1 tid:1\n")
-    assert found[0][1] == 2_003_004      # the header says 1 MHz
+    assert found[0][1] == 2_003_004  # the header says 1 MHz
 
 
 def test_full_times_survive_without_time_events(tmp_path):
     """An excerpt of a 7.1 listing: silences longer than a rollover of the low word must not shrink."""
     path = tmp_path / "excerpt.txt"
     stamps = [0x65570A8B78A, 0x65570A8B78B, 0x65999999999, 0x65A00000000]
-    path.write_text(HEAD_7 + "".join(f"t:0x{stamp:x} CPU:00 THREAD          :THREADY            pid:1 tid:1\n"
-                                     for stamp in stamps))
+    path.write_text(
+        HEAD_7 + "".join(f"t:0x{stamp:x} CPU:00 THREAD          :THREADY            pid:1 tid:1\n" for stamp in stamps)
+    )
     assert open_listing(path).events.time_cycles.tolist() == stamps
     with opened(path) as source:
         assert [time for batch in source.events for time in batch.time_cycles.tolist()] == stamps
 
 
 def test_a_time_that_lost_a_digit_is_restored_to_the_nearest_that_fits():
-    listing, problems = read(HEAD_6 + "t:0x35bbec68 CPU:00 THREAD :THRECEIVE pid:1 tid:5\n"
-                             "t:0x35bbe10 CPU:00 THREAD :THRUNNING pid:4 tid:1\n")
+    listing, problems = read(
+        HEAD_6 + "t:0x35bbec68 CPU:00 THREAD :THRECEIVE pid:1 tid:5\nt:0x35bbe10 CPU:00 THREAD :THRUNNING pid:4 tid:1\n"
+    )
     assert listing.slot_array()[1, 1] == 0x35BBED10
     assert problems.counts() == {"listing-digits": 1}
     assert next(iter(problems)).line == 9
 
 
 def test_rubbish_is_named_with_its_line():
-    listing, problems = read(HEAD_6 + "what is this\nt:0x00000001 CPU:00 KER_CALL:NO_SUCH/12x y\n"
-                             "t:0x00000002 CPU:00 THREAD :THREADY pid:1 tid:1\n.\n.\n.\n")
+    listing, problems = read(
+        HEAD_6 + "what is this\nt:0x00000001 CPU:00 KER_CALL:NO_SUCH/12x y\n"
+        "t:0x00000002 CPU:00 THREAD :THREADY pid:1 tid:1\n.\n.\n.\n"
+    )
     assert [(problem.kind.slug, problem.line) for problem in problems] == [
-        ("foreign-line", 8), ("bad-line", 9), ("cut-listing", 11)]
+        ("foreign-line", 8),
+        ("bad-line", 9),
+        ("cut-listing", 11),
+    ]
     assert listing.events == 1
     assert listing.census.lines == 13
 
@@ -327,15 +411,40 @@ def test_loading_can_be_stopped(tmp_path):
     assert all(0 < share <= 1 for share in seen)
 
 
-LINES = st.sampled_from([
-    "t:0x00000001 CPU:00 ", "t:0x", "CPU:99 ", "KER_CALL:MSG_SENDV/11", " coid:0x00000001", "\n",
-    ' msg:"a" (0x00000061)',
-    ".\n", "event => h:0x",
-    "event => h:0x00001001 d0:0x00000001 d1:0x00000002 d2:0x00000003", "THREAD  :THREADY ",
-    " pid:1", " tid:-7", "PROCESS :PROCCREATE_NAME", " name:x", "ret_val:-1, errno:4", "KER_EXIT:NOP/00 ", "USREVENT:",
-    'EVENT:5 STR:"', '"', "INT_HANDLER_EXIT:0x00000001 (1) SIGEVENT:", "PULSE 1:2 3:4", " -- KERNEL EVENTS -- \n",
-    "TRACE_A:: b\n", "state 5", "EVENT 9999", "word 0:0x00000001", "CLASS 13 :EVENT 5 word 0:0x00000001", "\x00", "é",
-])
+LINES = st.sampled_from(
+    [
+        "t:0x00000001 CPU:00 ",
+        "t:0x",
+        "CPU:99 ",
+        "KER_CALL:MSG_SENDV/11",
+        " coid:0x00000001",
+        "\n",
+        ' msg:"a" (0x00000061)',
+        ".\n",
+        "event => h:0x",
+        "event => h:0x00001001 d0:0x00000001 d1:0x00000002 d2:0x00000003",
+        "THREAD  :THREADY ",
+        " pid:1",
+        " tid:-7",
+        "PROCESS :PROCCREATE_NAME",
+        " name:x",
+        "ret_val:-1, errno:4",
+        "KER_EXIT:NOP/00 ",
+        "USREVENT:",
+        'EVENT:5 STR:"',
+        '"',
+        "INT_HANDLER_EXIT:0x00000001 (1) SIGEVENT:",
+        "PULSE 1:2 3:4",
+        " -- KERNEL EVENTS -- \n",
+        "TRACE_A:: b\n",
+        "state 5",
+        "EVENT 9999",
+        "word 0:0x00000001",
+        "CLASS 13 :EVENT 5 word 0:0x00000001",
+        "\x00",
+        "é",
+    ]
+)
 
 
 @given(st.lists(LINES, max_size=40).map("".join))
@@ -352,14 +461,17 @@ def test_any_bytes_are_accounted_for(data):
     assert listing.census.lines == data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
 
 
-@pytest.mark.parametrize("hostile", [
-    'KER_CALL:MSG_SENDV/11 coid:0x00000001 msg:"' + '" (0x' * 8000,
-    "KER_CALL:MSG_SENDV/11\n" + "x\n" * 8000,
-    "PROCESS :PROCCREATE_NAME ppid:1 pid:2 name:" + "a" * 60_000,
-    "KER_EXIT:NOP/00 ret_val:-1, errno:4t:0x00000001 CPU:00 " * 1000,
-    'USREVENT:EVENT:5 STR:"' + '", d0:0x00000000' * 3000,
-    "SYSTEM :TIMER" + " A" * 20_000 + "!",
-])
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        'KER_CALL:MSG_SENDV/11 coid:0x00000001 msg:"' + '" (0x' * 8000,
+        "KER_CALL:MSG_SENDV/11\n" + "x\n" * 8000,
+        "PROCESS :PROCCREATE_NAME ppid:1 pid:2 name:" + "a" * 60_000,
+        "KER_EXIT:NOP/00 ret_val:-1, errno:4t:0x00000001 CPU:00 " * 1000,
+        'USREVENT:EVENT:5 STR:"' + '", d0:0x00000000' * 3000,
+        "SYSTEM :TIMER" + " A" * 20_000 + "!",
+    ],
+)
 def test_hostile_lines_take_no_time(hostile):
     text = HEAD_6 + f"t:0x00000001 CPU:00 {hostile}\n" * 4
     start_s = time.perf_counter()

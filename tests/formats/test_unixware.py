@@ -54,8 +54,20 @@ class TestRows:
     def test_files_are_merged_by_time(self, tmp_path):
         trace = open_trace(write_set(tmp_path, CONTENTION))
         names = [trace.spec(event).name for event in range(len(trace.events))]
-        assert names == ["thr_create 1", "thr_create 2", "thr_self", "mutex_lock 1", "mutex_lock 1", "mutex_lock 2",
-                         "mutex_unlock", "mutex_lock 2", "mutex_unlock", "thr_join 1", "thr_exit", "thr_join 2"]
+        assert names == [
+            "thr_create 1",
+            "thr_create 2",
+            "thr_self",
+            "mutex_lock 1",
+            "mutex_lock 1",
+            "mutex_lock 2",
+            "mutex_unlock",
+            "mutex_lock 2",
+            "mutex_unlock",
+            "thr_join 1",
+            "thr_exit",
+            "thr_join 2",
+        ]
         assert trace.format == "thread_trace"
         assert trace.duration_ns == 90_000
         assert trace.threads.tid.tolist() == [-1, 1, 2]
@@ -69,13 +81,23 @@ class TestRows:
     def test_second_records_name_the_object_of_the_first(self, tmp_path):
         trace = open_trace(write_set(tmp_path, CONTENTION))
         shown = {a.name: (a.text, a.note) for a in trace.payloads.decode(7).arguments}
-        assert shown == {"rval": ("0", ""), "blocked": ("1", "had to wait"),
-                         "mutex": ("0x10010", "from the first record")}
+        assert shown == {
+            "rval": ("0", ""),
+            "blocked": ("1", "had to wait"),
+            "mutex": ("0x10010", "from the first record"),
+        }
 
     def test_list_and_details(self, tmp_path):
         trace = open_trace(write_set(tmp_path, CONTENTION))
-        assert list_row(trace, 7, 6)[2:] == ("1.000 µs", "1", f"pid {PID}", "2", "mutex", "mutex_lock 2",
-                                             "rval=0  blocked=1  mutex=0x10010")
+        assert list_row(trace, 7, 6)[2:] == (
+            "1.000 µs",
+            "1",
+            f"pid {PID}",
+            "2",
+            "mutex",
+            "mutex_lock 2",
+            "rval=0  blocked=1  mutex=0x10010",
+        )
         text = event_details(trace, 7, link_of(trace, 7)).as_text()
         assert "16.00 µs" in text
         assert "event 5: mutex_lock 1" in text
@@ -119,12 +141,18 @@ class TestRows:
 
     def test_unknown_numbers_are_kept(self, tmp_path):
         (tmp_path / "tr.0000001.001").write_text(
-            "1:0:1:1:1:2:25:0:7:0:0:0:0\n1:1:1:1:1:300:-4:9:7:8:0:0:0\n1:2:1:1:1:2:2:0:7:0:0:0:0\n")
+            "1:0:1:1:1:2:25:0:7:0:0:0:0\n1:1:1:1:1:300:-4:9:7:8:0:0:0\n1:2:1:1:1:2:2:0:7:0:0:0:0\n"
+        )
         trace = open_trace(tmp_path)
         assert [trace.spec(event).name for event in range(3)] == ["EVENT 25", "EVENT 0", "mutex_lock (0)"]
         assert [trace.spec(event).class_name for event in range(3)] == ["mutex", "other", "mutex"]
         assert [(a.name, a.value) for a in trace.payloads.decode(1).arguments][:5] == [
-            ("event1", 300), ("event2", -4), ("which", 9), ("a1", 7), ("a2", 8)]
+            ("event1", 300),
+            ("event2", -4),
+            ("which", 9),
+            ("a1", 7),
+            ("a2", 8),
+        ]
         assert trace.problems.counts() == {"unknown-events": 3}
 
     def test_addresses_are_unsigned(self, tmp_path):
@@ -140,27 +168,38 @@ class TestThreadStates:
 
     @pytest.mark.parametrize(
         ("interface", "state"),
-        [("mutex_lock", "MUTEX"), ("rmutex_lock", "MUTEX"), ("rw_rdlock", "RWLOCK_READ"),
-         ("rw_wrlock", "RWLOCK_WRITE")],
+        [
+            ("mutex_lock", "MUTEX"),
+            ("rmutex_lock", "MUTEX"),
+            ("rw_rdlock", "RWLOCK_READ"),
+            ("rw_wrlock", "RWLOCK_WRITE"),
+        ],
     )
     def test_locks_block_if_the_second_record_says_so(self, tmp_path, interface, state):
-        lane = thread_lane(tmp_path, f"""
+        lane = thread_lane(
+            tmp_path,
+            f"""
             0 lwp1 t1 {interface} 1 64
            10 lwp1 t1 {interface} 2 0 0
            20 lwp1 t1 {interface} 1 64
            30 lwp1 t1 {interface} 2 0 1
            40 lwp1 t1 thr_self 0
-        """)
+        """,
+        )
         assert lane == [(0, "RUNNING"), (20, state), (30, "RUNNING"), (40, "")]
 
     @pytest.mark.parametrize("interface", ["cond_wait", "cond_timedwait"])
     def test_conditions_always_block(self, tmp_path, interface):
-        lane = thread_lane(tmp_path, f"5 lwp1 t1 thr_self\n10 lwp1 t1 {interface} 1 64 80\n"
-                                     f"12 lwp1 t1 {interface} 2 62\n30 lwp1 t1 thr_self")
+        lane = thread_lane(
+            tmp_path,
+            f"5 lwp1 t1 thr_self\n10 lwp1 t1 {interface} 1 64 80\n12 lwp1 t1 {interface} 2 62\n30 lwp1 t1 thr_self",
+        )
         assert lane == [(0, "RUNNING"), (5, "CONDVAR"), (7, "RUNNING"), (25, "")]
 
     def test_semaphores_block_when_used_up_or_when_it_takes_long(self, tmp_path):
-        lane = thread_lane(tmp_path, """
+        lane = thread_lane(
+            tmp_path,
+            """
              0 lwp1 t1 sema_wait 1 64 1
             10 lwp1 t1 sema_wait 2 0
             20 lwp1 t1 sema_wait 1 64 0
@@ -168,11 +207,16 @@ class TestThreadStates:
             40 lwp1 t1 sema_wait 1 64 1
            400 lwp1 t1 sema_wait 2 0
            500 lwp1 t1 thr_exit 0
-        """)
+        """,
+        )
         assert lane == [(0, "RUNNING"), (20, "SEM"), (30, "RUNNING"), (40, "SEM"), (400, "RUNNING"), (500, "")]
 
     def test_the_last_at_a_barrier_does_not_wait(self, tmp_path):
-        found = lanes(open_trace(write_set(tmp_path, """
+        found = lanes(
+            open_trace(
+                write_set(
+                    tmp_path,
+                    """
              0 lwp1 t1 barrier_wait 1 64 0
             10 lwp2 t2 barrier_wait 1 64 1
             20 lwp3 t3 barrier_wait 1 64 2
@@ -185,19 +229,31 @@ class TestThreadStates:
             41 lwp3 t3 barrier_wait 2 0
             42 lwp2 t2 barrier_wait 2 0
             43 lwp1 t1 barrier_wait 2 0
-        """)))
+        """,
+                )
+            )
+        )
         assert found["thread 1"] == [(0, "BARRIER"), (21, "RUNNING"), (22, "BARRIER"), (43, "")]
         assert found["thread 2"] == [(0, "unknown"), (10, "BARRIER"), (24, "RUNNING"), (30, "BARRIER"), (42, "")]
         assert found["thread 3"] == [(0, "unknown"), (20, "RUNNING"), (41, "")]
 
     def test_spinning_threads_keep_their_lwp(self, tmp_path):
-        found = lanes(open_trace(write_set(tmp_path, "0 lwp1 t1 _spin_lock 1 64\n50 lwp1 t1 _spin_lock 2 1\n"
-                                                     "60 lwp1 t1 _spin_unlock 0 64")))
+        found = lanes(
+            open_trace(
+                write_set(
+                    tmp_path, "0 lwp1 t1 _spin_lock 1 64\n50 lwp1 t1 _spin_lock 2 1\n60 lwp1 t1 _spin_unlock 0 64"
+                )
+            )
+        )
         assert found["thread 1"] == [(0, "RUNNING"), (60, "")]
         assert found["LWP 1"][0] == (0, f"pid {PID} 1")
 
     def test_suspension_is_that_of_the_target(self, tmp_path):
-        found = lanes(open_trace(write_set(tmp_path, """
+        found = lanes(
+            open_trace(
+                write_set(
+                    tmp_path,
+                    """
              0 lwp1 t1 thr_self
              5 lwp2 t2 thr_self
             10 lwp1 t1 thr_suspend 1 2
@@ -206,35 +262,57 @@ class TestThreadStates:
             50 lwp2 t2 thr_self
             60 lwp1 t1 thr_exit
             70 lwp2 t2 thr_exit
-        """)))
+        """,
+                )
+            )
+        )
         assert found["thread 1"] == [(0, "RUNNING"), (60, "")]
-        assert found["thread 2"] == [(0, "unknown"), (5, "RUNNING"), (12, "SUSPENDED"), (40, "READY"), (50, "RUNNING"),
-                                     (70, "")]
+        assert found["thread 2"] == [
+            (0, "unknown"),
+            (5, "RUNNING"),
+            (12, "SUSPENDED"),
+            (40, "READY"),
+            (50, "RUNNING"),
+            (70, ""),
+        ]
         assert [label for _, label in found["LWP 2"]] == ["unknown", f"pid {PID} 2", "idle", f"pid {PID} 2", "idle"]
 
     def test_failed_suspension_changes_nothing(self, tmp_path):
-        found = lanes(open_trace(write_set(tmp_path, """
+        found = lanes(
+            open_trace(
+                write_set(
+                    tmp_path,
+                    """
              0 lwp2 t2 thr_self
             10 lwp1 t1 thr_suspend 1 2
             12 lwp1 t1 thr_suspend 2 3
             20 lwp1 t1 thr_continue 0 2 0      # it runs: this continues nobody
             50 lwp2 t2 thr_exit
-        """)))
+        """,
+                )
+            )
+        )
         assert found["thread 2"] == [(0, "RUNNING"), (50, "")]
 
     def test_a_thread_that_suspends_itself(self, tmp_path):
-        lane = thread_lane(tmp_path, """
+        lane = thread_lane(
+            tmp_path,
+            """
              0 lwp1 t1 thr_self
             10 lwp1 t1 thr_suspend 1 1
             20 lwp2 t2 thr_continue 0 1 0
             21 lwp1 t1 thr_suspend 2 0
             30 lwp1 t1 thr_exit
-        """)
+        """,
+        )
         assert lane == [(0, "RUNNING"), (10, "SUSPENDED"), (21, "RUNNING"), (30, "")]
 
     def test_who_still_waits_at_the_end_is_drawn_waiting(self, tmp_path):
         """A deadlock: each has one mutex and asks for the other."""
-        trace = open_trace(write_set(tmp_path, """
+        trace = open_trace(
+            write_set(
+                tmp_path,
+                """
              0 lwp1 t1 mutex_lock 1 16
              1 lwp1 t1 mutex_lock 2 0 0
              2 lwp2 t2 mutex_lock 1 32
@@ -242,20 +320,25 @@ class TestThreadStates:
             10 lwp1 t1 mutex_lock 1 32
             20 lwp2 t2 mutex_lock 1 16
             90 lwp3 t3 thr_self
-        """))
+        """,
+            )
+        )
         found = lanes(trace)
         assert found["thread 1"] == [(0, "RUNNING"), (10, "MUTEX")]
         assert found["thread 2"] == [(0, "unknown"), (2, "RUNNING"), (20, "MUTEX")]
         assert "unfinished-calls" not in trace.problems.counts()
 
     def test_join_of_a_thread_that_ended_before_does_not_wait(self, tmp_path):
-        lane = thread_lane(tmp_path, """
+        lane = thread_lane(
+            tmp_path,
+            """
              0 lwp1 t1 thr_self
             10 lwp2 t2 thr_exit
             20 lwp1 t1 thr_join 1 2
            900 lwp1 t1 thr_join 2 2 0 0        # busy, but not for that thread
            910 lwp1 t1 thr_exit
-        """)
+        """,
+        )
         assert lane == [(0, "RUNNING"), (910, "")]
 
     def test_an_unfinished_call_in_the_middle_is_reported(self, tmp_path):
@@ -267,7 +350,10 @@ class TestThreadStates:
 
 class TestLwpLanes:
     def test_threads_share_and_change_lwps(self, tmp_path):
-        trace = open_trace(write_set(tmp_path, """
+        trace = open_trace(
+            write_set(
+                tmp_path,
+                """
              0 lwp1 t1 thr_self
             10 lwp1 t2 thr_self
             20 lwp1 t1 mutex_lock 1 16
@@ -275,7 +361,9 @@ class TestLwpLanes:
             40 lwp2 t1 mutex_lock 2 0 1          # woken on another LWP
             50 lwp2 t1 thr_exit
             60 lwp1 t2 thr_exit
-        """))
+        """,
+            )
+        )
         found = lanes(trace)
         assert found["thread 1"] == [(0, "RUNNING"), (20, "MUTEX"), (40, "RUNNING"), (50, "")]
         one, two = f"pid {PID} 1", f"pid {PID} 2"
@@ -287,7 +375,13 @@ class TestLwpLanes:
         write_set(tmp_path, "1 lwp1 t1 thr_self", pid=200)
         trace = open_trace(tmp_path)
         assert [info.title for info in Timeline(trace).infos] == [
-            "LWP 1 of 100", "LWP 1 of 200", "pid 100", "thread 1", "pid 200", "thread 1"]
+            "LWP 1 of 100",
+            "LWP 1 of 200",
+            "pid 100",
+            "thread 1",
+            "pid 200",
+            "thread 1",
+        ]
         only = open_trace(tmp_path / "tr.0000064.001")
         assert only.processes.pid.tolist() == [-1, 100]
 
@@ -339,8 +433,8 @@ class TestOpening:
     def test_names_beside_the_traces(self, tmp_path):
         write_set(tmp_path, CONTENTION)
         (tmp_path / "tr.00010e1.names").write_bytes(
-            b"process:4321:/home/me/app.py\nthread:2:worker\xff\nthread:2:writer\n"
-            b"object:65552:Lock app.py:3\nrubbish\n")
+            b"process:4321:/home/me/app.py\nthread:2:worker\xff\nthread:2:writer\nobject:65552:Lock app.py:3\nrubbish\n"
+        )
         trace = open_trace(tmp_path)
         assert trace.thread_name(2) == "app.py 2 (writer)"
         assert trace.payloads.decode(3).arguments[0].note == "Lock app.py:3"
@@ -361,8 +455,12 @@ class TestOpening:
     def test_lanes_are_those_of_the_tree(self, tmp_path):
         infos = Timeline(open_trace(write_set(tmp_path, CONTENTION))).infos
         assert [(info.kind, info.title) for info in infos] == [
-            (LaneKind.CPU, "LWP 1"), (LaneKind.CPU, "LWP 2"), (LaneKind.PROCESS, f"pid {PID}"),
-            (LaneKind.THREAD, "thread 1"), (LaneKind.THREAD, "thread 2")]
+            (LaneKind.CPU, "LWP 1"),
+            (LaneKind.CPU, "LWP 2"),
+            (LaneKind.PROCESS, f"pid {PID}"),
+            (LaneKind.THREAD, "thread 1"),
+            (LaneKind.THREAD, "thread 2"),
+        ]
 
 
 class TestDamage:
@@ -372,7 +470,9 @@ class TestDamage:
             file.write("hello\n1000:99000:2:4321:2:1:4:0:0:0:0:0:0\n1000:99")
         trace = open_trace(tmp_path)
         assert [(p.kind.slug, p.file, p.line) for p in trace.problems] == [
-            ("bad-line", "tr.00010e1.002", 6), ("bad-line", "tr.00010e1.002", 8)]
+            ("bad-line", "tr.00010e1.002", 6),
+            ("bad-line", "tr.00010e1.002", 8),
+        ]
         assert "ends inside" in trace.problems.rows[1].detail
         assert len(trace.events) == 13
         assert trace.problems.cost_data
@@ -400,17 +500,26 @@ class TestDamage:
 
     def test_clock_set_back_keeps_the_order_of_the_file(self, tmp_path):
         (tmp_path / "tr.0000001.001").write_text(
-            record(50, 1, 1, "mutex_lock", 1, 16) + record(20, 1, 1, "mutex_lock", 2, 0, 1)
-            + record(60, 1, 1, "thr_exit"))
+            record(50, 1, 1, "mutex_lock", 1, 16)
+            + record(20, 1, 1, "mutex_lock", 2, 0, 1)
+            + record(60, 1, 1, "thr_exit")
+        )
         trace = open_trace(tmp_path)
         assert [trace.spec(e).name for e in range(3)] == ["mutex_lock 1", "mutex_lock 2", "thr_exit"]
         assert trace.duration_ns == 10_000
         assert [(p.kind.slug, p.line) for p in trace.problems] == [("clock-set-back", 2)]
 
-    @pytest.mark.parametrize("content", [
-        bytes(range(256)) * 5000, b"\n" * 100_000, b"7" * 3_000_000, b":" * 200_000, (b"x" * 5000 + b"\n") * 300,
-        b"\0" * 100_000,
-    ])
+    @pytest.mark.parametrize(
+        "content",
+        [
+            bytes(range(256)) * 5000,
+            b"\n" * 100_000,
+            b"7" * 3_000_000,
+            b":" * 200_000,
+            (b"x" * 5000 + b"\n") * 300,
+            b"\0" * 100_000,
+        ],
+    )
     def test_rubbish_beside_a_good_file(self, tmp_path, content):
         write_set(tmp_path, CONTENTION)
         (tmp_path / "tr.00010e1.003").write_bytes(content)

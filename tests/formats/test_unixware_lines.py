@@ -18,8 +18,18 @@ def test_a_plain_line_is_thirteen_numbers():
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [(b"0x1F", 31), (b"-1", -1), (b"+7", 7), (b" 42\t", 42), (b"0XfFfFfFfFfFfFfFfF", -1), (b"18446744073709551615", -1),
-     (b"9223372036854775807", 2**63 - 1), (b"-0x10", -16), (b"007", 7), (b"-9223372036854775808", -(2**63))],
+    [
+        (b"0x1F", 31),
+        (b"-1", -1),
+        (b"+7", 7),
+        (b" 42\t", 42),
+        (b"0XfFfFfFfFfFfFfFfF", -1),
+        (b"18446744073709551615", -1),
+        (b"9223372036854775807", 2**63 - 1),
+        (b"-0x10", -16),
+        (b"007", 7),
+        (b"-9223372036854775808", -(2**63)),
+    ],
 )
 def test_notations_of_numbers(field, value):
     line = GOOD.replace(b":8:", b":" + field + b":")
@@ -29,13 +39,24 @@ def test_notations_of_numbers(field, value):
 
 @pytest.mark.parametrize(
     ("line", "what"),
-    [(b"1:2:3", "13 fields"), (GOOD + b":", "13 fields"), (GOOD.replace(b":8:", b":x:"), "no number"),
-     (GOOD.replace(b":8:", b"::"), "no number"), (GOOD.replace(b":8:", b":" + b"9" * 50 + b":"), "no number"),
-     (GOOD.replace(b":8:", b":99999999999999999999:"), "no number"), (GOOD.replace(b":8:", b":8-:"), "no number"),
-     (GOOD.replace(b":8:", b":--8:"), "no number"), (GOOD.replace(b":8:", b":-:"), "no number"),
-     (b"1:1000000000" + GOOD[3:], "time"), (b"-1:2" + GOOD[3:], "time"), (b"99999999999:2" + GOOD[3:], "time"),
-     (GOOD.replace(b":3:", b":-3:"), "id of"), (GOOD.replace(b":3:", b":2147483648:"), "id of"),
-     (b"a" * (LONGEST_LINE + 1), "longer"), (b"\x00\xff", "13 fields")],
+    [
+        (b"1:2:3", "13 fields"),
+        (GOOD + b":", "13 fields"),
+        (GOOD.replace(b":8:", b":x:"), "no number"),
+        (GOOD.replace(b":8:", b"::"), "no number"),
+        (GOOD.replace(b":8:", b":" + b"9" * 50 + b":"), "no number"),
+        (GOOD.replace(b":8:", b":99999999999999999999:"), "no number"),
+        (GOOD.replace(b":8:", b":8-:"), "no number"),
+        (GOOD.replace(b":8:", b":--8:"), "no number"),
+        (GOOD.replace(b":8:", b":-:"), "no number"),
+        (b"1:1000000000" + GOOD[3:], "time"),
+        (b"-1:2" + GOOD[3:], "time"),
+        (b"99999999999:2" + GOOD[3:], "time"),
+        (GOOD.replace(b":3:", b":-3:"), "id of"),
+        (GOOD.replace(b":3:", b":2147483648:"), "id of"),
+        (b"a" * (LONGEST_LINE + 1), "longer"),
+        (b"\x00\xff", "13 fields"),
+    ],
 )
 def test_damaged_lines_are_named_and_the_others_stand(line, what):
     records = parse_block(GOOD + b"\n" + line + b"\n" + GOOD)
@@ -53,9 +74,11 @@ def test_blank_lines_and_line_ends_of_other_systems_are_no_damage():
 
 
 _number = st.one_of(
-    st.integers(-(2**63), 2**64 - 1).map(lambda n: str(n).encode()), st.integers(0, 99).map(lambda n: str(n).encode()),
+    st.integers(-(2**63), 2**64 - 1).map(lambda n: str(n).encode()),
+    st.integers(0, 99).map(lambda n: str(n).encode()),
     st.sampled_from(
-        [b"", b"-", b"+1", b"0x", b"0xff", b" 1", b"1 ", b"1_0", b"1e3", b"\xd9\xa3", b"0" * 20, b"9" * 30]),
+        [b"", b"-", b"+1", b"0x", b"0xff", b" 1", b"1 ", b"1_0", b"1e3", b"\xd9\xa3", b"0" * 20, b"9" * 30]
+    ),
 )
 
 

@@ -50,8 +50,15 @@ def test_minimised_corpus_reaches_the_same_lines(tmp_path):
     for text in (b"\0pid == 2", b"\0pid == 3", b"\0pid == 2 and tid == 1"):
         keep(".", text, tmp_path / "all")
     # In a process of its own: tracing every line would slow down whatever else this one has to do.
-    command = [sys.executable, "-m", "tests.fuzz.coverage", "expressions", str(tmp_path / "all"),
-               "--minimise", str(tmp_path / "least")]
+    command = [
+        sys.executable,
+        "-m",
+        "tests.fuzz.coverage",
+        "expressions",
+        str(tmp_path / "all"),
+        "--minimise",
+        str(tmp_path / "least"),
+    ]
     subprocess.run(command, cwd=FOLDER.parents[2], check=True, timeout=120, capture_output=True)
     assert len([*(tmp_path / "least").rglob("*.bin")]) == 2
 

@@ -41,8 +41,11 @@ def test_the_key_draws_all_arrows_and_takes_them_away(empty_window, load, tmp_pa
     assert layer.mode is ArrowMode.ALL
     assert (len(layer.groups), layer.groups.total) == (2, 2)
     middle = view.scale.x(START + 150)
-    top, bottom = sorted(row.y_px - view.scroll_px + row.height_px * 0.555 for row in window.session.opened.lanes.rows
-                         if row.index in (layer.groups.arrows.from_lane[0], layer.groups.arrows.to_lane[0]))
+    top, bottom = sorted(
+        row.y_px - view.scroll_px + row.height_px * 0.555
+        for row in window.session.opened.lanes.rows
+        if row.index in (layer.groups.arrows.from_lane[0], layer.groups.arrows.to_lane[0])
+    )
     picture, y = view.grab().toImage(), round((top + bottom) / 2)
     changed = [x for x in range(round(middle) - 40, round(middle) + 40) if picture.pixel(x, y) != before.pixel(x, y)]
     assert changed

@@ -53,8 +53,7 @@ def test_shift_y_lists_the_path_of_the_range(empty_window, load, inversion, qtbo
     depths = [len(line[2]) - len(line[2].lstrip("\N{EM SPACE}")) for line in lines]
     assert (max(depths), depths[0], depths[-1]) == (2, 0, 0)
     longest = next(line for line in lines if line[1] == "20.05 ms")
-    assert longest[2:4] == ["\N{EM SPACE}\N{EM SPACE}store 1",
-                            "is ready; meanwhile ran middle 1, procnto-smp-instr 2"]
+    assert longest[2:4] == ["\N{EM SPACE}\N{EM SPACE}store 1", "is ready; meanwhile ran middle 1, procnto-smp-instr 2"]
 
 
 def test_the_line_goes_over_to_who_holds_the_thread_up(empty_window, load, inversion, qtbot):
@@ -71,7 +70,8 @@ def test_the_line_goes_over_to_who_holds_the_thread_up(empty_window, load, inver
         top = row.y_px - view.scroll_px
         return sum(
             image.pixelColor(x + dx, top + dy).rgb() & 0xFFFFFF == LIGHT.accent
-            for dx in range(30) for dy in range(row.height_px // 2)
+            for dx in range(30)
+            for dy in range(row.height_px // 2)
         )
 
     assert accent_in("store 1", 32) > 40  # it runs: solid

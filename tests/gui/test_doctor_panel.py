@@ -83,7 +83,8 @@ def test_a_capture_opens_with_the_rules_of_the_row(window, panel):
     QTest.mouseClick(panel.capture, Qt.MouseButton.LeftButton)
     dialog = window.findChild(NewCaptureDialog)
     assert dialog.rules.edit.toPlainText() == (
-        "ADDALLCLASSES\nDELCLASS KERCALL\nDELCLASS VTHREAD\nDELCLASS COMM\nDELCLASS SYSTEM\nSETALLCLASSESFAST\n")
+        "ADDALLCLASSES\nDELCLASS KERCALL\nDELCLASS VTHREAD\nDELCLASS COMM\nDELCLASS SYSTEM\nSETALLCLASSESFAST\n"
+    )
     dialog.reject()
 
 

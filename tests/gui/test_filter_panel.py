@@ -154,9 +154,7 @@ class TestChips:
         opened.filters.add_pass("pid == 1")
         said = [[a.text() for a in window.workspace.chips.menu(name).actions() if not a.isEnabled() and a.text()]
                 for name in ("A", "B")]  # fmt: skip
-        assert said[0] == [
-            "Not in a capture: length is known only later, when the event has long been logged"
-        ]
+        assert said[0] == ["Not in a capture: length is known only later, when the event has long been logged"]
         assert said[1] == []
 
     def test_trees_have_chips(self, window, opened):

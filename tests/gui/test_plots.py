@@ -103,8 +103,14 @@ def bars(plot):
 
 
 def test_pyqtgraph_is_imported_when_the_panel_is_first_seen(tmp_path):
-    done = subprocess.run([sys.executable, "-c", _PROGRAM, str(scene(tmp_path))], capture_output=True, text=True,
-                          timeout=60, check=False, env=os.environ | {"QT_QPA_PLATFORM": "offscreen"})
+    done = subprocess.run(
+        [sys.executable, "-c", _PROGRAM, str(scene(tmp_path))],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env=os.environ | {"QT_QPA_PLATFORM": "offscreen"},
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["False", "True"]
 

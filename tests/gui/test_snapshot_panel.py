@@ -24,8 +24,11 @@ def deadlock(tmp_path_factory):
 
 
 def show(window, qtbot) -> SnapshotPanel:
-    QTest.keyClick(window.workspace.area.view, Qt.Key.Key_T,
-                   Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier)
+    QTest.keyClick(
+        window.workspace.area.view,
+        Qt.Key.Key_T,
+        Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier,
+    )
     return window.workspace.panels["snapshot"]
 
 

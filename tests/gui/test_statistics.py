@@ -78,8 +78,15 @@ def ns_window(opened):
 
 
 def test_every_tab_has_a_sheet(panel, qtbot):
-    for key, rows in (("state", 6), ("process", 2), ("cpu", 2), ("event", None), ("call", 1), ("message", 0),
-                      ("interrupt", 0)):
+    for key, rows in (
+        ("state", 6),
+        ("process", 2),
+        ("cpu", 2),
+        ("event", None),
+        ("call", 1),
+        ("message", 0),
+        ("interrupt", 0),
+    ):
         tab(panel, key, qtbot)
         if rows is not None:
             assert panel.model.rowCount() >= rows
@@ -267,10 +274,13 @@ def shown_sheet(window, view, key, qtbot):
 
 
 def test_double_click_goes_to_the_first_migration(empty_window, load, tmp_path, qtbot):
-    from_lanes(tmp_path, """
+    from_lanes(
+        tmp_path,
+        """
         cpu0  A A . B A .
         cpu1  . B B . . A
-    """)
+    """,
+    )
     window = load(empty_window, tmp_path / "built.kev")
     panel = shown_sheet(window, window.workspace.area.view, "migration", qtbot)
     opened = window.session.opened

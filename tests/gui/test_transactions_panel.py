@@ -36,8 +36,11 @@ def exchange(folder):
 
 def panel_of(window, qtbot):
     """Show the panel by its key and wait for its rows."""
-    QTest.keyClick(window.workspace.area.view, Qt.Key.Key_X,
-                   Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier)
+    QTest.keyClick(
+        window.workspace.area.view,
+        Qt.Key.Key_X,
+        Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier,
+    )
     panel = window.workspace.panels["transactions"]
     wait(panel, qtbot)
     return panel
@@ -73,8 +76,11 @@ def test_the_slowest_come_first_and_a_head_sorts(shown, qtbot):
     assert column(panel, "Round trip") == ["698 ns", "418 ns", "298 ns", ""]
     header = panel.table.horizontalHeader()
     for expected in (["399 ns", "99 ns", "99 ns", ""], ["99 ns", "99 ns", "399 ns", ""]):
-        QTest.mouseClick(header.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(
-            header.sectionViewportPosition(4) + 20, header.height() // 2))
+        QTest.mouseClick(
+            header.viewport(),
+            Qt.MouseButton.LeftButton,
+            pos=QPoint(header.sectionViewportPosition(4) + 20, header.height() // 2),
+        )
         wait(panel, qtbot)
         assert column(panel, "Queued") == expected
     assert panel.model.headerData(4, Qt.Orientation.Horizontal).startswith("\N{BLACK UP-POINTING SMALL TRIANGLE}")
@@ -128,8 +134,13 @@ def test_a_click_shows_the_transaction_over_the_lanes(shown, qtbot):
     assert window_shown.length < 2 * 698
     sent = int(opened.trace.events.time_cycles[opened.selection.event])
     assert sent == START + 102
-    hops = [(int(opened.trace.events.time_cycles[hop.from_row]) - START,
-             int(opened.trace.events.time_cycles[hop.to_row]) - START) for hop in opened.highlight.shown.hops]
+    hops = [
+        (
+            int(opened.trace.events.time_cycles[hop.from_row]) - START,
+            int(opened.trace.events.time_cycles[hop.to_row]) - START,
+        )
+        for hop in opened.highlight.shown.hops
+    ]
     assert hops == [(102, 201), (700, 800)]
     assert [leg.title for leg in opened.highlight.shown.legs] == ["queued", "in service", "reply", "service"]
     settle(qtbot, window)
@@ -140,8 +151,11 @@ def test_a_click_shows_the_transaction_over_the_lanes(shown, qtbot):
 
     def accent_at(cycles):
         x = round(view.scale.x(START + cycles))
-        return min(abs(picture.pixelColor(x, y + step).blue() - (LIGHT.accent & 0xFF)) +
-                   abs(picture.pixelColor(x, y + step).red() - (LIGHT.accent >> 16)) for step in (0, 1, 2))
+        return min(
+            abs(picture.pixelColor(x, y + step).blue() - (LIGHT.accent & 0xFF))
+            + abs(picture.pixelColor(x, y + step).red() - (LIGHT.accent >> 16))
+            for step in (0, 1, 2)
+        )
 
     assert accent_at(260) < 60 < accent_at(160)
     assert accent_at(660) < 60 < accent_at(760)
@@ -189,12 +203,23 @@ def test_latencies_and_their_figures(empty_window, load, tmp_path, qtbot):
     wait(panel, qtbot)
     assert (column(panel, "Source"), column(panel, "Total")) == (["interrupt 0x7"], ["90 ns"])
     assert [column(panel, title) for title in ("To handler", "Handler", "To pulse", "To READY", "To RUNNING")] == [
-        ["10 ns"], ["20 ns"], ["10 ns"], ["10 ns"], ["20 ns"]]
+        ["10 ns"],
+        ["20 ns"],
+        ["10 ns"],
+        ["10 ns"],
+        ["20 ns"],
+    ]
     click(panel, 0)
     times = opened.trace.events.time_cycles
     assert int(times[opened.selection.event]) == START + 100
     assert [leg.title for leg in opened.highlight.shown.legs] == [
-        "to handler", "handler", "to pulse", "to READY", "to RUNNING", "to receipt"]
+        "to handler",
+        "handler",
+        "to pulse",
+        "to READY",
+        "to RUNNING",
+        "to receipt",
+    ]
     panel.tabs.setCurrentIndex(2)
     wait(panel, qtbot)
     assert panel.view.mode is RowMode.FIGURES

@@ -18,8 +18,11 @@ def deadlock(tmp_path_factory):
 
 
 def show(window, qtbot):
-    QTest.keyClick(window.workspace.area.view, Qt.Key.Key_V,
-                   Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier)
+    QTest.keyClick(
+        window.workspace.area.view,
+        Qt.Key.Key_V,
+        Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier,
+    )
     qtbot.waitUntil(lambda: window.session.opened.verdicts.found is not None, timeout=10_000)
     return window.workspace.panels["verdicts"]
 

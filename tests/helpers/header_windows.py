@@ -10,8 +10,8 @@ def why_it_hangs(data: bytes) -> str:
     marks = [found.start() for found in re.finditer(rb"TRACE_(?=(?:(?!TRACE_|::).)+::)", data, re.DOTALL)]
     end = data.index(b"TRACE_HEADER_END::")
     marks = [at for at in marks if at <= end]
-    keys = [at + 6 for at in marks]              # a window starts at the byte behind `TRACE_`
-    start, following = 0, 1                      # the second key's number: HEADER_BEGIN is held by the first window
+    keys = [at + 6 for at in marks]  # a window starts at the byte behind `TRACE_`
+    start, following = 0, 1  # the second key's number: HEADER_BEGIN is held by the first window
     while True:
         stop = start + 99
         if end + 6 <= stop < end + 18:

@@ -63,9 +63,11 @@ def attached(tmp_path: Path) -> Trace:
 def test_connect_attach_tells_server_and_channel(attached: Trace) -> None:
     client = row_of(attached, CLIENT)
     assert server_of(attached, client, COID, at(attached, 90)) == Server(
-        SERVER, CHID, at(attached, 80), Certainty.EXACT)
+        SERVER, CHID, at(attached, 80), Certainty.EXACT
+    )
     assert server_of(attached, client, COID, at(attached, 230)) == Server(
-        CLIENT + 1, -1, at(attached, 220), Certainty.EXACT)  # fast: no channel
+        CLIENT + 1, -1, at(attached, 220), Certainty.EXACT
+    )  # fast: no channel
     before = server_of(attached, client, COID, at(attached, 60))
     assert before is not None
     assert (before.pid, before.certainty) == (SERVER, Certainty.INFERRED)

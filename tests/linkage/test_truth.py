@@ -29,8 +29,13 @@ from tests.capture.made import ALL, FAST, WIDE, Traced, as_trace, damaged, finis
 
 RELEASES = (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8)
 NAMES = [*(name for name, _ in registry.names()), "mishaps"]
-CASES = [pytest.param((name, release, form, loss), id=f"{name}-{release}-{form}-{loss}")
-         for name in NAMES for release in RELEASES for form in ("fast", "wide") for loss in ("whole", "loss")]
+CASES = [
+    pytest.param((name, release, form, loss), id=f"{name}-{release}-{form}-{loss}")
+    for name in NAMES
+    for release in RELEASES
+    for form in ("fast", "wide")
+    for loss in ("whole", "loss")
+]
 
 
 def workload(name: str, longest_ms: float = 50) -> tuple[Callable[[Kernel], None], float, int]:
@@ -64,8 +69,11 @@ class Case:
 
     def pairs(self, times: list[tuple[int, int]]) -> dict[int, int]:
         """Return {later row: earlier row} of pairs of moments of which the trace has both."""
-        return {self.row_at[last]: self.row_at[first] for first, last in times
-                if first in self.row_at and last in self.row_at}
+        return {
+            self.row_at[last]: self.row_at[first]
+            for first, last in times
+            if first in self.row_at and last in self.row_at
+        }
 
     @cached_property
     def changes(self) -> dict[ThreadId, list[int]]:
@@ -96,14 +104,13 @@ def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return capture(tmp_path_factory.mktemp("links"), *request.param)
 
 
-def capture(
-    folder: Path, name: str, release: Release, form: str, loss: str, longest_ms: float = 50
-) -> Case:
+def capture(folder: Path, name: str, release: Release, form: str, loss: str, longest_ms: float = 50) -> Case:
     """Return a capture of a workload with all classes, whole or through a logger that loses buffers."""
     setup, ms, cpus = workload(name, longest_ms)
     if loss == "loss":
-        made = damaged(setup, ms, folder, release, cpus, ring=False, wide=form == "wide", slots=60,
-                       skew_ns=0, classes=ALL)
+        made = damaged(
+            setup, ms, folder, release, cpus, ring=False, wide=form == "wide", slots=60, skew_ns=0, classes=ALL
+        )
     else:
         made = traced(setup, ms, folder, release, cpus, 5, WIDE if form == "wide" else FAST, skew_ns=0)
     return Case(made, loss == "whole", form == "wide" or not made.kernel.target.is_64bit)
@@ -113,8 +120,11 @@ def check(case: Case, kind: LinkKind, true: dict[int, int], least: float) -> Non
     """Check that no link is wrong, guesses apart, and that so many of those that are true are found."""
     table = link_table(case.made.trace, kind)
     assert np.all(table.from_row < table.to_row)
-    found = {link.to_row: link.from_row for link in table
-             if link.certainty is not Certainty.GUESS and link.from_row in case.rows}
+    found = {
+        link.to_row: link.from_row
+        for link in table
+        if link.certainty is not Certainty.GUESS and link.from_row in case.rows
+    }
     wrong = {last: first for last, first in found.items() if true.get(last) != first}
     assert not wrong, f"{len(wrong)} of {len(found)} are wrong"
     if case.is_whole:
@@ -208,8 +218,11 @@ def test_holds(case: Case) -> None:
 
 def contended(case: Case) -> int:
     """Return how many mutexes threads got by waiting in MUTEX and gave up by a call that the trace has."""
-    got = {(wait.thread, wait.address, wait.end) for wait in case.made.truth.waits
-           if wait.state == "MUTEX" and wait.outcome == "ok" and wait.start in case.row_at}
+    got = {
+        (wait.thread, wait.address, wait.end)
+        for wait in case.made.truth.waits
+        if wait.state == "MUTEX" and wait.outcome == "ok" and wait.start in case.row_at
+    }
     gives = defaultdict(list)
     for call in case.made.truth.calls:
         if call.name in ("SYNC_MUTEX_UNLOCK", "SYNC_CONDVAR_WAIT") and call.enter in case.row_at:
@@ -326,7 +339,14 @@ def test_the_byte_order_does_not_matter(name: str, release: Release, tmp_path: P
         trace = as_trace(made, finish(made, sink), tmp_path)
         assert trace.byte_order == ("big" if big_endian else "little")
         holders, sent = satview.links(trace).blockers, satview.transactions(trace)
-        found.append(([list(link_table(trace, kind)) for kind in LinkKind], holders.thread.tolist(),
-                      holders.waits.object.tolist(), sent.parent.tolist(), sent.done_row.tolist()))
+        found.append(
+            (
+                [list(link_table(trace, kind)) for kind in LinkKind],
+                holders.thread.tolist(),
+                holders.waits.object.tolist(),
+                sent.parent.tolist(),
+                sent.done_row.tolist(),
+            )
+        )
     assert found[0] == found[1]
     assert any(found[0][0])

@@ -64,7 +64,9 @@ def test_the_owner_of_a_mutex_and_its_holder(tmp_path):
     found = argument_names(trace, at(trace, 30))
     holder = trace.threads.row(2, 1)
     assert {name: (meaning.text, meaning.thread) for name, meaning in found.items()} == {
-        "sync_p": ("held by pair 1", holder), "owner": ("held by pair 1", holder)}
+        "sync_p": ("held by pair 1", holder),
+        "owner": ("held by pair 1", holder),
+    }
 
 
 @pytest.mark.parametrize("name", ["automotive", "client-server", "inversion", "deadlock"])

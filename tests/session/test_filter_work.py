@@ -138,7 +138,10 @@ def test_shades_follow_the_event_that_began_an_interval(opened, qtbot):
     before = set((values & 63).ravel().tolist())
     LaneOverlay(opened.timeline, view).hide((lane,), values, edges, True)
     shown = set((values & 63).ravel().tolist())
-    running = {int(value) for value, event in zip(spans.value, spans.event, strict=True)
-               if event < len(view.passing) and view.passing[event]}
+    running = {
+        int(value)
+        for value, event in zip(spans.value, spans.event, strict=True)
+        if event < len(view.passing) and view.passing[event]
+    }
     assert shown - {0} <= running | set(spans.value[spans.event >= len(view.passing)].tolist())
     assert before - shown

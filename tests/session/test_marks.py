@@ -117,8 +117,11 @@ def test_what_does_not_fit_the_trace_stays_in_the_file(qapp, tmp_path):
     marks = Marks(tmp_path / "a.kev", LIMITS)
     marks.add(Mark(5, 5, "ours"))
     stored = json.loads(file.read_text())
-    assert stored == {"satview_marks": 2, "more": [1],
-                      "marks": [{"start_cycles": 5, "end_cycles": 5, "text": "ours"}, outside, "of the future"]}
+    assert stored == {
+        "satview_marks": 2,
+        "more": [1],
+        "marks": [{"start_cycles": 5, "end_cycles": 5, "text": "ours"}, outside, "of the future"],
+    }
     marks.set_limits(TimeWindow(0, 10**10))
     assert [mark.text for mark in marks] == ["ours", "outside"]
 
@@ -135,10 +138,15 @@ def test_mark_beyond_the_end_of_a_growing_trace_stays_in_view(qapp, tmp_path):
 
 @pytest.mark.parametrize(
     ("data", "reason"),
-    [(b'{"marks": [', "line 1: Expecting value"), (b"\xff\xfe", "byte 0 is no text"),
-     (b"[]", "it holds no list of marks"),
-     (b'{"satview_marks": 1}', "it holds no list of marks"), (b"[" * 100_000, "it holds a number or a nesting"),
-     (b" " * ((16 << 20) + 1), "it has more than 16,777,216 bytes")])
+    [
+        (b'{"marks": [', "line 1: Expecting value"),
+        (b"\xff\xfe", "byte 0 is no text"),
+        (b"[]", "it holds no list of marks"),
+        (b'{"satview_marks": 1}', "it holds no list of marks"),
+        (b"[" * 100_000, "it holds a number or a nesting"),
+        (b" " * ((16 << 20) + 1), "it has more than 16,777,216 bytes"),
+    ],
+)
 def test_damaged_file_is_set_aside_and_never_overwritten(qapp, tmp_path, data, reason):
     file = tmp_path / ("a.kev" + SUFFIX)
     aside = tmp_path / ("a.kev" + SUFFIX + ".damaged-1")
@@ -207,8 +215,9 @@ print(marks.file.failure, marks.file.is_stored)
 @pytest.mark.skipif(sys.platform == "win32", reason="limits of POSIX systems")
 def test_full_disk_keeps_all_earlier_notes(qapp, tmp_path):
     Marks(tmp_path / "a.kev", LIMITS).add(Mark(1, 1, "earlier"))
-    job = subprocess.run([sys.executable, "-c", _FULL_DISK, tmp_path / "a.kev"], capture_output=True, text=True,
-                         check=True, timeout=60)
+    job = subprocess.run(
+        [sys.executable, "-c", _FULL_DISK, tmp_path / "a.kev"], capture_output=True, text=True, check=True, timeout=60
+    )
     assert job.stdout == "a.kev.marks.json: File too large\n True\n"
     assert rows(tmp_path) == [(1, "earlier"), (2, "x" * 1000)]
 

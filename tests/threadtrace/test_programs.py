@@ -22,10 +22,21 @@ def run(tmp_path, program, *arguments, environment=None, code=0):
     script = tmp_path / "program.py"
     script.write_text(textwrap.dedent(program), encoding="utf-8")
     variables = {key: value for key, value in os.environ.items() if not key.startswith("THR_TRACE_")}
-    variables |= {"THR_TRACE_DIR": str(tmp_path / "traces"), "PYTHONPATH": ROOT, "THR_TRACE_EVENTS": WITHOUT_TIMES,
-                  **(environment or {})}
-    done = subprocess.run([sys.executable, "-m", "satview.threadtrace", str(script), *arguments], capture_output=True,
-                          text=True, timeout=60, env=variables, cwd=tmp_path, check=False)
+    variables |= {
+        "THR_TRACE_DIR": str(tmp_path / "traces"),
+        "PYTHONPATH": ROOT,
+        "THR_TRACE_EVENTS": WITHOUT_TIMES,
+        **(environment or {}),
+    }
+    done = subprocess.run(
+        [sys.executable, "-m", "satview.threadtrace", str(script), *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=variables,
+        cwd=tmp_path,
+        check=False,
+    )
     assert done.returncode == code, done.stderr
     return done.stdout + done.stderr
 
@@ -62,7 +73,9 @@ def locks(trace):
 
 
 def test_contention(tmp_path):
-    trace = traced(tmp_path, """
+    trace = traced(
+        tmp_path,
+        """
         import threading, time
         lock, asks = threading.Lock(), []
         def work():
@@ -75,27 +88,44 @@ def test_contention(tmp_path):
             while not asks: time.sleep(0.001)
             time.sleep(0.05)
         worker.join()
-    """)
+    """,
+    )
     states = thread_states(trace)
     assert states["worker"] == ["", "READY", "RUNNING", "MUTEX", "RUNNING", ""]
     assert states["MainThread"][0] == "RUNNING"
     assert set(states["MainThread"]) <= {"RUNNING", "JOIN", ""}
     assert records(trace, "worker") == ["thr_self", "mutex_lock 1", "mutex_lock 2", "mutex_unlock", "thr_exit"]
     assert records(trace, "MainThread") == [
-        "thr_self", "mutex_init", "mutex_lock 1", "mutex_lock 2", "thr_create 1", "thr_create 2", "mutex_unlock",
-        "thr_join 1", "thr_join 2", "thr_exit"]
+        "thr_self",
+        "mutex_init",
+        "mutex_lock 1",
+        "mutex_lock 2",
+        "thr_create 1",
+        "thr_create 2",
+        "mutex_unlock",
+        "thr_join 1",
+        "thr_join 2",
+        "thr_exit",
+    ]
     found, table = locks(trace)
     row = found["mutex", "Lock program.py:3"]
     assert (table.waits[row], table.holds[row], table.threads[row]) == (1, 2, 2)
     worker = trace.threads.names.index("worker")
-    created = [a for e in range(len(trace.events)) if trace.spec(e).name == "thr_create 1"
-               for a in trace.payloads.decode(e).arguments if a.name == "start_routine"]
+    created = [
+        a
+        for e in range(len(trace.events))
+        if trace.spec(e).name == "thr_create 1"
+        for a in trace.payloads.decode(e).arguments
+        if a.name == "start_routine"
+    ]
     assert [argument.note for argument in created] == ["work program.py:4"]
     assert trace.thread_name(worker) == "program.py 2 (worker)"
 
 
 def test_producer_and_consumer(tmp_path):
-    trace = traced(tmp_path, """
+    trace = traced(
+        tmp_path,
+        """
         import queue, threading, time
         items = queue.Queue(2)
         def produce():
@@ -108,7 +138,8 @@ def test_producer_and_consumer(tmp_path):
         threads = [threading.Thread(target=f, name=f.__name__) for f in (produce, consume)]
         for thread in threads: thread.start()
         for thread in threads: thread.join()
-    """)
+    """,
+    )
     states = thread_states(trace)
     assert "CONDVAR" in states["produce"]
     assert states["produce"][-2:] == ["RUNNING", ""]
@@ -121,7 +152,9 @@ def test_producer_and_consumer(tmp_path):
 
 
 def test_barrier_and_semaphore(tmp_path):
-    trace = traced(tmp_path, """
+    trace = traced(
+        tmp_path,
+        """
         import threading, time
         barrier, semaphore = threading.Barrier(3), threading.Semaphore(0)
         def meet(others):
@@ -136,20 +169,29 @@ def test_barrier_and_semaphore(tmp_path):
         assert semaphore.acquire()
         assert not semaphore.acquire(blocking=False)
         assert not semaphore.acquire(timeout=0.01)
-    """)
+    """,
+    )
     states = thread_states(trace)
     assert states["meet0"] == states["meet1"] == ["", "READY", "RUNNING", "BARRIER", "RUNNING", ""]
     assert states["meet2"] == ["", "READY", "RUNNING", ""]
     assert states["MainThread"][-5:] == ["SEM", "RUNNING", "SEM", "RUNNING", ""]
-    assert records(trace, "poster") == ["thr_self", "cond_timedwait 1", "cond_timedwait 2", "sema_post",
-                                        "cond_broadcast", "thr_exit"]
+    assert records(trace, "poster") == [
+        "thr_self",
+        "cond_timedwait 1",
+        "cond_timedwait 2",
+        "sema_post",
+        "cond_broadcast",
+        "thr_exit",
+    ]
     found, table = locks(trace)
     row = found["sema", "Semaphore program.py:3"]
     assert (table.calls[row], table.waits[row], table.failed[row]) == (3, 2, 2)
 
 
 def test_conditions_events_and_recursive_locks(tmp_path):
-    trace = traced(tmp_path, """
+    trace = traced(
+        tmp_path,
+        """
         from threading import Condition, Event, RLock, Thread
         import time
         condition, event, lock, ready = Condition(), Event(), RLock(), []
@@ -169,20 +211,41 @@ def test_conditions_events_and_recursive_locks(tmp_path):
         while not event._cond._waiters: time.sleep(0.001)
         event.set()
         waiter.join()
-    """)
+    """,
+    )
     waited = ["CONDVAR", "RUNNING"]
     assert thread_states(trace)["waiter"] == ["", "READY", "RUNNING", *waited, *waited, ""]
     assert records(trace, "waiter") == [
-        "thr_self", "rmutex_lock 1", "rmutex_lock 2", "cond_wait 1", "cond_wait 2", "rmutex_unlock",
-        "cond_wait 1", "cond_wait 2", "rmutex_lock 1", "rmutex_lock 2", "rmutex_lock 1", "rmutex_lock 2",
-        "rmutex_unlock", "rmutex_unlock", "thr_exit"]
-    depths = [a.value for e in range(len(trace.events)) if trace.spec(e).name == "rmutex_lock 2"
-              for a in trace.payloads.decode(e).arguments if a.name == "rm_depth"]
+        "thr_self",
+        "rmutex_lock 1",
+        "rmutex_lock 2",
+        "cond_wait 1",
+        "cond_wait 2",
+        "rmutex_unlock",
+        "cond_wait 1",
+        "cond_wait 2",
+        "rmutex_lock 1",
+        "rmutex_lock 2",
+        "rmutex_lock 1",
+        "rmutex_lock 2",
+        "rmutex_unlock",
+        "rmutex_unlock",
+        "thr_exit",
+    ]
+    depths = [
+        a.value
+        for e in range(len(trace.events))
+        if trace.spec(e).name == "rmutex_lock 2"
+        for a in trace.payloads.decode(e).arguments
+        if a.name == "rm_depth"
+    ]
     assert sorted(depths) == [1, 1, 1, 2]
 
 
 def test_executors(tmp_path):
-    trace = traced(tmp_path, """
+    trace = traced(
+        tmp_path,
+        """
         from concurrent.futures import ThreadPoolExecutor
         import time
         def square(n):
@@ -190,7 +253,8 @@ def test_executors(tmp_path):
             return n * n
         with ThreadPoolExecutor(2, thread_name_prefix="pool") as pool:
             assert list(pool.map(square, range(20))) == [n * n for n in range(20)]
-    """)
+    """,
+    )
     states = thread_states(trace)
     assert "SEM" in states["pool_0"] + states["pool_1"]
     assert states["pool_0"][-1] == ""
@@ -198,7 +262,9 @@ def test_executors(tmp_path):
 
 
 def test_lwp_numbers_are_used_again_and_names_change(tmp_path):
-    trace = traced(tmp_path, """
+    trace = traced(
+        tmp_path,
+        """
         import threading
         def work():
             threading.current_thread().name = f"renamed {threading.current_thread().name}"
@@ -206,14 +272,17 @@ def test_lwp_numbers_are_used_again_and_names_change(tmp_path):
             thread = threading.Thread(target=work, name=str(number))
             thread.start()
             thread.join()
-    """)
+    """,
+    )
     assert trace.cpu_titles == ("LWP 1", "LWP 2")
     assert trace.threads.names[1:] == ("MainThread", *(f"renamed {number}" for number in range(5)))
     assert len(list((tmp_path / "traces").glob("tr.*.002"))) == 1
 
 
 def test_threads_started_without_threading(tmp_path):
-    trace = traced(tmp_path, """
+    trace = traced(
+        tmp_path,
+        """
         import _thread, threading, time
         done = threading.Lock()
         done.acquire()
@@ -222,14 +291,18 @@ def test_threads_started_without_threading(tmp_path):
         _thread.start_new_thread(work, (1,), {"release": done.release})
         done.acquire()
         time.sleep(0.05)
-    """)
+    """,
+    )
     assert thread_states(trace)["thread 2"][:3] == ["", "READY", "RUNNING"]
 
 
 @pytest.mark.parametrize(
     ("wanted", "categories"),
-    [("mutex", {"mutex"}), ("thread:sema", {"thread", "sema"}),
-     ("", {"thread", "mutex", "sema", "cond", "rmutex", "time"})],
+    [
+        ("mutex", {"mutex"}),
+        ("thread:sema", {"thread", "sema"}),
+        ("", {"thread", "mutex", "sema", "cond", "rmutex", "time"}),
+    ],
 )
 def test_categories(tmp_path, wanted, categories):
     program = """
@@ -255,9 +328,15 @@ class TestEnds:
 
     @pytest.mark.parametrize(
         ("end", "code"),
-        [("sys.exit(7)", 7), ("os._exit(8)", 8), ("raise ValueError('boom')", 1), ("sys.exit('bye')", 1),
-         ("os.execv(sys.executable, [sys.executable, '-c', 'pass'])", 0), ("pass", 0),
-         ("threading.Thread(target=time.sleep, args=(9,), daemon=True).start()", 0)],
+        [
+            ("sys.exit(7)", 7),
+            ("os._exit(8)", 8),
+            ("raise ValueError('boom')", 1),
+            ("sys.exit('bye')", 1),
+            ("os.execv(sys.executable, [sys.executable, '-c', 'pass'])", 0),
+            ("pass", 0),
+            ("threading.Thread(target=time.sleep, args=(9,), daemon=True).start()", 0),
+        ],
     )
     def test_ends(self, tmp_path, end, code):
         output = run(tmp_path, self.PROGRAM.format(end=end), code=code)
@@ -279,7 +358,9 @@ class TestEnds:
 
     @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
     def test_a_deadlock_is_seen(self, tmp_path):
-        run(tmp_path, """
+        run(
+            tmp_path,
+            """
             import os, signal, threading, time
             one, two = threading.Lock(), threading.Lock()
             ready = threading.Barrier(2)
@@ -292,14 +373,18 @@ class TestEnds:
                 threading.Thread(target=work, args=pair, name=name).start()
             time.sleep(0.8)
             os.kill(os.getpid(), signal.SIGKILL)
-        """, code=-9)
+        """,
+            code=-9,
+        )
         states = thread_states(open_trace(tmp_path / "traces"))
         assert states["a"][-1] == states["b"][-1] == "MUTEX"
 
 
 @pytest.mark.skipif(not HAS_FORK, reason="no fork here")
 def test_child_processes_have_files_of_their_own(tmp_path):
-    trace = traced(tmp_path, """
+    trace = traced(
+        tmp_path,
+        """
         import os, threading, warnings
         lock = threading.Lock()
         lock.acquire()
@@ -311,7 +396,8 @@ def test_child_processes_have_files_of_their_own(tmp_path):
                 os._exit(0)
         os.waitpid(child, 0)
         lock.release()
-    """)
+    """,
+    )
     assert len(trace.processes) == 3
     counts = {}
     for event in range(len(trace.events)):
@@ -324,21 +410,30 @@ def test_child_processes_have_files_of_their_own(tmp_path):
 
 class TestCommand:
     def test_arguments_and_main_module(self, tmp_path):
-        output = run(tmp_path, """
+        output = run(
+            tmp_path,
+            """
             import sys, __main__
             print(sys.argv[1:], __name__, __file__ == sys.argv[0], __main__.__dict__ is globals(), sys.path[0])
-        """, "-m", "x", "--help")
+        """,
+            "-m",
+            "x",
+            "--help",
+        )
         assert output == f"['-m', 'x', '--help'] __main__ True True {tmp_path}\n"
 
     def test_module(self, tmp_path):
         (tmp_path / "tool").mkdir()
-        (tmp_path / "tool" / "__main__.py").write_text(
-            "import sys, threading\nthreading.Lock()\nprint(sys.argv[1:])")
+        (tmp_path / "tool" / "__main__.py").write_text("import sys, threading\nthreading.Lock()\nprint(sys.argv[1:])")
         done = subprocess.run(
-            [sys.executable, "-m", "satview.threadtrace", "-m", "tool", "a", "-b"], capture_output=True, text=True,
-            cwd=tmp_path, env={**os.environ, "PYTHONPATH": ROOT, "THR_TRACE_DIR": "out",
-                                "THR_TRACE_EVENTS": WITHOUT_TIMES}, timeout=60,
-            check=False)
+            [sys.executable, "-m", "satview.threadtrace", "-m", "tool", "a", "-b"],
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": ROOT, "THR_TRACE_DIR": "out", "THR_TRACE_EVENTS": WITHOUT_TIMES},
+            timeout=60,
+            check=False,
+        )
         assert (done.returncode, done.stdout) == (0, "['a', '-b']\n"), done.stderr
         assert open_trace(tmp_path / "out").class_counts() == {"thread": 2, "mutex": 1}
 
@@ -352,8 +447,14 @@ class TestCommand:
             ([], {}, "SCRIPT"),
         ):
             done = subprocess.run(
-                [sys.executable, "-m", "satview.threadtrace", *arguments], capture_output=True, text=True, cwd=tmp_path,
-                env={**os.environ, "PYTHONPATH": ROOT, **variables}, timeout=60, check=False)
+                [sys.executable, "-m", "satview.threadtrace", *arguments],
+                capture_output=True,
+                text=True,
+                cwd=tmp_path,
+                env={**os.environ, "PYTHONPATH": ROOT, **variables},
+                timeout=60,
+                check=False,
+            )
             assert done.returncode == 2, done.stderr
             assert text in done.stderr
             assert "Traceback" not in done.stderr

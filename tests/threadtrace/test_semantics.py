@@ -173,19 +173,42 @@ def test_simple_queues(tmp_path):
     assert type(queue.SimpleQueue()) is not type(items)
     trace = open_trace(tmp_path)
     shown = [(trace.spec(e).name, trace.payloads.values(e)[1]) for e in range(len(trace.events))]
-    assert shown == [("sema_init", 0), ("sema_post", 0), ("sema_post", 0), ("sema_wait 1", 2), ("sema_wait 2", 0),
-                     ("sema_trywait", 0), ("sema_trywait", 16), ("sema_wait 1", 0), ("sema_wait 2", 0)]
+    assert shown == [
+        ("sema_init", 0),
+        ("sema_post", 0),
+        ("sema_post", 0),
+        ("sema_wait 1", 2),
+        ("sema_wait 2", 0),
+        ("sema_trywait", 0),
+        ("sema_trywait", 16),
+        ("sema_wait 1", 0),
+        ("sema_wait 2", 0),
+    ]
     assert trace.payloads.values(8)[0] == 62
 
 
 def test_everything_is_put_back(tmp_path):
-    before = (threading.Lock, threading.RLock, threading.Thread.start, threading.Thread.join, threading.Condition.wait,
-              threading.Semaphore.__enter__, threading.Thread.name)
+    before = (
+        threading.Lock,
+        threading.RLock,
+        threading.Thread.start,
+        threading.Thread.join,
+        threading.Condition.wait,
+        threading.Semaphore.__enter__,
+        threading.Thread.name,
+    )
     with tracing(str(tmp_path)):
         lock, condition = threading.Lock(), threading.Condition()
         assert threading.Lock is TracedLock
-    after = (threading.Lock, threading.RLock, threading.Thread.start, threading.Thread.join, threading.Condition.wait,
-             threading.Semaphore.__enter__, threading.Thread.name)
+    after = (
+        threading.Lock,
+        threading.RLock,
+        threading.Thread.start,
+        threading.Thread.join,
+        threading.Condition.wait,
+        threading.Semaphore.__enter__,
+        threading.Thread.name,
+    )
     assert before == after
     size = sum(file.stat().st_size for file in tmp_path.iterdir())
     with lock, condition:
@@ -198,6 +221,7 @@ def test_everything_is_put_back(tmp_path):
 def test_records_are_complete_under_load(tmp_path):
     """More records than a buffer holds, from several threads: none is lost, none comes twice, order is kept."""
     with tracing(str(tmp_path), "mutex:thread"):
+
         def work():
             lock = threading.Lock()
             for _ in range(5000):
@@ -226,6 +250,7 @@ def test_an_unwritable_file_does_not_stop_the_program(tmp_path, capsys):
         with lock:
             pass
         import satview.threadtrace.state as state
+
         state.current().output.path = str(tmp_path / "no" / "such" / "file")
         for _ in range(5000):
             with lock:

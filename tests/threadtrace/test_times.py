@@ -42,8 +42,13 @@ def traces(tmp_path_factory):
         with os.fdopen(filed[0]) as file:
             assert file.readline() == "line\n"
 
-    jobs = {"sleeper": lambda: time.sleep(0.3), "worker": worker, "pipe": lambda: os.read(pipe[0], 9),
-            "lines": lines, "socket": lambda: here.recv(9)}
+    jobs = {
+        "sleeper": lambda: time.sleep(0.3),
+        "worker": worker,
+        "pipe": lambda: os.read(pipe[0], 9),
+        "lines": lines,
+        "socket": lambda: here.recv(9),
+    }
     with tracing(str(directory)):
         threads = [threading.Thread(target=job, name=name) for name, job in jobs.items()]
         for thread in threads:
@@ -92,8 +97,11 @@ def test_processor_time_of_a_range(traces):
     """The worker's time is in the two halves of its life, not in its sleep between them."""
     trace = open_trace(traces)
     row = trace.threads.names.index("worker")
-    sleep = [e for e in range(len(trace.events)) if trace.spec(e).name in ("sleep 1", "sleep 2") and
-             trace.events.thread[e] == row]
+    sleep = [
+        e
+        for e in range(len(trace.events))
+        if trace.spec(e).name in ("sleep 1", "sleep 2") and trace.events.thread[e] == row
+    ]
     start, end = (int(trace.events.time_cycles[e]) for e in sleep)
     asleep = Statistics(trace, TimeWindow(start, end))
     assert cpu_ms(asleep, "worker") < 5
@@ -104,10 +112,18 @@ def test_processor_time_of_a_range(traces):
 
 def test_a_thread_that_only_computes_runs_until_its_last_measurement(tmp_path):
     """One that waits instead, waits to the end, whatever was measured meanwhile."""
-    records = ["1:0:1:1:1:1:4:0:0:0:0:0:0\n", "1:0:2:1:2:1:4:0:0:0:0:0:0\n", "1:0:3:1:3:1:4:0:0:0:0:0:0\n",
-               "1:100:2:1:2:2:2:1:16:0:0:0:0\n", "1:200:3:1:3:1:2:0:0:0:0:0:0\n"]
-    times = [f"1:{time}:{tid}:1:{tid}:10:1:0:{cpu}:0:0:0:0\n"
-             for tid in (1, 2) for time, cpu in ((0, 5), (400, 305), (900, 705))]
+    records = [
+        "1:0:1:1:1:1:4:0:0:0:0:0:0\n",
+        "1:0:2:1:2:1:4:0:0:0:0:0:0\n",
+        "1:0:3:1:3:1:4:0:0:0:0:0:0\n",
+        "1:100:2:1:2:2:2:1:16:0:0:0:0\n",
+        "1:200:3:1:3:1:2:0:0:0:0:0:0\n",
+    ]
+    times = [
+        f"1:{time}:{tid}:1:{tid}:10:1:0:{cpu}:0:0:0:0\n"
+        for tid in (1, 2)
+        for time, cpu in ((0, 5), (400, 305), (900, 705))
+    ]
     times += ["1:0:3:1:3:10:1:0:0:0:0:0:0\n", "1:200:3:1:3:10:1:0:150:0:0:0:0\n"]
     (tmp_path / "tr.0000001.001").write_text("".join(records), encoding="ascii")
     (tmp_path / "tr.0000001.001.time").write_text("".join(times), encoding="ascii")
@@ -115,10 +131,15 @@ def test_a_thread_that_only_computes_runs_until_its_last_measurement(tmp_path):
     assert trace.problems.counts() == {}
     timeline = Timeline(trace)
     lanes = {info.title: timeline.lane(info.index) for info in timeline.infos if info.kind == LaneKind.THREAD}
-    shown = [[(timeline.label(lane.at(at)), at - 10**9) for at in lane.spans.start_cycles.tolist()]
-             for lane in lanes.values()]
+    shown = [
+        [(timeline.label(lane.at(at)), at - 10**9) for at in lane.spans.start_cycles.tolist()]
+        for lane in lanes.values()
+    ]
     assert [[step for step in lane if step[0]] for lane in shown] == [
-        [("RUNNING", 0)], [("RUNNING", 0), ("MUTEX", 100)], [("RUNNING", 0)]]
+        [("RUNNING", 0)],
+        [("RUNNING", 0), ("MUTEX", 100)],
+        [("RUNNING", 0)],
+    ]
     found = Statistics(trace)
     assert found.threads.cpu_cycles[1:].tolist() == [700, 700, 150]
     running = found.states.of_state(RUNNING, found.states.total_cycles, 4)
@@ -142,6 +163,7 @@ def test_files_of_thread_trace_hold_nothing_new(traces, tmp_path):
 
 def test_behaviour_of_what_is_traced(tmp_path):
     with tracing(str(tmp_path)):
+
         class Clock:
             sleep = time.sleep
             open = open

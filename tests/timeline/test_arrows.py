@@ -37,7 +37,9 @@ def test_a_message_its_receipt_and_its_reply(tmp_path: Path) -> None:
     made.goes_on(400, 2)
     timeline = Timeline(made.build.open(tmp_path))
     assert told(timeline, arrow_index(timeline.trace, timeline.infos)) == [
-        ("MESSAGE", "shell", "disk", 102, 201), ("REPLY", "disk", "shell", 300, 301)]
+        ("MESSAGE", "shell", "disk", 102, 201),
+        ("REPLY", "disk", "shell", 300, 301),
+    ]
 
 
 def test_the_pulse_of_an_interrupt_begins_at_its_lane(tmp_path: Path) -> None:

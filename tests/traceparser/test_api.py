@@ -26,9 +26,28 @@ from satview.traceparser.constants import Debug, Error, Info, Sort
 from tests.helpers.shared import shared_path
 
 KERCALL, KERCALLENTER, KERCALLEXIT, KERCALLINT, INT, PROCESS, THREAD, VTHREAD, USER, SYSTEM, COMM = (
-    2, 3, 4, 5, 6, 9, 10, 11, 12, 13, 14)
-PAIRS = [("FILE_NAME", "/tmp/x.kev"), ("DATE", "Fri Aug 17 09:08:06 2001"), ("VER_MAJOR", "1"), ("VER_MINOR", "01"),
-         ("LITTLE_ENDIAN", "TRUE"), ("CYCLES_PER_SEC", "1000"), ("SYS_RELEASE", "7.1.0"), ("SYSPAGE_LEN", "0")]
+    2,
+    3,
+    4,
+    5,
+    6,
+    9,
+    10,
+    11,
+    12,
+    13,
+    14,
+)
+PAIRS = [
+    ("FILE_NAME", "/tmp/x.kev"),
+    ("DATE", "Fri Aug 17 09:08:06 2001"),
+    ("VER_MAJOR", "1"),
+    ("VER_MINOR", "01"),
+    ("LITTLE_ENDIAN", "TRUE"),
+    ("CYCLES_PER_SEC", "1000"),
+    ("SYS_RELEASE", "7.1.0"),
+    ("SYSPAGE_LEN", "0"),
+]
 
 
 def make(tmp_path, *events, pairs=PAIRS, order="little", page=b""):
@@ -49,9 +68,15 @@ def record(state, userdata, header, time, buffer, length):
 
 CALL, EXIT = wire.code(WireClass.KER_CALL, 11), wire.code(WireClass.KER_CALL, 11 + 128)
 INTERRUPTED = wire.code(WireClass.KER_CALL, 11 + 256)
-MIXED = [(CALL, [3, 0x41]), (EXIT, [0, 0x41]), (INTERRUPTED, [0, 0]), (wire.THREAD_RUNNING, [1, 1]),
-         (wire.PROC_CREATE, [0, 1]), (wire.code(WireClass.INT, 1), [0, 1]),
-         (wire.code(WireClass.USER, 7), [1, 2, 3, 4])]
+MIXED = [
+    (CALL, [3, 0x41]),
+    (EXIT, [0, 0x41]),
+    (INTERRUPTED, [0, 0]),
+    (wire.THREAD_RUNNING, [1, 1]),
+    (wire.PROC_CREATE, [0, 1]),
+    (wire.code(WireClass.INT, 1), [0, 1]),
+    (wire.code(WireClass.USER, 7), [1, 2, 3, 4]),
+]
 
 
 def delivered(path, *registrations, release="7.x"):
@@ -63,34 +88,45 @@ def delivered(path, *registrations, release="7.x"):
     return [entry[0] for entry in found]
 
 
-@pytest.mark.parametrize(("registration", "codes"), [
-    ((traceparser_cs, KERCALL, 11), [CALL, EXIT]),
-    ((traceparser_cs, KERCALLENTER, 11), [CALL]),
-    ((traceparser_cs, KERCALLEXIT, 11), [EXIT]),
-    ((traceparser_cs, KERCALLINT, 11), [INTERRUPTED]),
-    ((traceparser_cs_range, KERCALL, 0, 107), [CALL, EXIT]),
-    ((traceparser_cs, THREAD, 1 << 1), [wire.THREAD_RUNNING]),
-    ((traceparser_cs, THREAD, 1 << 2), []),
-    ((traceparser_cs_range, THREAD, 1, 1 << 25), [wire.THREAD_RUNNING]),
-    ((traceparser_cs, THREAD, 0b0110), [wire.THREAD_RUNNING]),
-    ((traceparser_cs, PROCESS, 1), [wire.PROC_CREATE]),
-    ((traceparser_cs_range, PROCESS, 1, 16), [wire.PROC_CREATE]),
-    ((traceparser_cs_range, INT, 0, 0xFFFFFFFF), [wire.code(WireClass.INT, 1)]),
-    ((traceparser_cs_range, 7, 0, 0xFFFFFFFF), [wire.code(WireClass.INT, 1)]),
-    ((traceparser_cs, USER, 7), [wire.code(WireClass.USER, 7)]),
-    ((traceparser_cs_range, USER, 0, 1023), [wire.code(WireClass.USER, 7)]),
-    ((traceparser_cs, COMM, 0), []),
-])
+@pytest.mark.parametrize(
+    ("registration", "codes"),
+    [
+        ((traceparser_cs, KERCALL, 11), [CALL, EXIT]),
+        ((traceparser_cs, KERCALLENTER, 11), [CALL]),
+        ((traceparser_cs, KERCALLEXIT, 11), [EXIT]),
+        ((traceparser_cs, KERCALLINT, 11), [INTERRUPTED]),
+        ((traceparser_cs_range, KERCALL, 0, 107), [CALL, EXIT]),
+        ((traceparser_cs, THREAD, 1 << 1), [wire.THREAD_RUNNING]),
+        ((traceparser_cs, THREAD, 1 << 2), []),
+        ((traceparser_cs_range, THREAD, 1, 1 << 25), [wire.THREAD_RUNNING]),
+        ((traceparser_cs, THREAD, 0b0110), [wire.THREAD_RUNNING]),
+        ((traceparser_cs, PROCESS, 1), [wire.PROC_CREATE]),
+        ((traceparser_cs_range, PROCESS, 1, 16), [wire.PROC_CREATE]),
+        ((traceparser_cs_range, INT, 0, 0xFFFFFFFF), [wire.code(WireClass.INT, 1)]),
+        ((traceparser_cs_range, 7, 0, 0xFFFFFFFF), [wire.code(WireClass.INT, 1)]),
+        ((traceparser_cs, USER, 7), [wire.code(WireClass.USER, 7)]),
+        ((traceparser_cs_range, USER, 0, 1023), [wire.code(WireClass.USER, 7)]),
+        ((traceparser_cs, COMM, 0), []),
+    ],
+)
 def test_external_classes_and_events(tmp_path, registration, codes):
     assert delivered(make(tmp_path, *MIXED), registration) == codes
 
 
-@pytest.mark.parametrize(("function", "arguments"), [
-    (traceparser_cs, (INT, 0)), (traceparser_cs, (7, 1)), (traceparser_cs_range, (INT, 0, 5)),
-    (traceparser_cs, (USER, 1024)), (traceparser_cs_range, (USER, 0, 2000)), (traceparser_cs, (99, 0)),
-    (traceparser_cs, (THREAD, 0)),
-    (traceparser_cs, (0, 1)), (traceparser_cs, (20, 0)),
-])
+@pytest.mark.parametrize(
+    ("function", "arguments"),
+    [
+        (traceparser_cs, (INT, 0)),
+        (traceparser_cs, (7, 1)),
+        (traceparser_cs_range, (INT, 0, 5)),
+        (traceparser_cs, (USER, 1024)),
+        (traceparser_cs_range, (USER, 0, 2000)),
+        (traceparser_cs, (99, 0)),
+        (traceparser_cs, (THREAD, 0)),
+        (traceparser_cs, (0, 1)),
+        (traceparser_cs, (20, 0)),
+    ],
+)
 def test_what_cannot_be_registered(function, arguments):
     state = traceparser_init(None)
     assert function(state, None, record, *arguments) == -1
@@ -145,9 +181,18 @@ def test_header_values_and_state(tmp_path):
     state, seen = traceparser_init(None), []
 
     def look(inner, _userdata, _header, _time, _buffer, _length):
-        seen.append(tuple(traceparser_get_info(inner, mode) for mode in (
-            Info.NOW_CALLBACK_CLASS, Info.NOW_CALLBACK_EVENT, Info.PREV_CALLBACK_CLASS, Info.PREV_CALLBACK_EVENT,
-            Info.PREV_CALLBACK_RETURN)))
+        seen.append(
+            tuple(
+                traceparser_get_info(inner, mode)
+                for mode in (
+                    Info.NOW_CALLBACK_CLASS,
+                    Info.NOW_CALLBACK_EVENT,
+                    Info.PREV_CALLBACK_CLASS,
+                    Info.PREV_CALLBACK_EVENT,
+                    Info.PREV_CALLBACK_RETURN,
+                )
+            )
+        )
         return 40 + len(seen)
 
     traceparser_cs(state, None, look, KERCALL, 11)
@@ -158,7 +203,7 @@ def test_header_values_and_state(tmp_path):
     assert traceparser_get_info(state, Info.FILE_NAME, length) == "/tmp/x.kev"
     assert length == [10]
     assert traceparser_get_info(state, Info.SYSPAGE, length) == b""
-    assert length == [1]      # of the text "0": the vendor's quirk
+    assert length == [1]  # of the text "0": the vendor's quirk
     assert traceparser_get_info(state, Info.HEADER_END) == ""
     assert traceparser_get_info(state, Info.ENDIAN_CONV) == int(sys.byteorder != "little")
     assert traceparser_get_info(state, Info.MACHINE) is None
@@ -170,8 +215,12 @@ def test_header_values_and_state(tmp_path):
 
 
 def test_clock_modes_of_7_1(tmp_path):
-    path = make(tmp_path, (wire.CONTROL_TIME, [2, 0x10], 0, 0x10), (wire.THREAD_RUNNING, [1, 1], 0, 0x40),
-                (wire.THREAD_RUNNING, [1, 1], 0, 0x60))
+    path = make(
+        tmp_path,
+        (wire.CONTROL_TIME, [2, 0x10], 0, 0x10),
+        (wire.THREAD_RUNNING, [1, 1], 0, 0x40),
+        (wire.THREAD_RUNNING, [1, 1], 0, 0x60),
+    )
     state, seen = traceparser_init(None), []
     modes = (Info.CLK_MSB, Info.CLK, Info.CLK_INTIAL, Info.CLK_DELTA, Info.TIME_DELTA)
 
@@ -194,11 +243,14 @@ def test_payload_of_a_foreign_byte_order_is_not_swapped(tmp_path):
     assert found == [(wire.THREAD_RUNNING, 0, [0x01000000, 0x02000000] if sys.byteorder == "little" else [1, 2], 2)]
 
 
-@pytest.mark.parametrize(("change", "error"), [
-    ({"VER_MAJOR": "0", "VER_MINOR": "97"}, Error.WRONG_FILE_VERSION),
-    ({"LITTLE_ENDIAN": None}, Error.WRONG_ENDIAN_TYPE),
-    ({"VER_MAJOR": None}, Error.WRONG_FILE_VERSION),
-])
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        ({"VER_MAJOR": "0", "VER_MINOR": "97"}, Error.WRONG_FILE_VERSION),
+        ({"LITTLE_ENDIAN": None}, Error.WRONG_ENDIAN_TYPE),
+        ({"VER_MAJOR": None}, Error.WRONG_FILE_VERSION),
+    ],
+)
 def test_strict_refuses_what_the_vendor_refuses(tmp_path, change, error):
     pairs = [(key, change.get(key, value)) for key, value in PAIRS if change.get(key, value) is not None]
     path = make(tmp_path, *MIXED, pairs=pairs)

@@ -18,8 +18,9 @@ def test_the_example_of_the_guide(tmp_path, capsys):
     writer = SlotWriter()
     writer.event(wire.code(WireClass.COMM, 0), 0, 0x1234, [0x10001, 77])
     path = tmp_path / "x.kev"
-    path.write_bytes(header_bytes([("LITTLE_ENDIAN", "TRUE"), ("SYS_RELEASE", "7.1.0")])
-                     + writer.slots().astype("<u4").tobytes())
+    path.write_bytes(
+        header_bytes([("LITTLE_ENDIAN", "TRUE"), ("SYS_RELEASE", "7.1.0")]) + writer.slots().astype("<u4").tobytes()
+    )
     names = {}
     exec(re.search(r"```python\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)[1], names)
     assert names["main"](path) == 0
@@ -48,8 +49,9 @@ def test_a_program_of_the_guide_s_shape(tmp_path, capsys):
     for state in (1, 2, 5):
         writer.event(wire.code(WireClass.PR_TH, state), 0, 0x1000 + state, [7, state])
     path = tmp_path / "x.kev"
-    path.write_bytes(header_bytes([("LITTLE_ENDIAN", "TRUE"), ("SYS_RELEASE", "7.1.0")])
-                     + writer.slots().astype("<u4").tobytes())
+    path.write_bytes(
+        header_bytes([("LITTLE_ENDIAN", "TRUE"), ("SYS_RELEASE", "7.1.0")]) + writer.slots().astype("<u4").tobytes()
+    )
 
     def count(_state, counts, header, _time, buffer, length):
         counts.append((header & 0x3FF, buffer[1], length))
@@ -68,13 +70,16 @@ def test_a_program_of_the_guide_s_shape(tmp_path, capsys):
 
 def test_the_library_is_imported_on_use_only():
     """Nothing heavy comes with the package, and names that do not exist are refused as by any module."""
-    program = ("import sys, satview.traceparser as t; assert 'numpy' not in sys.modules; "
-               "assert t._TRACEPARSER_WRONG_FILE_VERSION == 13; assert t._TRACEPARSER_INFO_SYSPAGE == -1; "
-               "assert t.header_names('8.0')['_NTO_TRACE_THRUNNING'] == 1; assert t._NTO_TRACE_THRUNNING == 2; "
-               "assert not hasattr(t, '_TRACEPARSER_NONSENSE') and not hasattr(t, 'traceparser_one_event'); "
-               "assert 'numpy' not in sys.modules; t.traceparser_init")
+    program = (
+        "import sys, satview.traceparser as t; assert 'numpy' not in sys.modules; "
+        "assert t._TRACEPARSER_WRONG_FILE_VERSION == 13; assert t._TRACEPARSER_INFO_SYSPAGE == -1; "
+        "assert t.header_names('8.0')['_NTO_TRACE_THRUNNING'] == 1; assert t._NTO_TRACE_THRUNNING == 2; "
+        "assert not hasattr(t, '_TRACEPARSER_NONSENSE') and not hasattr(t, 'traceparser_one_event'); "
+        "assert 'numpy' not in sys.modules; t.traceparser_init"
+    )
     subprocess.run([sys.executable, "-c", program], check=True)
     from satview import traceparser
+
     assert all(hasattr(traceparser, name) for name in traceparser.__all__)
 
 

@@ -166,5 +166,3 @@ def _unmet(trace: Trace, needs: tuple[Need, ...], is_quick: bool) -> tuple[Need,
 
 def _remedies(needs: tuple[Need, ...]) -> list[str]:
     return list(dict.fromkeys(need.remedy for need in needs if need.remedy))
-
-

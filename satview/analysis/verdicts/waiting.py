@@ -234,5 +234,3 @@ def _most_of(thread: _Ints, cycles: _Ints) -> list[int]:
     """Return the different threads, those with the most cycles first."""
     rows, which = np.unique(thread, return_inverse=True)
     return [int(row) for row in rows[np.argsort(-np.bincount(which, cycles), kind="stable")]]
-
-

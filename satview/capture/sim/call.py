@@ -12,16 +12,35 @@ from satview.capture.sim.target import Target
 from satview.capture.sim.threads import Thread
 
 __all__ = [
-    "CLOCK_MONOTONIC", "SIDE_CHANNEL", "SIGALRM", "SIGCHLD", "SIGTERM", "SIGUSR1", "Call", "Compute", "code_address",
+    "CLOCK_MONOTONIC",
+    "SIDE_CHANNEL",
+    "SIGALRM",
+    "SIGCHLD",
+    "SIGTERM",
+    "SIGUSR1",
+    "Call",
+    "Compute",
+    "code_address",
 ]
 
-SIDE_CHANNEL = 0x40000000       # connection number of the process manager, and flag of side channels
+SIDE_CHANNEL = 0x40000000  # connection number of the process manager, and flag of side channels
 CLOCK_MONOTONIC = 2
 SIGTERM, SIGUSR1, SIGALRM, SIGCHLD = 15, 16, 14, 18
 SECOND_NS = 1_000_000_000
-_CANCELLATION_POINTS = frozenset((
-    "MSG_SENDV", "MSG_RECEIVEV", "MSG_RECEIVEPULSEV", "SYNC_CONDVAR_WAIT", "SYNC_SEM_WAIT", "TIMER_TIMEOUT",
-    "THREAD_JOIN", "SIGNAL_WAITINFO", "SIGNAL_SUSPEND", "INTERRUPT_WAIT"))
+_CANCELLATION_POINTS = frozenset(
+    (
+        "MSG_SENDV",
+        "MSG_RECEIVEV",
+        "MSG_RECEIVEPULSEV",
+        "SYNC_CONDVAR_WAIT",
+        "SYNC_SEM_WAIT",
+        "TIMER_TIMEOUT",
+        "THREAD_JOIN",
+        "SIGNAL_WAITINFO",
+        "SIGNAL_SUSPEND",
+        "INTERRUPT_WAIT",
+    )
+)
 
 
 @dataclass(slots=True)

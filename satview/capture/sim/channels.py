@@ -12,7 +12,12 @@ from satview.capture.sim.services import KernelServices
 from satview.capture.sim.threads import Channel, Connection, Process, Thread
 
 __all__ = [
-    "ChannelCreate", "ChannelDestroy", "ConnectAttach", "ConnectClientInfo", "ConnectDetach", "ConnectFlags",
+    "ChannelCreate",
+    "ChannelDestroy",
+    "ConnectAttach",
+    "ConnectClientInfo",
+    "ConnectDetach",
+    "ConnectFlags",
     "ConnectServerInfo",
 ]
 
@@ -149,8 +154,12 @@ class ConnectServerInfo(Call):
         if not coids:
             raise QnxError(Errno.EINVAL, f"no connection from {self.coid:#x} on")
         found = process.connections[coids[0]]
-        info = {"info->pid": found.channel.process.pid, "info->chid": found.channel.chid, "info->scoid": found.scoid,
-                "info->coid": coids[0]}
+        info = {
+            "info->pid": found.channel.process.pid,
+            "info->chid": found.channel.chid,
+            "info->scoid": found.scoid,
+            "info->coid": coids[0],
+        }
         kernel.complete(thread, coids[0], coid=coids[0], **info)
 
 

@@ -56,7 +56,7 @@ class Envelope:
     truth: Message
     server: Thread | None = None
     dropped: bool = False
-    written: bytes = b""           # by MsgWrite, into the reply
+    written: bytes = b""  # by MsgWrite, into the reply
 
     @property
     def label(self) -> str:
@@ -70,10 +70,17 @@ class Envelope:
     def info(self) -> dict[str, int]:
         """Return what the kernel tells the server about the message, under the names of the event table."""
         size = len(self.call.message)
-        return {"info->pid": self.client.pid, "info->tid": self.client.tid,
-                "info->chid": self.connection.channel.chid, "info->scoid": SIDE_CHANNEL | self.connection.scoid,
-                "info->coid": self.call.coid, "info->msglen": size, "info->srcmsglen": size,
-                "info->dstmsglen": self.call.reply_bytes, "info->priority": self.client.priority}
+        return {
+            "info->pid": self.client.pid,
+            "info->tid": self.client.tid,
+            "info->chid": self.connection.channel.chid,
+            "info->scoid": SIDE_CHANNEL | self.connection.scoid,
+            "info->coid": self.call.coid,
+            "info->msglen": size,
+            "info->srcmsglen": size,
+            "info->dstmsglen": self.call.reply_bytes,
+            "info->priority": self.client.priority,
+        }
 
 
 @dataclass(slots=True)
@@ -196,8 +203,9 @@ def hand_over(kernel: KernelServices, server: Thread, envelope: Envelope) -> Non
     server.serving[envelope.rcvid] = envelope
     kernel.record.comm(server.cpu, time, "RMSG", (envelope.rcvid, server.pid), server.pid, server.tid)
     scoid = envelope.connection.scoid
-    received = Received(envelope.rcvid, call.message, call.payload, client.pid, client.tid, scoid,
-                        priority=client.priority)
+    received = Received(
+        envelope.rcvid, call.message, call.payload, client.pid, client.tid, scoid, priority=client.priority
+    )
     kernel.complete(server, received, rcvid=envelope.rcvid, **message_words(call.message, "rmsg"), **envelope.info())
 
 

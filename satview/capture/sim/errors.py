@@ -32,13 +32,24 @@ class Errno(IntEnum):
 
 _OUR_CODE = ("satview.capture.sim.", "satview.capture.kernel", "satview.capture.trace_event")
 _MEANING = {
-    Errno.EPERM: "Operation not permitted", Errno.ESRCH: "No such process or thread",
-    Errno.EINTR: "Interrupted by a signal", Errno.EIO: "I/O error", Errno.EBADF: "Bad connection",
-    Errno.ECHILD: "No child process", Errno.EAGAIN: "Resource temporarily unavailable",
-    Errno.ENOMEM: "Not enough memory", Errno.EFAULT: "Bad address", Errno.EBUSY: "Resource busy",
-    Errno.EEXIST: "Already exists", Errno.EINVAL: "Invalid argument", Errno.ENOSPC: "No space left",
-    Errno.EDEADLK: "Deadlock avoided", Errno.ECANCELED: "Operation canceled", Errno.ENOTSUP: "Not supported",
-    Errno.ENOSYS: "Not available in this release", Errno.ETIMEDOUT: "Timed out",
+    Errno.EPERM: "Operation not permitted",
+    Errno.ESRCH: "No such process or thread",
+    Errno.EINTR: "Interrupted by a signal",
+    Errno.EIO: "I/O error",
+    Errno.EBADF: "Bad connection",
+    Errno.ECHILD: "No child process",
+    Errno.EAGAIN: "Resource temporarily unavailable",
+    Errno.ENOMEM: "Not enough memory",
+    Errno.EFAULT: "Bad address",
+    Errno.EBUSY: "Resource busy",
+    Errno.EEXIST: "Already exists",
+    Errno.EINVAL: "Invalid argument",
+    Errno.ENOSPC: "No space left",
+    Errno.EDEADLK: "Deadlock avoided",
+    Errno.ECANCELED: "Operation canceled",
+    Errno.ENOTSUP: "Not supported",
+    Errno.ENOSYS: "Not available in this release",
+    Errno.ETIMEDOUT: "Timed out",
 }
 
 

@@ -19,7 +19,7 @@ def effective_priority(thread: Thread) -> int:
 
 def pass_on_priority(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
     """Give a thread the priority it is due, and so on along the chain of those it waits for."""
-    for _ in range(64):   # a deadlock is a ring; it must not hold the kernel
+    for _ in range(64):  # a deadlock is a ring; it must not hold the kernel
         due = effective_priority(thread)
         if due == thread.priority:
             return

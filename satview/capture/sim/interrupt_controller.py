@@ -17,7 +17,7 @@ from satview.capture.sim.truth import Delivery, HandlerSpan, InterruptSpan
 
 _ENTRY_NS = 250
 _LONGEST_NS = 1 << 62
-_NOW_UNI, _NOW_SMP = 0x80, 0x800     # "inside the kernel" beside the nesting depth
+_NOW_UNI, _NOW_SMP = 0x80, 0x800  # "inside the kernel" beside the nesting depth
 # The event an interrupt is to deliver, when the interrupt was logged, and the handler that returned the event.
 _Due = tuple[Attachment, Sigevent, int, HandlerSpan | None]
 
@@ -118,8 +118,9 @@ class Interrupts:
         end = kernel.stamp()
         now_bit = (_NOW_SMP if len(kernel.cpus) > 1 else _NOW_UNI) if kernel.is_polling else 0
         record.interrupt_exit(cpu.index, end, source.vector, 1 | now_bit)
-        kernel.truth.interrupts.append(InterruptSpan(cpu.index, source.vector, begin, end,
-                                                     tuple(handler.enter for handler in handlers)))
+        kernel.truth.interrupts.append(
+            InterruptSpan(cpu.index, source.vector, begin, end, tuple(handler.enter for handler in handlers))
+        )
         kernel.truth.handlers += handlers
         return events
 
@@ -132,8 +133,13 @@ class Interrupts:
             return None
         span = HandlerSpan(cpu.index, attachment.vector, interrupt, kernel.stamp())
         handlers.append(span)
-        kernel.record.handler_enter(cpu.index, span.enter, attachment.process, attachment.vector,
-                                     code_address(attachment.handler, attachment.thread))
+        kernel.record.handler_enter(
+            cpu.index,
+            span.enter,
+            attachment.process,
+            attachment.vector,
+            code_address(attachment.handler, attachment.thread),
+        )
         kernel.spend(attachment.handler_ns)
         said = kernel.guard(attachment.thread, "interrupt handler", attachment.handler)
         event = said if isinstance(said, Sigevent) else None
@@ -178,8 +184,14 @@ class Interrupts:
             elif handler is not None and event.kind == "intr" and is_waiting:
                 handler.woken = attachment.thread.pid, attachment.thread.tid
 
-    def attach(self, thread: Thread, vector: int, event: Sigevent | None,
-               handler: Callable[[], Sigevent | None] | None, handler_ns: int = 0) -> Attachment:
+    def attach(
+        self,
+        thread: Thread,
+        vector: int,
+        event: Sigevent | None,
+        handler: Callable[[], Sigevent | None] | None,
+        handler_ns: int = 0,
+    ) -> Attachment:
         """Attach to a vector; a vector without a device just never fires."""
         source = self.kernel.sources.get(vector)
         if source is None:

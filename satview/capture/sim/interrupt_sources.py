@@ -17,8 +17,15 @@ class Attachment:
 
     __slots__ = ("event", "handler", "handler_ns", "ident", "is_latched", "is_masked", "process", "thread", "vector")
 
-    def __init__(self, ident: int, vector: int, thread: Thread, event: Sigevent | None,
-                 handler: Callable[[], Sigevent | None] | None, handler_ns: int) -> None:
+    def __init__(
+        self,
+        ident: int,
+        vector: int,
+        thread: Thread,
+        event: Sigevent | None,
+        handler: Callable[[], Sigevent | None] | None,
+        handler_ns: int,
+    ) -> None:
         self.ident = ident
         self.vector = vector
         self.thread = thread
@@ -40,18 +47,19 @@ class InterruptSource:
 
     __slots__ = ("attachments", "cpu", "gap_ns", "is_active", "is_clock", "is_silent", "vector")
 
-    def __init__(self, vector: int, cpu: int, gap_ns: Callable[[], int | None], is_clock: bool = False,
-                 is_silent: bool = False) -> None:
+    def __init__(
+        self, vector: int, cpu: int, gap_ns: Callable[[], int | None], is_clock: bool = False, is_silent: bool = False
+    ) -> None:
         self.vector = vector
         self.cpu = cpu
         self.gap_ns = gap_ns
         self.is_clock = is_clock
         self.is_silent = is_silent
-        self.is_active = False         # a further interrupt of a device is due
+        self.is_active = False  # a further interrupt of a device is due
         self.attachments: list[Attachment] = []
 
 
-FLAGS_END = 0x1     # _NTO_INTR_FLAGS_END
+FLAGS_END = 0x1  # _NTO_INTR_FLAGS_END
 
 
 class FullBuffer(Protocol):

@@ -15,7 +15,11 @@ from satview.capture.sim.sigevent import Sigevent
 from satview.capture.sim.threads import Thread
 
 __all__ = [
-    "InterruptAttach", "InterruptAttachEvent", "InterruptDetach", "InterruptMask", "InterruptUnmask",
+    "InterruptAttach",
+    "InterruptAttachEvent",
+    "InterruptDetach",
+    "InterruptMask",
+    "InterruptUnmask",
     "InterruptWait",
 ]
 
@@ -36,8 +40,13 @@ class InterruptAttach(Call):
 
     def arguments(self, thread: Thread) -> dict[str, int]:
         """Return vector and addresses."""
-        return {"intr": self.vector, "handler_p": code_address(self.handler, thread), "area_p": 0x8060000,
-                "areasize": 64, "flags": 0x8}
+        return {
+            "intr": self.vector,
+            "handler_p": code_address(self.handler, thread),
+            "area_p": 0x8060000,
+            "areasize": 64,
+            "flags": 0x8,
+        }
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         """Attach a handler."""

@@ -13,7 +13,7 @@ from satview.capture.sim.services import KernelServices
 from satview.capture.sim.threads import ANY_CPU, Connection, Policy, Process, Program, Thread
 
 MANAGER_PRIORITY = 10
-_DEATH = 2           # pulse code by which the kernel tells the manager of a process without threads
+_DEATH = 2  # pulse code by which the kernel tells the manager of a process without threads
 
 
 @dataclass(slots=True)
@@ -49,8 +49,14 @@ def _new_pid(kernel: KernelServices) -> int:
     return index if index < 4 else index + 4096 * (index + kernel.random.randrange(1, 30))
 
 
-def add_thread(process: Process, program: Program, priority: int, policy: Policy = Policy.RR, name: str = "",
-               runmask: int = ANY_CPU) -> Thread:
+def add_thread(
+    process: Process,
+    program: Program,
+    priority: int,
+    policy: Policy = Policy.RR,
+    name: str = "",
+    runmask: int = ANY_CPU,
+) -> Thread:
     """Add a thread to a process; it is nowhere until it is started."""
     thread = Thread(process, process.next_tid, program, priority, policy, name, runmask)
     process.next_tid += 1

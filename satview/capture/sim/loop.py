@@ -13,7 +13,7 @@ from satview.capture.sim.target import Target
 
 Action = Callable[[Any], None]
 _JITTER = 4096
-EVENT_NS = (60, 260)      # what one event costs, about that of a 2.5 GHz machine
+EVENT_NS = (60, 260)  # what one event costs, about that of a 2.5 GHz machine
 _POLL = 0x3FF
 _NESTED_AT_MOST = 16
 
@@ -63,7 +63,7 @@ class EventLoop:
         """
         if not self.nesting and self.events_due and self.events_due[0][0] <= self.now:
             self.poll_nested()
-        self._jitter_at = at = (self._jitter_at + 1) % _JITTER     # `vary`, without the call: this is the hottest line
+        self._jitter_at = at = (self._jitter_at + 1) % _JITTER  # `vary`, without the call: this is the hottest line
         low, spread = self._event_cost
         self.now += low + int(spread * self._jitter[at])
         return self.now
@@ -81,8 +81,9 @@ class EventLoop:
         """Do kernel work on a CPU; the machine knows how."""
         raise NotImplementedError
 
-    def run(self, until: int, cancelled: Callable[[], bool] | None = None,
-            progress: Callable[[int], None] | None = None) -> None:
+    def run(
+        self, until: int, cancelled: Callable[[], bool] | None = None, progress: Callable[[int], None] | None = None
+    ) -> None:
         """Simulate up to a time, until nothing can happen any more, or until `stop()`."""
         heap, pop = self.events_due, heapq.heappop
         count = 0
@@ -116,7 +117,7 @@ class EventLoop:
         if self.nesting:
             return
         heap = self.events_due
-        for _ in range(_NESTED_AT_MOST):      # a device that never rests must not hold the event for ever
+        for _ in range(_NESTED_AT_MOST):  # a device that never rests must not hold the event for ever
             if not heap or heap[0][0] > self.now or heap[0][2] not in (self.service, self.due):
                 return
             _, _, action, source = heapq.heappop(heap)

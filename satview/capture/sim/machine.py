@@ -35,7 +35,7 @@ from satview.capture.sim.truth import Truth
 SWITCH_NS = (300, 900)
 USER_NS = (150, 900)
 IPI_NS = (900, 2200)
-LEAST_NS = 150       # of user code between two calls: time passes even in a loop around nothing
+LEAST_NS = 150  # of user code between two calls: time passes even in a loop around nothing
 MAX_FAULTS = 1000
 _LONGEST = 1 << 62
 
@@ -56,7 +56,7 @@ class Machine(EventLoop):
         self.cpus = [Cpu(i) for i in range(target.cpus)]
         self.processes: dict[int, Process] = {}
         self.partitions: list[Partition] = []
-        self._forgotten: set[str] = set()      # places of calls that were never yielded
+        self._forgotten: set[str] = set()  # places of calls that were never yielded
         self.history = History(start_cycles)
         self.history.truth.skew_cycles = _skews(target, seed)
         self.scheduler = Scheduler(self)
@@ -66,7 +66,7 @@ class Machine(EventLoop):
         self.trace_event: Callable[..., int] = _no_trace_control
         self.faults: list[WorkloadError] = []
         self.on_death: list[Callable[[Process], None]] = []
-        self.clock_adjust = (0, 0)      # ticks left, nanoseconds per tick
+        self.clock_adjust = (0, 0)  # ticks left, nanoseconds per tick
         self.steps = 0
         self._least = target.cycles(LEAST_NS)
         self._user_cost = self.bounds(USER_NS)
@@ -316,16 +316,18 @@ class Machine(EventLoop):
         elif state not in ("REPLY", "SEND"):
             thread.timeout_ns = None
 
-    def change_wait(self, cpu: Cpu, thread: Thread, state: str, on: Any, owners: tuple[Thread, ...],
-                    waker: Thread | None = None) -> None:
+    def change_wait(
+        self, cpu: Cpu, thread: Thread, state: str, on: Any, owners: tuple[Thread, ...], waker: Thread | None = None
+    ) -> None:
         """Let a blocked thread go from one wait into the next (SEND to REPLY, CONDVAR to MUTEX)."""
         thread.waiting_on = on
         time = self.set_state(cpu, thread, state)
         self.history.wait_ends(time, thread, "ok", waker)
         self.history.wait_begins(time, thread, state, on, owners)
 
-    def wake(self, cpu: Cpu, thread: Thread, waker: Thread | None = None, outcome: str = "ok",
-             handoff: bool = False) -> None:
+    def wake(
+        self, cpu: Cpu, thread: Thread, waker: Thread | None = None, outcome: str = "ok", handoff: bool = False
+    ) -> None:
         """Make a blocked thread ready; the outcome of its call is already set."""
         thread.waiting_on = None
         thread.timeout_ns = None

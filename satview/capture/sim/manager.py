@@ -16,7 +16,7 @@ from satview.capture.sim.services import KernelServices
 from satview.capture.sim.threads import Channel, Policy, Process, Program, Thread
 
 MANAGER_WORKERS = 6
-_LIBRARY_TEXT, _LIBRARY_DATA = 0x2071B8, 0x43C4     # lengths as in a 7.1 listing
+_LIBRARY_TEXT, _LIBRARY_DATA = 0x2071B8, 0x43C4  # lengths as in a 7.1 listing
 _EVERYTHING = 0xFFFFFFFFFFFFFFFF
 _PAGE = 0x1000
 _MAP_NS, _SET_UP_NS = 4_000, 6_000

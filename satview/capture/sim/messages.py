@@ -31,8 +31,17 @@ from satview.capture.sim.threads import Thread
 from satview.capture.sim.truth import Message
 
 __all__ = [
-    "MsgCurrent", "MsgError", "MsgInfo", "MsgKeyData", "MsgRead", "MsgReceive", "MsgReceivePulse", "MsgReply",
-    "MsgSend", "MsgSendnc", "MsgWrite",
+    "MsgCurrent",
+    "MsgError",
+    "MsgInfo",
+    "MsgKeyData",
+    "MsgRead",
+    "MsgReceive",
+    "MsgReceivePulse",
+    "MsgReply",
+    "MsgSend",
+    "MsgSendnc",
+    "MsgWrite",
 ]
 
 _INFO_ADDRESS = 0x8047C40
@@ -46,7 +55,7 @@ class MsgSend(Call):
     coid: int
     message: bytes = b""
     reply_bytes: int = 64
-    payload: Any = None             # handed to the server as it is; stands for what the message says
+    payload: Any = None  # handed to the server as it is; stands for what the message says
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
         """Return coid, parts and the first words."""
@@ -61,8 +70,11 @@ class MsgSend(Call):
         truth = Message((thread.pid, thread.tid), channel.process.pid, rcvid, len(self.message), 0)
         envelope = Envelope(thread, connection, self, rcvid, truth)
         truth.sent = kernel.history.cause = kernel.stamp()
-        truth.parent = max((served.truth.received, served.truth.sent) for served in thread.serving.values())[1] \
-            if thread.serving else -1
+        truth.parent = (
+            max((served.truth.received, served.truth.sent) for served in thread.serving.values())[1]
+            if thread.serving
+            else -1
+        )
         kernel.truth.messages.append(truth)
         kernel.record.comm(cpu.index, truth.sent, "SMSG", (rcvid, channel.process.pid), thread.pid, thread.tid)
         if channel.receivers:
@@ -151,8 +163,12 @@ class MsgReply(Call):
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
         """Return rcvid, status and the first words."""
-        return {"rcvid": self.rcvid, "sparts": 1 if self.message else 0, "status": self.status,
-                **message_words(self.message, "smsg")}
+        return {
+            "rcvid": self.rcvid,
+            "sparts": 1 if self.message else 0,
+            "status": self.status,
+            **message_words(self.message, "smsg"),
+        }
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         """Answer a client and make it ready."""
@@ -163,7 +179,7 @@ class MsgReply(Call):
         envelope.truth.replied = kernel.history.cause = kernel.stamp()
         envelope.truth.status = self.status
         kernel.record.comm(cpu.index, envelope.truth.replied, "REPLY", (client.tid, client.pid), client.pid, client.tid)
-        message = self.message + envelope.written[len(self.message):]
+        message = self.message + envelope.written[len(self.message) :]
         answer = self.payload if self.payload is not None else (self.status, message)
         kernel.complete(client, answer, status=self.status, **message_words(message, "rmsg"))
         end_service(kernel, cpu, envelope)
@@ -239,7 +255,7 @@ class MsgWrite(Call):
         envelope = received_message(thread, self.rcvid)
         start = max(self.offset, 0)
         data = self.message[: max(0, envelope.call.reply_bytes - start)]
-        envelope.written = envelope.written[:start].ljust(start, b"\0") + data + envelope.written[start + len(data):]
+        envelope.written = envelope.written[:start].ljust(start, b"\0") + data + envelope.written[start + len(data) :]
         kernel.complete(thread, len(data), wbytes=len(data))
 
 

@@ -15,7 +15,7 @@ from satview.capture.sim.threads import Thread
 
 __all__ = ["CondSignal", "CondWait", "MutexLock", "MutexUnlock", "SyncCreate", "SyncDestroy", "SyncMutexRevive"]
 
-LIBRARY_CYCLES = 40     # of user code that takes or gives an object nobody else wants: the kernel is not entered
+LIBRARY_CYCLES = 40  # of user code that takes or gives an object nobody else wants: the kernel is not entered
 
 
 def check_exists(kernel: KernelServices, cpu: Cpu, thread: Thread, call: Call, thing: SyncObject) -> None:
@@ -73,8 +73,9 @@ def forget_waiter(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         thing.queue = deque(entry for entry in thing.queue if entry[0] is not thread)
 
 
-def retake(kernel: KernelServices, cpu: Cpu, condvar: Condvar, waiter: Thread, waker: Thread | None,
-           outcome: str = "ok") -> None:
+def retake(
+    kernel: KernelServices, cpu: Cpu, condvar: Condvar, waiter: Thread, waker: Thread | None, outcome: str = "ok"
+) -> None:
     """Let a thread that waited on a condition variable take its mutex, or wait for that."""
     mutex = condvar.mutex_of.pop(waiter)
     if mutex.owner is None:
@@ -151,8 +152,12 @@ class CondWait(Call):
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
         """Return both objects."""
-        return {**self.condvar.values("sync->"), "mutex_p": self.mutex.address,
-                "mutex->count": 0x80000000, "mutex->owner": self.mutex.owner_word()}
+        return {
+            **self.condvar.values("sync->"),
+            "mutex_p": self.mutex.address,
+            "mutex->count": 0x80000000,
+            "mutex->owner": self.mutex.owner_word(),
+        }
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         """Give up the mutex and wait."""

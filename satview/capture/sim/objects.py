@@ -56,8 +56,12 @@ class Mutex(SyncObject):
 
     def values(self, prefix: str = "") -> dict[str, int]:
         """Return address, count and owner."""
-        return {"sync_p": self.address, f"{prefix}count": 0x80000000, f"{prefix}owner": self.owner_word(),
-                "owner": self.owner_word()}
+        return {
+            "sync_p": self.address,
+            f"{prefix}count": 0x80000000,
+            f"{prefix}owner": self.owner_word(),
+            "owner": self.owner_word(),
+        }
 
 
 class Condvar(SyncObject):

@@ -11,7 +11,7 @@ from satview.capture.sim.errors import Errno, QnxError
 from satview.capture.sim.services import KernelServices
 from satview.capture.sim.threads import Thread
 
-TCTL_IO = 1          # _NTO_TCTL_IO
+TCTL_IO = 1  # _NTO_TCTL_IO
 MISSING = "it needs I/O privilege: ThreadCtl(_NTO_TCTL_IO) first"
 
 

@@ -43,7 +43,7 @@ class Spawn(ManagerCall):
     body: Body
     args: tuple[Any, ...] = ()
     priority: int = -1
-    bits: int = 0                   # 0 = that of the caller
+    bits: int = 0  # 0 = that of the caller
 
 
 @dataclass(slots=True)
@@ -64,8 +64,8 @@ class Mmap(ManagerCall):
     send = MsgSendnc
     length: int
     file: str = ""
-    flags: int = 0x000800A2         # as a 7.1 listing shows for the text of a library
-    prot: int = 0x500               # read and execute
+    flags: int = 0x000800A2  # as a 7.1 listing shows for the text of a library
+    prot: int = 0x500  # read and execute
 
 
 @dataclass(slots=True)

@@ -24,8 +24,16 @@ from satview.capture.sim.truth import Pulse
 __all__ = ["MsgDeliverEvent", "MsgSendPulse", "MsgSendPulsePtr", "MsgVerifyEvent"]
 
 
-def send_pulse(kernel: KernelServices, cpu: Cpu, connection: Connection, event: str, priority: int, code: int,
-               value: int, sender: Thread | None = None) -> None:
+def send_pulse(
+    kernel: KernelServices,
+    cpu: Cpu,
+    connection: Connection,
+    event: str,
+    priority: int,
+    code: int,
+    value: int,
+    sender: Thread | None = None,
+) -> None:
     """Put a pulse into a channel, or straight into a waiting thread; `event` tells which kind is emitted."""
     channel = connection.channel
     scoid = SIDE_CHANNEL | connection.scoid
@@ -47,8 +55,9 @@ def send_pulse(kernel: KernelServices, cpu: Cpu, connection: Connection, event: 
     kernel.wake(cpu, server, waker=sender)
 
 
-def deliver(kernel: KernelServices, cpu: Cpu, process: Process, target: Thread | None, event: Sigevent,
-            pulse: str) -> None:
+def deliver(
+    kernel: KernelServices, cpu: Cpu, process: Process, target: Thread | None, event: Sigevent, pulse: str
+) -> None:
     """Carry out a sigevent that a process set up."""
     if process.is_dead:
         return
@@ -77,7 +86,7 @@ class MsgSendPulse(Call):
 
     name = "MSG_SEND_PULSE"
     coid: int
-    priority: int = -1              # -1 = that of the sender
+    priority: int = -1  # -1 = that of the sender
     code: int = 1
     value: int = 0
 

@@ -61,7 +61,7 @@ class Scheduler:
             return self.ready.best(cpu.index)
         selected = self.ready.best(cpu.index, self.partitions)
         if selected is None or selected.is_idle:
-            return self.ready.best(cpu.index)   # free time: budgets do not matter while nobody with budget wants it
+            return self.ready.best(cpu.index)  # free time: budgets do not matter while nobody with budget wants it
         return selected
 
     def _beats(self, new: Thread, old: Thread, is_yielding: bool) -> bool:

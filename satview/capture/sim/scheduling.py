@@ -14,7 +14,7 @@ from satview.capture.sim.threads import Policy, Sporadic, Thread
 
 __all__ = ["SchedGet", "SchedInfo", "SchedJoinPartition", "SchedSet", "SchedYield"]
 
-_PRIVILEGED = 64         # priority from which on a program needs privileges
+_PRIVILEGED = 64  # priority from which on a program needs privileges
 
 
 @dataclass(slots=True)
@@ -44,12 +44,16 @@ class SchedSet(Call):
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
         """Return policy, priorities and budget."""
-        return {"policy": self.policy, "sched_priority": self.priority, "param.ss_low_priority": self.low_priority,
-                "param.ss_max_repl": self.max_replenishments,
-                "param.ss_repl_period.tv_sec": self.period_ns // SECOND_NS,
-                "param.ss_repl_period.tv_nsec": self.period_ns % SECOND_NS,
-                "param.ss_init_budget.tv_sec": self.budget_ns // SECOND_NS,
-                "param.ss_init_budget.tv_nsec": self.budget_ns % SECOND_NS}
+        return {
+            "policy": self.policy,
+            "sched_priority": self.priority,
+            "param.ss_low_priority": self.low_priority,
+            "param.ss_max_repl": self.max_replenishments,
+            "param.ss_repl_period.tv_sec": self.period_ns // SECOND_NS,
+            "param.ss_repl_period.tv_nsec": self.period_ns % SECOND_NS,
+            "param.ss_init_budget.tv_sec": self.budget_ns // SECOND_NS,
+            "param.ss_init_budget.tv_nsec": self.budget_ns % SECOND_NS,
+        }
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         """Set priority and policy of the caller."""
@@ -63,8 +67,13 @@ class SchedSet(Call):
             if not 1 <= self.low_priority < self.priority or not 0 < self.budget_ns <= self.period_ns:
                 raise QnxError(Errno.EINVAL, "sporadic scheduling needs low priority < priority, budget <= period")
             cycles = kernel.target.cycles
-            thread.sporadic = Sporadic(self.priority, self.low_priority, cycles(self.budget_ns),
-                                       cycles(self.period_ns), self.max_replenishments)
+            thread.sporadic = Sporadic(
+                self.priority,
+                self.low_priority,
+                cycles(self.budget_ns),
+                cycles(self.period_ns),
+                self.max_replenishments,
+            )
             thread.sporadic.active_since = kernel.now
         kernel.complete(thread)
         kernel.scheduler.set_priority(cpu, thread, max(self.priority, effective_priority(thread)))
@@ -106,8 +115,13 @@ class SchedGet(Call):
         """Return policy and priorities."""
         kernel.enter(cpu, thread, self)
         other = find_thread(kernel, thread, self.pid, self.tid)
-        kernel.complete(thread, (other.policy, other.base_priority, other.priority), ret_val=int(other.policy),
-                        sched_priority=other.base_priority, sched_curpriority=other.priority)
+        kernel.complete(
+            thread,
+            (other.policy, other.base_priority, other.priority),
+            ret_val=int(other.policy),
+            sched_priority=other.base_priority,
+            sched_curpriority=other.priority,
+        )
 
 
 @dataclass(slots=True)
@@ -124,5 +138,12 @@ class SchedInfo(Call):
         if self.policy not in list(Policy):
             raise QnxError(Errno.EINVAL, f"policy {self.policy}")
         slice_ns = kernel.slice_ns
-        kernel.complete(thread, (1, 255, slice_ns), priority_min=1, priority_max=255, priority_priv=_PRIVILEGED,
-                        interval_sec=slice_ns // SECOND_NS, interval_nsec=slice_ns % SECOND_NS)
+        kernel.complete(
+            thread,
+            (1, 255, slice_ns),
+            priority_min=1,
+            priority_max=255,
+            priority_priv=_PRIVILEGED,
+            interval_sec=slice_ns // SECOND_NS,
+            interval_nsec=slice_ns % SECOND_NS,
+        )

@@ -73,8 +73,14 @@ class InterruptServices(Protocol):
 
     trace_hooks: TraceHooks
 
-    def attach(self, thread: Thread, vector: int, event: Sigevent | None,
-               handler: Callable[[], Sigevent | None] | None, handler_ns: int = 0) -> Attachment:
+    def attach(
+        self,
+        thread: Thread,
+        vector: int,
+        event: Sigevent | None,
+        handler: Callable[[], Sigevent | None] | None,
+        handler_ns: int = 0,
+    ) -> Attachment:
         """Attach a handler or an event to a vector."""
 
     def new_ident(self) -> int:
@@ -182,12 +188,14 @@ class KernelServices(Protocol):
     def block(self, cpu: Cpu, thread: Thread, state: str, on: Any, owners: tuple[Thread, ...] = ()) -> None:
         """Block the thread that runs on a CPU; the CPU is free afterwards."""
 
-    def change_wait(self, cpu: Cpu, thread: Thread, state: str, on: Any, owners: tuple[Thread, ...],
-                    waker: Thread | None = None) -> None:
+    def change_wait(
+        self, cpu: Cpu, thread: Thread, state: str, on: Any, owners: tuple[Thread, ...], waker: Thread | None = None
+    ) -> None:
         """Let a blocked thread go from one wait into the next."""
 
-    def wake(self, cpu: Cpu, thread: Thread, waker: Thread | None = None, outcome: str = "ok",
-             handoff: bool = False) -> None:
+    def wake(
+        self, cpu: Cpu, thread: Thread, waker: Thread | None = None, outcome: str = "ok", handoff: bool = False
+    ) -> None:
         """Make a blocked thread ready; the outcome of its call is already set."""
 
     def stop_waiting(self, cpu: Cpu, thread: Thread) -> None:

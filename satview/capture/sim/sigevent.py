@@ -36,6 +36,9 @@ def event_values(event: Sigevent | None) -> dict[str, int]:
     """Return a sigevent under the names of the event table."""
     if event is None:
         return {}
-    return {"event->sigev_notify": event.notify, "event->sigev_notify_function_p": event.coid or event.signo,
-            "event->sigev_value": event.value,
-            "event->sigev_notify_attributes_p": (event.priority & 0xFFFF) << 16 | event.code & 0xFFFF}
+    return {
+        "event->sigev_notify": event.notify,
+        "event->sigev_notify_function_p": event.coid or event.signo,
+        "event->sigev_value": event.value,
+        "event->sigev_notify_attributes_p": (event.priority & 0xFFFF) << 16 | event.code & 0xFFFF,
+    }

@@ -13,12 +13,19 @@ from satview.capture.sim.threads import Body, Process, Thread
 from satview.capture.sim.timeouts import unblock
 
 __all__ = [
-    "SIG_BLOCK", "SIG_SETMASK", "SIG_UNBLOCK", "SignalAction", "SignalKill", "SignalKillSigval", "SignalProcmask",
-    "SignalSuspend", "SignalWaitinfo",
+    "SIG_BLOCK",
+    "SIG_SETMASK",
+    "SIG_UNBLOCK",
+    "SignalAction",
+    "SignalKill",
+    "SignalKillSigval",
+    "SignalProcmask",
+    "SignalSuspend",
+    "SignalWaitinfo",
 ]
 
 SIG_BLOCK, SIG_UNBLOCK, SIG_SETMASK = 0, 1, 2
-IGNORED_BY_DEFAULT = frozenset({18, 20, 21})   # SIGCHLD, SIGWINCH, SIGURG
+IGNORED_BY_DEFAULT = frozenset({18, 20, 21})  # SIGCHLD, SIGWINCH, SIGURG
 _NOT_BLOCKED = ("READY", "RUNNING", "DEAD")
 _SIGKILL, _SIGSTOP = 9, 23
 
@@ -148,8 +155,12 @@ class SignalAction(Call):
 
     def arguments(self, thread: Thread) -> dict[str, int]:
         """Return signal and address."""
-        return {"signo": self.signo, "sigstub_p": 0x78010, "pid": 0,
-                "act->sa_handler_p": code_address(self.handler, thread) if self.handler else 1}
+        return {
+            "signo": self.signo,
+            "sigstub_p": 0x78010,
+            "pid": 0,
+            "act->sa_handler_p": code_address(self.handler, thread) if self.handler else 1,
+        }
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         """Set or remove a handler of the caller's process."""

@@ -90,8 +90,18 @@ def _has_call(release: Release, name: str) -> bool:
 
 def _base(release: Release, sys_release: str, cycles_per_s: int, **others: Any) -> Target:
     sizes = BUFFER_SIZES[release]
-    return Target(release, sys_release, "x86pc", cycles_per_s, 1, sizes.slots, sizes.mark_linear, sizes.mark_ring,
-                  has_buffer_end=sizes.has_end, **others)
+    return Target(
+        release,
+        sys_release,
+        "x86pc",
+        cycles_per_s,
+        1,
+        sizes.slots,
+        sizes.mark_linear,
+        sizes.mark_ring,
+        has_buffer_end=sizes.has_end,
+        **others,
+    )
 
 
 _BASE: Final = {

@@ -38,7 +38,7 @@ class ThreadCreate(Call):
     name = "THREAD_CREATE"
     body: Body
     args: tuple[Any, ...] = ()
-    priority: int = -1              # -1 = that of the caller
+    priority: int = -1  # -1 = that of the caller
     policy: Policy = Policy.RR
     thread_name: str = ""
     runmask: int = ANY_CPU
@@ -46,8 +46,14 @@ class ThreadCreate(Call):
     def arguments(self, thread: Thread) -> dict[str, int]:
         """Return addresses, policy and priority."""
         priority = self.priority if self.priority >= 0 else thread.base_priority
-        return {"func_p": code_address(self.body, thread), "arg_p": 0x8047F30, "stacksize": 0x20000,
-                "policy": self.policy, "sched_priority": priority, "sched_curpriority": priority}
+        return {
+            "func_p": code_address(self.body, thread),
+            "arg_p": 0x8047F30,
+            "stacksize": 0x20000,
+            "policy": self.policy,
+            "sched_priority": priority,
+            "sched_curpriority": priority,
+        }
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         """Start a thread in the caller's process."""

@@ -47,15 +47,23 @@ class PendingCall(Protocol):
 class Partition:
     """A scheduler partition: a share of the CPU over a sliding window."""
 
-    __slots__ = ("bankruptcies", "budget_percent", "critical_ms", "critical_used", "ident", "name", "used",
-                 "used_total")
+    __slots__ = (
+        "bankruptcies",
+        "budget_percent",
+        "critical_ms",
+        "critical_used",
+        "ident",
+        "name",
+        "used",
+        "used_total",
+    )
 
     def __init__(self, ident: int, name: str, budget_percent: int, critical_ms: int = 0) -> None:
         self.ident = ident
         self.name = name
         self.budget_percent = budget_percent
         self.critical_ms = critical_ms
-        self.used: deque[tuple[int, int]] = deque()   # (when, cycles) inside the window
+        self.used: deque[tuple[int, int]] = deque()  # (when, cycles) inside the window
         self.used_total = 0
         self.critical_used = 0
         self.bankruptcies = 0
@@ -68,9 +76,28 @@ class Process:
         bits: 32 or 64; decides the form of its wide kernel-call events.
     """
 
-    __slots__ = ("alarm", "bits", "channels", "connections", "exit_value", "handlers", "is_dead", "name",
-                 "next_address", "next_chid", "next_coid", "next_tid", "next_timer", "parent", "partition", "pid",
-                 "scoids", "threads", "timers", "waiters")
+    __slots__ = (
+        "alarm",
+        "bits",
+        "channels",
+        "connections",
+        "exit_value",
+        "handlers",
+        "is_dead",
+        "name",
+        "next_address",
+        "next_chid",
+        "next_coid",
+        "next_tid",
+        "next_timer",
+        "parent",
+        "partition",
+        "pid",
+        "scoids",
+        "threads",
+        "timers",
+        "waiters",
+    )
 
     def __init__(self, pid: int, parent: int, name: str, bits: int, partition: Partition | None) -> None:
         self.pid = pid
@@ -83,15 +110,15 @@ class Process:
         self.connections: dict[int, Connection] = {}
         self.timers: dict[int, Timer] = {}
         self.alarm: Timer | None = None
-        self.handlers: dict[int, Body | None] = {}    # signal number to handler; None = ignored
-        self.waiters: list[int] = []                  # rcvids of those who wait for its end
+        self.handlers: dict[int, Body | None] = {}  # signal number to handler; None = ignored
+        self.waiters: list[int] = []  # rcvids of those who wait for its end
         self.exit_value: Any = None
         self.next_tid = 1
         self.next_chid = 1
         self.next_coid = 0
         self.next_timer = 0
         self.scoids = 0
-        self.next_address = 0x3029_0000_00 if bits == 64 else 0xB030_0000    # of the next mapping
+        self.next_address = 0x3029_0000_00 if bits == 64 else 0xB030_0000  # of the next mapping
         self.is_dead = False
 
     @property
@@ -103,8 +130,7 @@ class Process:
 class Sporadic:
     """Parameters and account of sporadic scheduling, all times in cycles."""
 
-    __slots__ = ("active_since", "budget", "high", "left", "low", "max_replenishments", "pending", "period",
-                 "used")
+    __slots__ = ("active_since", "budget", "high", "left", "low", "max_replenishments", "pending", "period", "used")
 
     def __init__(self, high: int, low: int, budget: int, period: int, max_replenishments: int = 8) -> None:
         self.high = high
@@ -115,7 +141,7 @@ class Sporadic:
         self.left = budget
         self.active_since: int | None = None
         self.pending = 0
-        self.used = 0          # by the present activation
+        self.used = 0  # by the present activation
 
 
 class Thread:
@@ -133,16 +159,64 @@ class Thread:
         lender: The message whose client lent it the partition; None while it is in its own.
     """
 
-    __slots__ = ("base_priority", "blocked_signals", "call", "charged_until", "cpu", "error", "exit_error",
-                 "exit_value", "exit_values", "finish", "generator", "has_io", "held", "held_signals", "is_cancelled",
-                 "is_critical", "is_critical_itself", "is_detached", "joiner", "last_cpu", "lender", "name",
-                 "own_partition", "partition", "pending_signals", "policy",
-                 "priority", "process", "received_from", "remaining", "run_since", "runmask", "serving",
-                 "signal_frames", "slice_ticks", "sporadic", "state", "tid", "timeout_ns", "timeout_states",
-                 "timeout_token", "unmasked_intr", "value", "wait_signals", "waiting_on")
+    __slots__ = (
+        "base_priority",
+        "blocked_signals",
+        "call",
+        "charged_until",
+        "cpu",
+        "error",
+        "exit_error",
+        "exit_value",
+        "exit_values",
+        "finish",
+        "generator",
+        "has_io",
+        "held",
+        "held_signals",
+        "is_cancelled",
+        "is_critical",
+        "is_critical_itself",
+        "is_detached",
+        "joiner",
+        "last_cpu",
+        "lender",
+        "name",
+        "own_partition",
+        "partition",
+        "pending_signals",
+        "policy",
+        "priority",
+        "process",
+        "received_from",
+        "remaining",
+        "run_since",
+        "runmask",
+        "serving",
+        "signal_frames",
+        "slice_ticks",
+        "sporadic",
+        "state",
+        "tid",
+        "timeout_ns",
+        "timeout_states",
+        "timeout_token",
+        "unmasked_intr",
+        "value",
+        "wait_signals",
+        "waiting_on",
+    )
 
-    def __init__(self, process: Process, tid: int, generator: Program, priority: int, policy: Policy, name: str = "",
-                 runmask: int = ANY_CPU) -> None:
+    def __init__(
+        self,
+        process: Process,
+        tid: int,
+        generator: Program,
+        priority: int,
+        policy: Policy,
+        name: str = "",
+        runmask: int = ANY_CPU,
+    ) -> None:
         self.process = process
         self.tid = tid
         self.generator = generator
@@ -154,21 +228,21 @@ class Thread:
         self.partition = self.own_partition = process.partition
         self.is_critical = self.is_critical_itself = False
         self.lender: Any = None
-        self.has_io = False            # I/O privilege
+        self.has_io = False  # I/O privilege
         self.state = "READY"
-        self.cpu = -1                  # CPU it runs on, -1 = none
+        self.cpu = -1  # CPU it runs on, -1 = none
         self.last_cpu = -1
         self.remaining: int | None = 0
-        self.value: Any = None         # goes into the generator at its next step
+        self.value: Any = None  # goes into the generator at its next step
         self.error: BaseException | None = None
         self.call: PendingCall | None = None  # the kernel call it is in
-        self.exit_values: dict[str, int] = {}   # of the exit event of its call
+        self.exit_values: dict[str, int] = {}  # of the exit event of its call
         self.exit_error = 0
         self.finish: Callable[[], None] | None = None
         self.waiting_on: Any = None
         self.run_since = 0
-        self.charged_until = 0         # up to when its run is booked with budget and partition
-        self.held: list[Any] = []      # mutexes it owns that others may wait for
+        self.charged_until = 0  # up to when its run is booked with budget and partition
+        self.held: list[Any] = []  # mutexes it owns that others may wait for
         self.serving: dict[int, Any] = {}
         self.received_from: Channel | None = None
         self.joiner: Thread | None = None
@@ -181,8 +255,8 @@ class Thread:
         self.pending_signals: list[tuple[int, int]] = []
         self.wait_signals: frozenset[int] = frozenset()
         self.blocked_signals: frozenset[int] = frozenset()
-        self.held_signals: list[tuple[int, int]] = []   # came while they were blocked
-        self.is_cancelled = False      # to end itself at its next cancellation point
+        self.held_signals: list[tuple[int, int]] = []  # came while they were blocked
+        self.is_cancelled = False  # to end itself at its next cancellation point
         self.is_detached = False
         self.signal_frames: list[tuple[Program, Any, BaseException | None, int | None]] = []
         self.unmasked_intr = 0
@@ -223,7 +297,7 @@ class Channel:
         self.chid = chid
         self.fixed_priority = fixed_priority
         self.receivers: deque[Thread] = deque()
-        self.senders: list[Any] = []   # messages not yet received, highest priority first
+        self.senders: list[Any] = []  # messages not yet received, highest priority first
         self.pulses: list[Any] = []
 
 
@@ -252,4 +326,4 @@ class Timer:
         self.event = event
         self.interval_ns = 0
         self.generation = 0
-        self.deadline = 0         # of its next expiry, in cycles
+        self.deadline = 0  # of its next expiry, in cycles

@@ -26,8 +26,8 @@ class Timers:
         self.kernel = kernel
         self._due: list[tuple[int, int, Fire]] = []
         self._sequence = 0
-        self.pending = 0      # started and not yet fired
-        self.clock_interrupt = -1      # when the last one came
+        self.pending = 0  # started and not yet fired
+        self.clock_interrupt = -1  # when the last one came
 
     def set_off(self, timer: Timer, ns: int) -> None:
         """Let a timer expire after a time, and then at its interval."""

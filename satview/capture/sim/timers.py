@@ -27,8 +27,13 @@ class Sleep(Call):
     def arguments(self, _thread: Thread) -> dict[str, int]:
         """Return clock, states and time."""
         seconds, rest = divmod(self.ns, SECOND_NS)
-        return {"clock_id": CLOCK_MONOTONIC, "id": CLOCK_MONOTONIC, "timeout_flags": 1 << 12, "ntime_sec": seconds,
-                "ntime_nsec": rest}
+        return {
+            "clock_id": CLOCK_MONOTONIC,
+            "id": CLOCK_MONOTONIC,
+            "timeout_flags": 1 << 12,
+            "ntime_sec": seconds,
+            "ntime_nsec": rest,
+        }
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         """Sleep; the time runs from now."""
@@ -57,8 +62,17 @@ class TimerTimeout(Call):
 
     def arguments(self, thread: Thread) -> dict[str, int]:
         """Return clock, states and time."""
-        numbers = {"SEND": 4, "RECEIVE": 5, "REPLY": 6, "NANOSLEEP": 12, "MUTEX": 13, "CONDVAR": 14, "JOIN": 15,
-                   "INTR": 16, "SEM": 17}
+        numbers = {
+            "SEND": 4,
+            "RECEIVE": 5,
+            "REPLY": 6,
+            "NANOSLEEP": 12,
+            "MUTEX": 13,
+            "CONDVAR": 14,
+            "JOIN": 15,
+            "INTR": 16,
+            "SEM": 17,
+        }
         flags = sum(1 << numbers[state] for state in self.states if state in numbers)
         return {**Sleep(self.ns).arguments(thread), "timeout_flags": flags}
 
@@ -102,9 +116,14 @@ class TimerSettime(Call):
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
         """Return number, first and further periods."""
-        return {"clock_id": self.timer, "id": self.timer, "itime->nsec_sec": self.ns // SECOND_NS,
-                "itime->nsec_nsec": self.ns % SECOND_NS, "itime->interval_nsec_sec": self.interval_ns // SECOND_NS,
-                "itime->interval_nsec_nsec": self.interval_ns % SECOND_NS}
+        return {
+            "clock_id": self.timer,
+            "id": self.timer,
+            "itime->nsec_sec": self.ns // SECOND_NS,
+            "itime->nsec_nsec": self.ns % SECOND_NS,
+            "itime->interval_nsec_sec": self.interval_ns // SECOND_NS,
+            "itime->interval_nsec_nsec": self.interval_ns % SECOND_NS,
+        }
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         """Start or stop a timer."""
@@ -162,10 +181,20 @@ class TimerInfo(Call):
             raise QnxError(Errno.EINVAL, f"no timer from {self.id} on")
         timer = thread.process.timers[idents[0]]
         left = _left_ns(kernel, timer)
-        values = {"prev_id": idents[0], "info->tid": timer.thread.tid, "info->notify": timer.event.notify,
-                  "info->clockid": CLOCK_MONOTONIC, "info->itime.nsec": left, "info->otime.nsec": left}
-        for name, ns in (("itime.nsec", left), ("itime.interval_nsec", timer.interval_ns), ("otime.nsec", left),
-                         ("otime.interval_nsec", timer.interval_ns)):
+        values = {
+            "prev_id": idents[0],
+            "info->tid": timer.thread.tid,
+            "info->notify": timer.event.notify,
+            "info->clockid": CLOCK_MONOTONIC,
+            "info->itime.nsec": left,
+            "info->otime.nsec": left,
+        }
+        for name, ns in (
+            ("itime.nsec", left),
+            ("itime.interval_nsec", timer.interval_ns),
+            ("otime.nsec", left),
+            ("otime.interval_nsec", timer.interval_ns),
+        ):
             values |= {f"info->{name}(sec)": ns // SECOND_NS, f"info->{name}(nsec)": ns % SECOND_NS}
         kernel.complete(thread, (idents[0], left, timer.interval_ns), **values)
 
@@ -180,9 +209,14 @@ class TimerAlarm(Call):
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
         """Return clock and times."""
-        return {"id": CLOCK_MONOTONIC, "clock_id": CLOCK_MONOTONIC, "itime->nsec_sec": self.ns // SECOND_NS,
-                "itime->nsec_nsec": self.ns % SECOND_NS, "itime->interval_nsec_sec": self.interval_ns // SECOND_NS,
-                "itime->interval_nsec_nsec": self.interval_ns % SECOND_NS}
+        return {
+            "id": CLOCK_MONOTONIC,
+            "clock_id": CLOCK_MONOTONIC,
+            "itime->nsec_sec": self.ns // SECOND_NS,
+            "itime->nsec_nsec": self.ns % SECOND_NS,
+            "itime->interval_nsec_sec": self.interval_ns // SECOND_NS,
+            "itime->interval_nsec_nsec": self.interval_ns % SECOND_NS,
+        }
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         """Start the alarm of the process again."""

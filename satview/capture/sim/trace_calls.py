@@ -19,7 +19,7 @@ from satview.capture.sim.threads import Thread
 
 __all__ = ["InterruptHookTrace", "TraceEvent"]
 
-_INSERTS = frozenset((9, 30, 31, 32, 42, 43))   # modes of TraceEvent() that insert an event
+_INSERTS = frozenset((9, 30, 31, 32, 42, 43))  # modes of TraceEvent() that insert an event
 
 
 @dataclass(slots=True)
@@ -43,7 +43,7 @@ class TraceEvent(Call):
         self.location = WATCH.location()
 
     def __del__(self) -> None:
-        if getattr(self, "location", ""):     # none if the mode was no number
+        if getattr(self, "location", ""):  # none if the mode was no number
             WATCH.thrown_away(self.location)
 
     def is_silent(self, target: Target) -> bool:
@@ -52,13 +52,13 @@ class TraceEvent(Call):
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         """Hand the call to the trace control."""
-        self.location = ""      # it was yielded
+        self.location = ""  # it was yielded
         kernel.enter(cpu, thread, self)
         kernel.history.caller = (thread.pid, thread.tid)
         try:
             value = kernel.trace_event(self.mode, self.args, cpu.index, thread.pid, has_io(kernel, thread))
         except OSError as error:
-            thread.value, thread.error = None, error.with_traceback(None)     # reported with the program's line
+            thread.value, thread.error = None, error.with_traceback(None)  # reported with the program's line
             thread.exit_error = error.errno or 0
         else:
             kernel.complete(thread, value, ret_val=value)
@@ -99,7 +99,8 @@ class InterruptHookTrace(Call):
             info = buffer.index << 13 | buffer.sequence & 0x7FF
             event = kernel.guard(thread, "trace handler", lambda: self.handler(info))
             if isinstance(event, Sigevent):
-                kernel.deferred.append((kernel.cpus[0], lambda here: deliver(
-                    kernel, here, thread.process, thread, event, "SPULSE_EXE")))
+                kernel.deferred.append(
+                    (kernel.cpus[0], lambda here: deliver(kernel, here, thread.process, thread, event, "SPULSE_EXE"))
+                )
 
         kernel.interrupts.trace_hooks.attach(ident, thread.process, hook, self.flags)

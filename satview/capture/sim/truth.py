@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
 
-ThreadId = tuple[int, int]   # pid, tid
+ThreadId = tuple[int, int]  # pid, tid
 
 
 @dataclass(slots=True)
@@ -170,7 +170,7 @@ class Truth:
 
     runs: list[Run] = field(default_factory=list)
     states: list[StateChange] = field(default_factory=list)
-    lives: list[StateChange] = field(default_factory=list)      # CREATE and DESTROY; idle threads were always there
+    lives: list[StateChange] = field(default_factory=list)  # CREATE and DESTROY; idle threads were always there
     messages: list[Message] = field(default_factory=list)
     pulses: list[Pulse] = field(default_factory=list)
     waits: list[Wait] = field(default_factory=list)
@@ -179,10 +179,10 @@ class Truth:
     interrupts: list[InterruptSpan] = field(default_factory=list)
     handlers: list[HandlerSpan] = field(default_factory=list)
     deliveries: list[Delivery] = field(default_factory=list)
-    marks: list[tuple[int, int, ThreadId]] = field(default_factory=list)          # time, code, thread
-    processes: list[tuple[int, str, int, str]] = field(default_factory=list)      # time, created/destroyed, pid, name
-    bankruptcies: list[tuple[int, int, ThreadId]] = field(default_factory=list)   # time, partition, thread
-    charges: list[tuple[int, ThreadId, int, int]] = field(default_factory=list)   # partition, thread, start, end
+    marks: list[tuple[int, int, ThreadId]] = field(default_factory=list)  # time, code, thread
+    processes: list[tuple[int, str, int, str]] = field(default_factory=list)  # time, created/destroyed, pid, name
+    bankruptcies: list[tuple[int, int, ThreadId]] = field(default_factory=list)  # time, partition, thread
+    charges: list[tuple[int, ThreadId, int, int]] = field(default_factory=list)  # partition, thread, start, end
     start: int = 0
     end: int = 0
     skew_cycles: tuple[int, ...] = ()

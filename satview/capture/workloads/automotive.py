@@ -66,8 +66,17 @@ def setup(kernel: Kernel) -> None:
     kernel.device(CAMERA_VECTOR, lambda: car.gaps(33_333 * US, 0.01), cpu=2)
 
 
-def _start_server(kernel: Kernel, car: Car, name: str, address: Address, workers: int, serve: object, priority: int,
-                  bits: int = 0, extra: object = None) -> None:
+def _start_server(
+    kernel: Kernel,
+    car: Car,
+    name: str,
+    address: Address,
+    workers: int,
+    serve: object,
+    priority: int,
+    bits: int = 0,
+    extra: object = None,
+) -> None:
     short = name.rsplit("/", 1)[-1]
 
     def main() -> Program:
@@ -92,7 +101,7 @@ def _can_receive(car: Car) -> Program:
 
     def handler() -> Sigevent | None:
         seen[0] += 1
-        return Sigevent("pulse", coid, 31, code=2, value=seen[0]) if seen[0] % 2 else None   # every other frame is ours
+        return Sigevent("pulse", coid, 31, code=2, value=seen[0]) if seen[0] % 2 else None  # every other frame is ours
 
     if car.kernel.target.has_handlers:
         yield ThreadCtl()
@@ -131,7 +140,7 @@ def _disk_driver(car: Car) -> Program:
 def _disk_completion(car: Car) -> Program:
     while True:
         yield SemWait(car.blocks)
-        yield Sleep(car.vary(2 * MS, 5 * MS))     # the medium
+        yield Sleep(car.vary(2 * MS, 5 * MS))  # the medium
         yield Compute(15 * US)
         yield SemPost(car.finished)
 
@@ -220,7 +229,7 @@ def _control(car: Car) -> Program:
         nonlocal late
         yield Compute(car.vary(120 * US, 420 * US))
         yield MsgSend(can, b"TORQ" + count.to_bytes(4, "little"))
-        yield MutexLock(car.config_lock)           # held by the logger now and then: priority inversion
+        yield MutexLock(car.config_lock)  # held by the logger now and then: priority inversion
         yield Compute(15 * US)
         yield MutexUnlock(car.config_lock)
         if count % 100 == 99:

@@ -50,6 +50,7 @@ def _hmi_input(car: Car) -> Program:
 
 def audio(car: Car) -> Program:
     """Mix sound every 10 ms."""
+
     def cycle(_count: int) -> Program:
         yield Compute(car.vary(150 * US, 450 * US))
 

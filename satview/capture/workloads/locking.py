@@ -39,8 +39,11 @@ def setup_inheritance(kernel: Kernel) -> None:
 
 def _three_threads(kernel: Kernel, mutex: Mutex) -> None:
     """Every 70 ms: low locks, 2 ms later high wants the mutex, another 2 ms later middle wants the CPU."""
-    for name, priority, offset_ms, work in (("low", LOW, 0, (_holder, mutex)), ("high", HIGH, 2, (_needs, mutex)),
-                                            ("middle", MIDDLE, 4, (_hog,))):
+    for name, priority, offset_ms, work in (
+        ("low", LOW, 0, (_holder, mutex)),
+        ("high", HIGH, 2, (_needs, mutex)),
+        ("middle", MIDDLE, 4, (_hog,)),
+    ):
         program = partial(periodic, PERIOD_NS, *work, offset_ns=offset_ms * MS, priority=priority)
         kernel.spawn(f"usr/bin/{name}", program, priority=priority, policy=Policy.FIFO, thread_name=name)
 
@@ -75,7 +78,7 @@ def setup_deadlock(kernel: Kernel) -> None:
 def _take_both(one: Mutex, other: Mutex) -> Program:
     for _ in range(100):
         yield MutexLock(one)
-        yield Sleep(2 * MS)            # time enough for the other to take its first
+        yield Sleep(2 * MS)  # time enough for the other to take its first
         yield MutexLock(other)
         yield Compute(100 * US)
         yield MutexUnlock(other)
@@ -88,8 +91,8 @@ def setup_lost_wakeup(kernel: Kernel) -> None:
     flag = [False]
 
     def consumer() -> Program:
-        if not flag[0]:                # the fault: tested outside the mutex
-            yield Compute(3 * MS)      # here the producer sets the flag and signals
+        if not flag[0]:  # the fault: tested outside the mutex
+            yield Compute(3 * MS)  # here the producer sets the flag and signals
             yield MutexLock(lock)
             yield CondWait(ready, lock)
             yield MutexUnlock(lock)

@@ -33,17 +33,19 @@ def setup_client_server(kernel: Kernel) -> None:
     machine = kernel.machine
 
     def serve(received: Received) -> Program:
-        yield Sleep(machine.random.randint(2 * MS, 5 * MS))     # the disk behind it
+        yield Sleep(machine.random.randint(2 * MS, 5 * MS))  # the disk behind it
         yield MsgReply(received.rcvid, 0, b"done")
 
     def pid() -> int:
         return process.pid
 
-    process = kernel.spawn("usr/sbin/slow_server", lambda: server(address, pid, 1, serve), priority=12,
-                           thread_name="only-one")
+    process = kernel.spawn(
+        "usr/sbin/slow_server", lambda: server(address, pid, 1, serve), priority=12, thread_name="only-one"
+    )
     for i in range(CLIENTS):
-        kernel.spawn(f"usr/bin/client{i + 1}", _client, address, i, kernel, priority=13 if i == 0 else 10,
-                     thread_name="client")
+        kernel.spawn(
+            f"usr/bin/client{i + 1}", _client, address, i, kernel, priority=13 if i == 0 else 10, thread_name="client"
+        )
 
 
 def _client(address: Address, number: int, kernel: Kernel) -> Program:
@@ -63,7 +65,7 @@ def setup_nested_servers(kernel: Kernel) -> None:
         yield MsgReply(received.rcvid, 0, b"kept")
 
     def answer() -> Callable[[Received], Program]:
-        coids: list[int] = []         # of this thread
+        coids: list[int] = []  # of this thread
 
         def serve(received: Received) -> Program:
             if not coids:
@@ -75,10 +77,15 @@ def setup_nested_servers(kernel: Kernel) -> None:
 
         return serve
 
-    store_process = kernel.spawn("usr/sbin/store", lambda: server(store, lambda: store_process.pid, 1, keep),
-                                 priority=15, thread_name="keeper")
-    front_process = kernel.spawn("usr/sbin/front", lambda: server(front, lambda: front_process.pid, 2, answer()),
-                                 priority=15, thread_name="desk-1")
+    store_process = kernel.spawn(
+        "usr/sbin/store", lambda: server(store, lambda: store_process.pid, 1, keep), priority=15, thread_name="keeper"
+    )
+    front_process = kernel.spawn(
+        "usr/sbin/front",
+        lambda: server(front, lambda: front_process.pid, 2, answer()),
+        priority=15,
+        thread_name="desk-1",
+    )
     kernel.spawn("usr/bin/report", _asks, front, 12_000, 100 * US, 20 * MS, thread_name="report")
     kernel.spawn("usr/bin/screen", _asks, front, 300, 9 * MS, 10 * MS, thread_name="screen")
 

@@ -7,15 +7,16 @@ from satview.capture.sim.calls import Compute, SchedJoinPartition, Sleep, Thread
 from satview.capture.sim.threads import Policy, Program
 from satview.capture.workloads.parts import MS, US
 
-SHARES = (("Drivers", 30, 10), ("Multimedia", 20, 0))   # name, percent, critical ms
+SHARES = (("Drivers", 30, 10), ("Multimedia", 20, 0))  # name, percent, critical ms
 
 
 def setup_partitions(kernel: Kernel) -> None:
     """A hog in Multimedia gets its 20 % and no more; a critical driver overdraws and goes bankrupt."""
     drivers, multimedia = kernel.partitions(*SHARES)
     kernel.spawn("opt/media/player", _hog, multimedia.ident, priority=30, policy=Policy.FIFO, thread_name="hog")
-    kernel.spawn("sbin/devc-critical", _critical, drivers.ident, priority=25, policy=Policy.FIFO,
-                 thread_name="critical")
+    kernel.spawn(
+        "sbin/devc-critical", _critical, drivers.ident, priority=25, policy=Policy.FIFO, thread_name="critical"
+    )
     kernel.spawn("usr/bin/shell", _background, priority=10, thread_name="background")
 
 
@@ -31,7 +32,7 @@ def _critical(partition: int) -> Program:
         yield Sleep(20 * MS)
         yield Compute(4 * MS)
     yield Sleep(100 * MS)
-    yield Compute(80 * MS)            # far beyond budget and critical budget
+    yield Compute(80 * MS)  # far beyond budget and critical budget
     while True:
         yield Sleep(20 * MS)
         yield Compute(4 * MS)
@@ -57,9 +58,9 @@ def setup_partition_starvation(kernel: Kernel) -> None:
 
 def _sampler(partition: int) -> Program:
     yield SchedJoinPartition(partition)
-    yield Sleep(30 * MS)              # all is well up to here
+    yield Sleep(30 * MS)  # all is well up to here
     while True:
-        yield Compute(2 * MS)         # the fault: it samples as fast as it can
+        yield Compute(2 * MS)  # the fault: it samples as fast as it can
 
 
 def _uploader(partition: int) -> Program:

@@ -53,8 +53,14 @@ def periodic(period_ns: int, work: Work, *args: Any, offset_ns: int = 0, priorit
         count += 1
 
 
-def server(address: Address, pid: Callable[[], int], workers: int, serve: Callable[[Received], Program],
-           priority: int = 15, name: str = "worker") -> Program:
+def server(
+    address: Address,
+    pid: Callable[[], int],
+    workers: int,
+    serve: Callable[[Received], Program],
+    priority: int = 15,
+    name: str = "worker",
+) -> Program:
     """Be a server: a channel, some worker threads, `serve(received)` for each message; it replies itself."""
     chid = yield ChannelCreate()
     for i in range(workers - 1):
@@ -70,8 +76,9 @@ def _serve_loop(chid: int, serve: Callable[[Received], Program]) -> Program:
         yield from serve(received)
 
 
-def replying(low_ns: int, high_ns: int, vary: Callable[[int, int], int],
-             answer: bytes = b"OK") -> Callable[[Received], Program]:
+def replying(
+    low_ns: int, high_ns: int, vary: Callable[[int, int], int], answer: bytes = b"OK"
+) -> Callable[[Received], Program]:
     """Return a `serve` that works for a time between the bounds, then replies."""
 
     def serve(received: Received) -> Program:

@@ -9,7 +9,7 @@ from satview.capture.trace_event import mode
 from satview.capture.workloads.parts import MS, US, periodic
 
 MARK_BEGIN, MARK_END, MARK_MISSED = 1, 2, 3
-TASKS = (("fast", 10, 2, 30), ("middle", 20, 6, 20), ("slow", 50, 14, 10))   # name, period and work in ms, priority
+TASKS = (("fast", 10, 2, 30), ("middle", 20, 6, 20), ("slow", 50, 14, 10))  # name, period and work in ms, priority
 OVERLOAD_CYCLE = 12
 _INSERT = mode("INSERTSUSEREVENT")
 
@@ -28,8 +28,18 @@ def setup_periodic(kernel: Kernel) -> None:
             yield TraceEvent(_INSERT, MARK_MISSED, number, count)
 
     for number, (name, period_ms, work_ms, priority) in enumerate(TASKS):
-        kernel.spawn(f"usr/bin/{name}", periodic, period_ms * MS, cycle, number, period_ms, work_ms, priority=priority,
-                     policy=Policy.FIFO, thread_name=f"{name}-{period_ms}ms")
+        kernel.spawn(
+            f"usr/bin/{name}",
+            periodic,
+            period_ms * MS,
+            cycle,
+            number,
+            period_ms,
+            work_ms,
+            priority=priority,
+            policy=Policy.FIFO,
+            thread_name=f"{name}-{period_ms}ms",
+        )
     kernel.spawn("usr/bin/sporadic", _sporadic, priority=25, thread_name="aperiodic")
 
 

@@ -117,6 +117,11 @@ def _from_file(path: Path) -> Workload:
         return value
 
     summary = str(values.get("__doc__") or "").strip().split("\n")[0]
-    return Workload(path.stem, summary, guarded, int(number("CPUS", 1, 1, MAX_CPUS)),
-                    max(1, int(number("DURATION_MS", 1000, 0, DAY_MS) * MS)),
-                    int(number("LEAD_IN_MS", 0, 0, DAY_MS) * MS))
+    return Workload(
+        path.stem,
+        summary,
+        guarded,
+        int(number("CPUS", 1, 1, MAX_CPUS)),
+        max(1, int(number("DURATION_MS", 1000, 0, DAY_MS) * MS)),
+        int(number("LEAD_IN_MS", 0, 0, DAY_MS) * MS),
+    )

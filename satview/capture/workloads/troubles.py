@@ -36,8 +36,10 @@ def setup_message_deadlock(kernel: Kernel) -> None:
         yield Sleep(5 * MS)
         yield MsgSend(coid, b"and I")
 
-    pids = [kernel.spawn("usr/sbin/left", lambda: partner(left, right, 0)).pid,
-            kernel.spawn("usr/sbin/right", lambda: partner(right, left, 1)).pid]
+    pids = [
+        kernel.spawn("usr/sbin/left", lambda: partner(left, right, 0)).pid,
+        kernel.spawn("usr/sbin/right", lambda: partner(right, left, 1)).pid,
+    ]
     kernel.spawn("usr/bin/client", client)
 
 

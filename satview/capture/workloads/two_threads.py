@@ -28,7 +28,7 @@ def setup_two_threads(kernel: Kernel) -> None:
 
 
 def _main() -> Program:
-    yield Compute(2 * MS)                                     # the logger starts meanwhile
+    yield Compute(2 * MS)  # the logger starts meanwhile
     yield ThreadCreate(_a, (), HIGH, Policy.FIFO, "A")
     yield ThreadCreate(_b, (), LOW, Policy.FIFO, "B")
 

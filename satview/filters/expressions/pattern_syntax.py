@@ -238,7 +238,7 @@ class _Reader:
         start, char = self.at, self.take()
         if char != "\\":
             return _one(char)
-        ignores_case, self.ignores_case = self.ignores_case, False    # a range needs the character as written
+        ignores_case, self.ignores_case = self.ignores_case, False  # a range needs the character as written
         try:
             return self.escape(start)
         finally:

@@ -75,8 +75,10 @@ class Logged:
     def with_text(self) -> Bools:
         """Return the codes whose payload may hold a text, bool (32768,)."""
         return self._where(
-            lambda code: class_of(code) in (WireClass.USER, WireClass.QUIP)
-            or any(item.show is Show.STRING for item in items_logged(self.release, code, self.is_wide(code)))
+            lambda code: (
+                class_of(code) in (WireClass.USER, WireClass.QUIP)
+                or any(item.show is Show.STRING for item in items_logged(self.release, code, self.is_wide(code)))
+            )
         )
 
     def _where(self, test: Callable[[int], bool]) -> Bools:

@@ -240,9 +240,7 @@ class _Checker:
                 if not isinstance(item, Text):
                     raise ExpressionError("a text in quotes is needed here", item.start, item.end)
             return node
-        return replace(
-            node, value=self.operand(value), items=tuple(self.other(value, item) for item in node.items)
-        )
+        return replace(node, value=self.operand(value), items=tuple(self.other(value, item) for item in node.items))
 
     def match(self, node: PatternMatch) -> Node:
         value = node.value

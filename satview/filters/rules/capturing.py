@@ -217,8 +217,13 @@ def _unasked(built: BuiltRules, undecided: Sequence[str]) -> list[Diagnostic]:
     if not undecided:
         return []
     release = built.state.release
-    return [_fault(built, f"release {release} has no event handlers, and {', '.join(undecided)} cannot be switched "
-                          "by class and event alone; this line works in views only")]
+    return [
+        _fault(
+            built,
+            f"release {release} has no event handlers, and {', '.join(undecided)} cannot be switched "
+            "by class and event alone; this line works in views only",
+        )
+    ]
 
 
 # ---- WHERE lines -------------------------------------------------------------------------------------------------
@@ -313,5 +318,3 @@ def _asks_for_thread(node: Node) -> bool:
     if isinstance(node, Field):
         return FIELDS[node.name].domain is Domain.THREAD or node.name == "priority"
     return any(_asks_for_thread(part) for part in children(node))
-
-

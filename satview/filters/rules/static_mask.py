@@ -17,7 +17,6 @@ _MOST_SETTINGS: Final = 4  # different pids and tids up to which each is looked 
 _OFF, _ON, _BY_VECTOR, _BY_OWNER, _BY_PAYLOAD = range(5)
 
 
-
 class StaticMask:
     """The switches, pids and tids of a rule set, made ready for one trace.
 

@@ -21,7 +21,7 @@ from satview.store.trace import PayloadSource, Trace
 
 _COUNT_BITS = 16
 _SLOT_WORDS = 2
-Words = tuple[int, ...]     # of the payload in the new form: number of the word in the old one from 1, 0 = zero
+Words = tuple[int, ...]  # of the payload in the new form: number of the word in the old one from 1, 0 = zero
 
 
 class LoggedPayloads:

@@ -140,8 +140,15 @@ def trace_from_slots(
     control = decoded.rare_rows[decoded.code[decoded.rare_rows] >> wire.CLASS_SHIFT == wire.WireClass.CONTROL]
     control = control[~combine.contains(np.sort(unfinished), control)]  # half a report reports nothing
     process = decoded.rare_rows[decoded.code[decoded.rare_rows] >> wire.CLASS_SHIFT == wire.WireClass.PR_TH]
-    buffers = _buffers(control, payloads, events, release, region, problems,
-                       has_whole_buffers and header.get(FROM_LISTING[0]) != FROM_LISTING[1])
+    buffers = _buffers(
+        control,
+        payloads,
+        events,
+        release,
+        region,
+        problems,
+        has_whole_buffers and header.get(FROM_LISTING[0]) != FROM_LISTING[1],
+    )
     with timed("census"):
         first_loss = buffers.time_cycles[buffers.lost_before > 0].min(initial=np.iinfo(np.int64).max)
         dumped = dump_end(events, _activity(), int(first_loss))
@@ -227,9 +234,7 @@ def _report_pass(
             problems.add(slug, "and more of the same", None, len(entries) - _MANY)
 
 
-def _place_between(
-    decoded: Decoded, disordered: NDArray[np.int64], region: EventRegion, problems: Problems
-) -> bool:
+def _place_between(decoded: Decoded, disordered: NDArray[np.int64], region: EventRegion, problems: Problems) -> bool:
     """Put events with damaged stamps between their neighbours, and list them; return whether there are any."""
     rows, cycles = misplaced(decoded.time, decoded.cpu, disordered)
     if not len(rows):

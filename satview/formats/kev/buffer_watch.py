@@ -53,6 +53,12 @@ class BufferWatch:
             return
         slot, cpu, sequence, slots, time = np.concatenate(self._rows).T
         cpus, numbers = cpu.astype(np.uint8), sequence.astype(np.uint32)
-        table = BufferTable(slot, cpus, numbers, slots.astype(np.uint32), time,
-                            missing_before(numbers, predecessors(cpus, time, self._release)))
+        table = BufferTable(
+            slot,
+            cpus,
+            numbers,
+            slots.astype(np.uint32),
+            time,
+            missing_before(numbers, predecessors(cpus, time, self._release)),
+        )
         report_buffers(table, EventRegion(self._offset, slot_count), self._release, self._problems)

@@ -35,9 +35,7 @@ def _sequences(cpu: NDArray[np.uint8], release: Release) -> list[NDArray[np.intp
     return [np.arange(len(cpu))] if len(cpu) else []
 
 
-def predecessors(
-    cpu: NDArray[np.uint8], time_cycles: NDArray[np.int64], release: Release
-) -> NDArray[np.intp]:
+def predecessors(cpu: NDArray[np.uint8], time_cycles: NDArray[np.int64], release: Release) -> NDArray[np.intp]:
     """Return for every buffer the one that the kernel filled before it, -1 for the first; they may be out of order."""
     before = np.full(len(cpu), -1, np.intp)
     for group in _sequences(cpu, release):

@@ -352,8 +352,13 @@ class ClockRebuilder:
         edges = [0, *time_at.tolist(), len(rows)]
         for number in range(len(starts)):
             if number:
-                self._note_time(cpu, int(rows[edges[number]]) + first_row, int(rollovers[number - 1]),
-                                int(values[number - 1] - before[number - 1]), is_placed=is_placed or number > 1)
+                self._note_time(
+                    cpu,
+                    int(rows[edges[number]]) + first_row,
+                    int(rollovers[number - 1]),
+                    int(values[number - 1] - before[number - 1]),
+                    is_placed=is_placed or number > 1,
+                )
             if is_passed[number]:
                 mine = rows[edges[number] + (number > 0) : edges[number + 1]]
                 beyond = np.flatnonzero(out[mine] // ROLLOVER > starts[number] // ROLLOVER)
@@ -390,9 +395,7 @@ def _latest_stamp(
     return latest
 
 
-def time_values(
-    upper: NDArray[np.uint32], lower: NDArray[np.uint32], stamps: NDArray[np.uint32]
-) -> NDArray[np.int64]:
+def time_values(upper: NDArray[np.uint32], lower: NDArray[np.uint32], stamps: NDArray[np.uint32]) -> NDArray[np.int64]:
     """Return the 64-bit clock in TIME events, cycles, -1 for values that no kernel writes; same shape.
 
     Args:

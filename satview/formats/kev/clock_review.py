@@ -267,9 +267,7 @@ def misplaced(
     if not 0 < len(rows) <= _MISPLACED_MAX:  # clocks that differ from CPU to CPU, or rubbish
         return rows[:0], rows[:0]
     steps = np.arange(1, _NEIGHBOUR_ROWS + 1)
-    first, second = (
-        _same_cpu(cpu, rows, np.clip(rows[:, None] + sign * steps, 0, len(time) - 1)) for sign in (-1, 1)
-    )
+    first, second = (_same_cpu(cpu, rows, np.clip(rows[:, None] + sign * steps, 0, len(time) - 1)) for sign in (-1, 1))
     before, after = time[rows] - time[first], time[rows] - time[second]
     distance = np.minimum(np.abs(before), np.abs(after))
     agree = np.abs(after - before) < distance // 4

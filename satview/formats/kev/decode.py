@@ -112,9 +112,7 @@ class Decoder:
         goes_on: `extend` will be called before each further `run`.
     """
 
-    def __init__(
-        self, slots: NDArray[np.uint32] | SlotSource, catalogue: Catalogue, *, goes_on: bool = False
-    ) -> None:
+    def __init__(self, slots: NDArray[np.uint32] | SlotSource, catalogue: Catalogue, *, goes_on: bool = False) -> None:
         self._slots = source_of(slots)
         self._goes_on = goes_on
         n = len(slots)

@@ -123,4 +123,3 @@ class _Decoder:
             yield notation.errno_argument(self.words[part.word], part.word, self.catalogue, _DOUBT)
         if not error:
             yield from self.rest()
-

@@ -21,7 +21,7 @@ BEGIN: Final = b"TRACE_HEADER_BEGIN::"
 END: Final = b"TRACE_HEADER_END::"
 MAX_HEADER_BYTES: Final = 1 << 20  # the vendor never writes 1 KiB; beyond this it is not a header
 
-FROM_LISTING: Final = ("SATVIEW", "listing")   # of files made from a listing: buffers lack what was not printed
+FROM_LISTING: Final = ("SATVIEW", "listing")  # of files made from a listing: buffers lack what was not printed
 
 _KEY = re.compile(rb"TRACE_((?:(?!TRACE_|::).)+)::", re.DOTALL)
 
@@ -80,8 +80,9 @@ def header_bytes(pairs: Sequence[tuple[str, str]]) -> bytes:
     """
     for key, value in pairs:
         if not is_key(key):
-            raise UsageError(f"header key {key[:40]!a} is empty, ends with ':' or contains '::' or 'TRACE_'; give "
-                             "another name")
+            raise UsageError(
+                f"header key {key[:40]!a} is empty, ends with ':' or contains '::' or 'TRACE_'; give another name"
+            )
         if holds_key(value):
             raise UsageError(f"value {value[:80]!a} of header key {key} contains a key; leave out 'TRACE_' or '::'")
     parts = (f"TRACE_{key}::{value}".encode("utf-8", "replace") for key, value in windowed_pairs(pairs))

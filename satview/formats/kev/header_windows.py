@@ -71,10 +71,12 @@ def _split(key: str, value: str) -> Iterator[tuple[str, str]]:
     while _pair_bytes(name, value) > WINDOW_BYTES:
         head = _head(value, WINDOW_BYTES - _pair_bytes(name, ""))
         if not head:
-            raise UsageError(f"header attribute {key[:40]!a}...: a name of {len(_encoded(key))} bytes is too long for "
-                             f"the tools of QNX 6.4, which read {WINDOW_BYTES} bytes at a time; give a shorter one")
+            raise UsageError(
+                f"header attribute {key[:40]!a}...: a name of {len(_encoded(key))} bytes is too long for "
+                f"the tools of QNX 6.4, which read {WINDOW_BYTES} bytes at a time; give a shorter one"
+            )
         yield name, head
-        value = value[len(head):]
+        value = value[len(head) :]
         name, number = f"{key}+{number}", number + 1
     yield name, value
 
@@ -96,9 +98,9 @@ def _pair_bytes(key: str, value: str) -> int:
 def _end_is_whole(sizes: Sequence[int]) -> bool:
     """Return whether no window ends inside the end mark, given the bytes of each pair."""
     start, room = 0, WINDOW_BYTES - _BEGIN_BYTES - _MARK_BYTES
-    at = _BEGIN_BYTES + _MARK_BYTES      # of the key behind the last `TRACE_`
+    at = _BEGIN_BYTES + _MARK_BYTES  # of the key behind the last `TRACE_`
     for size in sizes:
-        if size > room:                  # the first pair that the window does not hold whole begins the next one
+        if size > room:  # the first pair that the window does not hold whole begins the next one
             start, room = at, WINDOW_BYTES
         room -= size
         at += size

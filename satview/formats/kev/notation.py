@@ -32,8 +32,8 @@ def signed(value: int, words: int) -> int:
 
 def message(name: str, raw: bytes, words: Sequence[int], first: int, count: int) -> Argument:
     """Return message words as one argument: `"RSVP" (0x50565352)`; the value is their bytes."""
-    data = raw[4 * first:4 * (first + count)]
-    numbers = " ".join(hex_text(word, 1) for word in words[first:first + count])
+    data = raw[4 * first : 4 * (first + count)]
+    numbers = " ".join(hex_text(word, 1) for word in words[first : first + count])
     return Argument(name, data, f'"{message_text(data)}" ({numbers})', first, count)
 
 
@@ -45,7 +45,7 @@ def message_text(data: bytes) -> str:
     """
     shown = ""
     for start in range(0, len(data), 4):
-        piece = data[start:start + 4].split(b"\0")[0]
+        piece = data[start : start + 4].split(b"\0")[0]
         if not all(0x20 <= byte < 0x7F or byte == 0x0A for byte in piece):
             piece = b""
         shown += piece.decode("ascii")
@@ -79,7 +79,7 @@ def errno_argument(value: int, first_word: int, catalogue: Catalogue, note: str 
 
 def sigevent(event: Any, raw: bytes, first: int) -> Argument:
     """Return the sigevent structure of 6.x: notify, signo or coid or id, value, code and priority of 16 bits each."""
-    data = raw[4 * first:4 * (first + SIGEVENT_WORDS)]
+    data = raw[4 * first : 4 * (first + SIGEVENT_WORDS)]
     if not any(data):
         return Argument("sigevent", data, "NONE", first, SIGEVENT_WORDS, "the handler returned no event")
     text = sigevent_text(event.notify, event.number, event.value, event.code, event.priority)
@@ -102,7 +102,7 @@ def sigevent_text(notify: int, number: int, value: int, code: int, priority: int
 
 
 def _alternate(value: int) -> str:
-    return f"0x{value:x}" if value else "0"   # C's %#x writes a zero without prefix
+    return f"0x{value:x}" if value else "0"  # C's %#x writes a zero without prefix
 
 
 def bit_names(value: int, table: str) -> str:

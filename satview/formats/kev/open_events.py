@@ -20,8 +20,8 @@ from satview.formats.kev.combine import MAX_SLOTS
 from satview.formats.kev.rollover import ROLLOVER
 from satview.store.problems import Problems
 
-MAX_OPEN: Final = 1 << 16       # events; a real trace has a handful, of which each may have a few slots
-MAX_WORDS: Final = 1 << 22      # payload words of all of them
+MAX_OPEN: Final = 1 << 16  # events; a real trace has a handful, of which each may have a few slots
+MAX_WORDS: Final = 1 << 22  # payload words of all of them
 
 
 @dataclass(slots=True)
@@ -119,5 +119,6 @@ class OpenEvents:
         return event
 
     def _report(self, event: OpenEvent) -> None:
-        self._problems.add("unfinished-events", "the end of this event is missing",
-                           self._offset + event.place * SLOT_BYTES)
+        self._problems.add(
+            "unfinished-events", "the end of this event is missing", self._offset + event.place * SLOT_BYTES
+        )

@@ -29,12 +29,12 @@ from satview.formats.kev.owners import Jumps, RunningThreads, ThreadNumbers
 from satview.store.problems import Problems
 
 CHUNK_SLOTS: Final = 1 << 16
-_FIRST_TAIL: Final = np.uint32(0x80000000)   # set in middle and last slots
+_FIRST_TAIL: Final = np.uint32(0x80000000)  # set in middle and last slots
 _END: Final = int(Struct.COMBINE_END)
 _KIND_SHIFT: Final = np.uint32(wire.STRUCT_SHIFT)
-_MOST_WAITING: Final = 1024           # more BUFFER slots in a row are rubbish, and must not pile up
-_FIRST_BYTES: Final = 1 << 14          # one kernel buffer
-_SPELLED_OUT: Final = 100             # problems of one kind in one chunk; the others are counted
+_MOST_WAITING: Final = 1024  # more BUFFER slots in a row are rubbish, and must not pile up
+_FIRST_BYTES: Final = 1 << 14  # one kernel buffer
+_SPELLED_OUT: Final = 100  # problems of one kind in one chunk; the others are counted
 
 
 def group_starts(headers: NDArray[np.uint32], stamps: NDArray[np.uint32]) -> NDArray[np.bool_]:
@@ -96,8 +96,14 @@ class EventStream:
         times: int64, full time of every slot where the source gives it (listings of 7.1 on); else it is rebuilt.
     """
 
-    def __init__(self, blocks: Iterable[NDArray[np.uint32]], problems: Problems, offset: int = 0,
-                 release: Release | None = Release.QNX_7, times: NDArray[np.int64] | None = None) -> None:
+    def __init__(
+        self,
+        blocks: Iterable[NDArray[np.uint32]],
+        problems: Problems,
+        offset: int = 0,
+        release: Release | None = Release.QNX_7,
+        times: NDArray[np.int64] | None = None,
+    ) -> None:
         self._blocks = blocks
         self._problems = problems
         self._offset = offset
@@ -244,7 +250,11 @@ class EventStream:
         return threads
 
     def _rebuild(
-        self, slots: NDArray[np.uint32], at: NDArray[np.intp], code: NDArray[np.uint32], cpu: NDArray[np.uint8],
+        self,
+        slots: NDArray[np.uint32],
+        at: NDArray[np.intp],
+        code: NDArray[np.uint32],
+        cpu: NDArray[np.uint8],
         stamps: NDArray[np.uint32],
     ) -> NDArray[np.int64]:
         """Return the 64-bit times of events from their stamps and the TIME events among them."""
@@ -255,12 +265,20 @@ class EventStream:
         held = self._hold_back(rows, values, stamps, time)
         buffers = np.flatnonzero(code[:-1] == wire.CONTROL_BUFFER) if len(code) else rows[:0]
         shared = buffers[stamps[buffers] == stamps[buffers + 1]]
-        self._clock.chunk(stamps[held:], cpu[held:], rows[rows >= held] - held, values[rows >= held],
-                          shared[shared >= held] - held, self._count + held, time[held:])
+        self._clock.chunk(
+            stamps[held:],
+            cpu[held:],
+            rows[rows >= held] - held,
+            values[rows >= held],
+            shared[shared >= held] - held,
+            self._count + held,
+            time[held:],
+        )
         return time
 
-    def _hold_back(self, rows: NDArray[np.intp], values: NDArray[np.int64], stamps: NDArray[np.uint32],
-                   time: NDArray[np.int64]) -> int:
+    def _hold_back(
+        self, rows: NDArray[np.intp], values: NDArray[np.int64], stamps: NDArray[np.uint32], time: NDArray[np.int64]
+    ) -> int:
         """Place what comes before the first TIME of the file backwards from it; return how many events that are.
 
         Events of blocks before that are delivered keep times that count from the first stamp; all others move.
@@ -282,8 +300,15 @@ class EventStream:
         return held
 
     def _unmatched(
-        self, slots: NDArray[np.uint32], at: NDArray[np.intp], counts: NDArray[np.intp], is_open: NDArray[np.bool_],
-        is_tail: NDArray[np.bool_], time: NDArray[np.int64], thread: NDArray[np.uint32], begins: NDArray[np.bool_],
+        self,
+        slots: NDArray[np.uint32],
+        at: NDArray[np.intp],
+        counts: NDArray[np.intp],
+        is_open: NDArray[np.bool_],
+        is_tail: NDArray[np.bool_],
+        time: NDArray[np.int64],
+        thread: NDArray[np.uint32],
+        begins: NDArray[np.bool_],
         ends: NDArray[np.uint32],
     ) -> tuple[_Done, NDArray[np.int64]]:
         """Open events, and give runs of tails to the oldest open event of their CPU, stamp, class and number."""
@@ -295,29 +320,41 @@ class EventStream:
         opens = is_open[groups]
         has_event = opens | np.isin(keys, np.concatenate((keys[opens], self._open.keys())))
         done = _Done()
-        strays = [np.arange(first, first + n) for first, n in
-                  zip(at[groups][~has_event].tolist(), counts[groups][~has_event].tolist(), strict=True)]
+        strays = [
+            np.arange(first, first + n)
+            for first, n in zip(at[groups][~has_event].tolist(), counts[groups][~has_event].tolist(), strict=True)
+        ]
         rows = (np.cumsum(begins) - 1)[groups]
         payload = np.ascontiguousarray(slots[:, 2:4]).ravel()
         event_cpus, head_cpus = _cpus(slots[at[begins], 0]), _cpus(heads[:, 0])
         now = last_times(head_cpus, rows, time, event_cpus, self._last_times)
-        columns = (keys, rows, at[groups], at[groups] + counts[groups], heads[:, 0], heads[:, 1], opens,
-                   ends[groups] == _END, now)
+        columns = (
+            keys,
+            rows,
+            at[groups],
+            at[groups] + counts[groups],
+            heads[:, 0],
+            heads[:, 1],
+            opens,
+            ends[groups] == _END,
+            now,
+        )
         # Unmatched slots are rare in real traces; this is the one loop over them.
         for key, row, first, end, header, stamp, is_head, closes, now_cycles in zip(
-                *(column[has_event].tolist() for column in columns), strict=True):
+            *(column[has_event].tolist() for column in columns), strict=True
+        ):
             start = first
             if is_head:
-                words = payload[2 * first:2 * first + 2].copy()
+                words = payload[2 * first : 2 * first + 2].copy()
                 place = self._position + first
                 self._open.add(key, OpenEvent(header, stamp, int(time[row]), int(thread[row]), place, [words]))
                 start += 1
             if start == end:
                 continue
             try:
-                words = payload[2 * start:2 * end].copy()
+                words = payload[2 * start : 2 * end].copy()
                 event = self._open.append(key, words, end - start, now_cycles, closes=closes)
-            except KeyError:      # its beginning comes later, or was given up
+            except KeyError:  # its beginning comes later, or was given up
                 strays.append(np.arange(start, end))
                 continue
             if event is not None:
@@ -329,16 +366,25 @@ class EventStream:
         """List runs of tails without event, the first of a chunk one by one; return their slots, ascending."""
         strays.sort(key=lambda slots: int(slots[0]))
         for slots in strays[:_SPELLED_OUT]:
-            self._problems.add("orphan-slots", f"{len(slots)} slots of an event whose beginning is missing",
-                               self._byte(self._position + int(slots[0])), len(slots))
+            self._problems.add(
+                "orphan-slots",
+                f"{len(slots)} slots of an event whose beginning is missing",
+                self._byte(self._position + int(slots[0])),
+                len(slots),
+            )
         rest = sum(len(slots) for slots in strays[_SPELLED_OUT:])
         if rest:
             self._problems.add("orphan-slots", "and more of the same", None, rest)
         return np.concatenate(strays) if strays else np.empty(0, np.int64)
 
     def _whole_events(
-        self, slots: NDArray[np.uint32], at: NDArray[np.intp], counts: NDArray[np.intp], time: NDArray[np.int64],
-        thread: NDArray[np.uint32], stray: NDArray[np.int64],
+        self,
+        slots: NDArray[np.uint32],
+        at: NDArray[np.intp],
+        counts: NDArray[np.intp],
+        time: NDArray[np.int64],
+        thread: NDArray[np.uint32],
+        stray: NDArray[np.int64],
     ) -> Batch:
         start = np.zeros(len(at) + 1, np.int64)
         np.cumsum(2 * counts, out=start[1:])
@@ -347,8 +393,9 @@ class EventStream:
         else:
             offsets = np.arange(int(counts.sum())) - np.repeat(start[:-1] // 2 - at, counts)
             words = slots[offsets, 2:4].ravel()
-        return Batch(self._position, slots, slots[at, 0], slots[at, 1], time, thread, start, words, at + counts - 1,
-                     stray)
+        return Batch(
+            self._position, slots, slots[at, 0], slots[at, 1], time, thread, start, words, at + counts - 1, stray
+        )
 
 
 def _cpus(headers: NDArray[np.uint32]) -> NDArray[np.uint8]:
@@ -366,22 +413,28 @@ def _merged(batch: Batch, done: _Done) -> Batch:
     start = np.concatenate(([0], np.cumsum(sizes[order]))).astype(np.int64)
     moved = words[np.arange(len(words)) + np.repeat(old - start[:-1], sizes[order])]
     return Batch(
-        batch.first_slot, batch.slots,
+        batch.first_slot,
+        batch.slots,
         np.concatenate((batch.header, np.array([event.header for event in added], np.uint32)))[order],
         np.concatenate((batch.stamp, np.array([event.stamp for event in added], np.uint32)))[order],
         np.concatenate((batch.time_cycles, np.array([event.time for event in added], np.int64)))[order],
         np.concatenate((batch.thread, np.array([event.thread for event in added], np.uint32)))[order],
-        start, moved, np.concatenate((batch.last_slot, np.array(done.last, np.int64)))[order], batch.stray_tails)
+        start,
+        moved,
+        np.concatenate((batch.last_slot, np.array(done.last, np.int64)))[order],
+        batch.stray_tails,
+    )
 
 
 def blocks_of_array(slots: NDArray[np.uint32]) -> Iterator[NDArray[np.uint32]]:
     """Yield the slots of an array, or of a memory map in either byte order, in chunks of host order."""
     for at in range(0, len(slots), CHUNK_SLOTS):
-        yield np.asarray(slots[at:at + CHUNK_SLOTS], dtype=np.uint32)
+        yield np.asarray(slots[at : at + CHUNK_SLOTS], dtype=np.uint32)
 
 
-def blocks_of_file(file: BinaryIO, rest: bytes, byte_order: str, problems: Problems, offset: int = 0
-                   ) -> Iterator[NDArray[np.uint32]]:
+def blocks_of_file(
+    file: BinaryIO, rest: bytes, byte_order: str, problems: Problems, offset: int = 0
+) -> Iterator[NDArray[np.uint32]]:
     """Yield the slots of an open file or pipe, as they come; a cut last slot is reported.
 
     Args:
@@ -392,7 +445,7 @@ def blocks_of_file(file: BinaryIO, rest: bytes, byte_order: str, problems: Probl
         offset: Byte offset of the event region.
     """
     dtype = np.dtype("<u4" if byte_order == "little" else ">u4")
-    read = getattr(file, "read1", file.read)     # what a pipe has now, not a whole chunk
+    read = getattr(file, "read1", file.read)  # what a pipe has now, not a whole chunk
     done = 0
     # The first TIME event places what comes before it, so the beginning is read in one piece.
     while len(rest) < _FIRST_BYTES and (more := file.read(_FIRST_BYTES - len(rest))):

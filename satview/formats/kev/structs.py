@@ -41,7 +41,11 @@ def _sigevent(end: str) -> construct.Struct:
     """Return the event structure of 6.x (section 8.6)."""
     word, half = getattr(construct, f"Int32u{end}"), getattr(construct, f"Int16s{end}")
     return construct.Struct(
-        "notify" / word, "number" / word, "value" / word, "code" / half, "priority" / half,
+        "notify" / word,
+        "number" / word,
+        "value" / word,
+        "code" / half,
+        "priority" / half,
     )
 
 

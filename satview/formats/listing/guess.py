@@ -13,7 +13,7 @@ from satview.events.wire import WireClass
 
 _ONLY_8: Final = re.compile(r"INTERRUPT\s*:|CONTROL\s*:\s*(?:BUFFER_END|DROPPED)\b")
 _CALL: Final = re.compile(r"KER_(?:CALL|EXIT)\s*:\s*(\w+)/(\d{1,3})\b")
-_NEW_COLUMN: Final = re.compile(r"[A-Z_ ]{16}:")     # the class column of 7.1 on
+_NEW_COLUMN: Final = re.compile(r"[A-Z_ ]{16}:")  # the class column of 7.1 on
 _ORDER: Final = (Release.QNX_7, Release.QNX_8, Release.QNX_6_6, Release.QNX_6)
 
 
@@ -37,13 +37,16 @@ def guess_release(texts: Iterable[str]) -> Release:
             is_new = _NEW_COLUMN.match(text) is not None
     order = _ORDER if is_new else (Release.QNX_6, *_ORDER[:-1])
     candidates = order[:-1] if is_new else order
-    return max(candidates, key=lambda release: _known_calls(release, calls))     # the first of equal ones
+    return max(candidates, key=lambda release: _known_calls(release, calls))  # the first of equal ones
 
 
 def _known_calls(release: Release, calls: Iterable[tuple[str, int]]) -> int:
     names = catalogue(release)
-    return sum(_has_call(names.spec(wire.code(WireClass.KER_CALL, number)), name)
-               for name, number in calls if number < wire.KER_EXIT_OFFSET)
+    return sum(
+        _has_call(names.spec(wire.code(WireClass.KER_CALL, number)), name)
+        for name, number in calls
+        if number < wire.KER_EXIT_OFFSET
+    )
 
 
 def _has_call(spec: EventSpec, name: str) -> bool:

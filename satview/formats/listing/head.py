@@ -12,10 +12,13 @@ from satview.formats.source import Source
 from satview.store.trace import Header, SystemInfo
 
 _SECTIONS: tuple[tuple[str, ...], ...] = (
-    ("asinfo", "meminfo", "hwinfo"), ("cpuinfo", "cacheattr", "qtime"), ("callout", "callin", "intrinfo"),
-    ("typed_strings", "strings"))
+    ("asinfo", "meminfo", "hwinfo"),
+    ("cpuinfo", "cacheattr", "qtime"),
+    ("callout", "callin", "intrinfo"),
+    ("typed_strings", "strings"),
+)
 _CPU_ENTRY_BYTES = 32
-_ABSENT = 65_535     # offset of a section that is not there
+_ABSENT = 65_535  # offset of a section that is not there
 
 
 BANNER = "TRACEPRINTER version 1.02\n"
@@ -56,7 +59,7 @@ def _escaped(value: str) -> str:
 
 def key_column(key: str) -> str:
     """Return `TRACE_` and the key; keys up to 16 characters end in column 22."""
-    width = 22 - len(key)     # as C's "%*s" does it: a width below zero fills on the other side
+    width = 22 - len(key)  # as C's "%*s" does it: a width below zero fills on the other side
     return f"{'TRACE_':>{width}}{key}" if width >= 0 else f"{'TRACE_':<{-width}}{key}"
 
 
@@ -75,7 +78,7 @@ def syspage_lines(system: SystemInfo, byte_order: str) -> Iterator[str]:
     yield f" processor={system.processor} num_cpus={values['num_cpu']}\n"
     for number, cpu in enumerate(system.cpus, 1):
         at = first + (number - 1) * step
-        model = int.from_bytes(system.raw[at:at + 4], "little" if byte_order == "little" else "big")
+        model = int.from_bytes(system.raw[at : at + 4], "little" if byte_order == "little" else "big")
         yield f"  cpu {number} cpu={model} name={cpu.name} speed={cpu.speed_mhz}\n"
         names = "".join(f" {name}" for name in cpu.flag_names)
         yield f"  flags={f'0x{cpu.flags:06x}' if cpu.flags else '00000000'}{names}\n"
@@ -90,8 +93,10 @@ def _clock_lines(values: dict[str, int]) -> Iterator[str]:
 
     if "qtime.cycles_per_sec" not in values:
         return
-    yield (f" cyc/sec={value('cycles_per_sec')} tod_adj={value('nsec_tod_adjust')} nsec={value('nsec')}  "
-           f"inc={value('nsec_inc')}\n")
+    yield (
+        f" cyc/sec={value('cycles_per_sec')} tod_adj={value('nsec_tod_adjust')} nsec={value('nsec')}  "
+        f"inc={value('nsec_inc')}\n"
+    )
     yield f" boot={value('boot_time')} epoch={value('epoch')} intr={value('intr')}\n"
     yield f" rate={value('timer_rate')} scale={value('timer_scale')} load={value('timer_load')}\n"
 

@@ -9,7 +9,7 @@ from satview.events.catalogue import catalogue
 from satview.events.spec import EventSpec, Field, Show
 from satview.formats.listing.model import Listing
 
-_SHOWN_AS = {"%d": Show.DEC}      # every other template is hexadecimal
+_SHOWN_AS = {"%d": Show.DEC}  # every other template is hexadecimal
 _NUMBERS = (Show.DEC, Show.HEX, Show.POINTER, Show.UNKNOWN)
 
 
@@ -48,5 +48,7 @@ def _field(spec: EventSpec, field: Field, listing: Listing) -> Field:
 def _text(fields: tuple[Field, ...] | None) -> str:
     if fields is None:
         return "-"
-    return ", ".join(f"{field.name} {field.show.value}{'64' if field.words == 2 else ''}{'' if field.is_sure else '?'}"
-                     for field in fields)
+    return ", ".join(
+        f"{field.name} {field.show.value}{'64' if field.words == 2 else ''}{'' if field.is_sure else '?'}"
+        for field in fields
+    )

@@ -14,9 +14,18 @@ from satview.store.problems import Problems
 from satview.store.trace import Header
 
 _KIND_OF_LINE = {
-    "title": "title", "header": "header", "syspage": "system page", "event": "event", "raw_slot": "slot",
-    "continuation": "part of event", "blank": "blank", "cut": "left out", "notice": "message of the printer",
-    "foreign": "foreign", "bad": "not understood"}
+    "title": "title",
+    "header": "header",
+    "syspage": "system page",
+    "event": "event",
+    "raw_slot": "slot",
+    "continuation": "part of event",
+    "blank": "blank",
+    "cut": "left out",
+    "notice": "message of the printer",
+    "foreign": "foreign",
+    "bad": "not understood",
+}
 
 
 @dataclass(slots=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-NUMBER: Final = r"(0[xX][0-9a-fA-F]{1,16}|-?\d{1,20})"              # one group
-BARE_HEX: Final = r"((?:0[xX])?[0-9a-fA-F]{1,16})"                  # one group; for what is printed as `%x` or `%p`
+NUMBER: Final = r"(0[xX][0-9a-fA-F]{1,16}|-?\d{1,20})"  # one group
+BARE_HEX: Final = r"((?:0[xX])?[0-9a-fA-F]{1,16})"  # one group; for what is printed as `%x` or `%p`
 
 
 def value_of(text: str) -> int:

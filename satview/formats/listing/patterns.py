@@ -15,7 +15,7 @@ _MESSAGE = r'"(?:[^"]|"(?! \(0x))*+" \((0x[0-9a-f]{{1,8}}(?: 0x[0-9a-f]{{1,8}}){
 _ANY_NUMBER = rf"(?:{NUMBER[1:-1]})"
 _ANY_MESSAGE = r'"(?:[^"]|"(?!\s*\([-0-9]))*+"\s*\(\s*(%s(?:[\s,]+%s){0,%d})\s*\)'
 Words = list[int]
-Reader = Callable[[str, str], Words | None]   # text of a value, byte order; None if it does not fit
+Reader = Callable[[str, str], Words | None]  # text of a value, byte order; None if it does not fit
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class ListPattern:
         for reader, value in zip(self.readers, found.groups(), strict=True):
             if value is None:
                 break
-            if reader is listed_text:      # several follow one another, each up to its NUL
+            if reader is listed_text:  # several follow one another, each up to its NUL
                 texts.append(value)
                 continue
             found_words = reader(value, byte_order)
@@ -65,8 +65,9 @@ class ListPattern:
         return words + listed_text("\0".join(texts), byte_order) if texts else words
 
 
-def compile_list(fields: Sequence[Field], code: int, *, is_whole: bool, has_short_hex: bool,
-                 is_lenient: bool = False) -> ListPattern:
+def compile_list(
+    fields: Sequence[Field], code: int, *, is_whole: bool, has_short_hex: bool, is_lenient: bool = False
+) -> ListPattern:
     """Return the pattern of a list.
 
     Args:
@@ -88,13 +89,13 @@ def compile_list(fields: Sequence[Field], code: int, *, is_whole: bool, has_shor
         value: str
         reader: Reader
         if field.show == Show.MSG:
-            more = _more(fields[index + 1:])
+            more = _more(fields[index + 1 :])
             value, reader = _MESSAGE.format(more=more), message_words
             if is_lenient:
                 value = _ANY_MESSAGE % (_ANY_NUMBER, _ANY_NUMBER, more)
             name = re.escape(field.name.removesuffix("[0]")) + r"(?:\[0\])?"
         elif field.show == Show.STRING:
-            is_last = index == len(fields) - 1      # any other ends where the next name begins
+            is_last = index == len(fields) - 1  # any other ends where the next name begins
             value, reader, has_text = "(.*)" if is_last else "(.*?)", listed_text, True
         elif field.show == Show.STRUCT:
             break
@@ -108,8 +109,7 @@ def compile_list(fields: Sequence[Field], code: int, *, is_whole: bool, has_shor
         source = "".join(pieces)
     else:
         source = pieces[0] + "".join(f"(?:{piece}" for piece in pieces[1:]) + ")?" * (len(pieces) - 1)
-    return ListPattern(re.compile(source + end, re.DOTALL), tuple(readers), code, is_whole, has_text,
-                       tuple(names))
+    return ListPattern(re.compile(source + end, re.DOTALL), tuple(readers), code, is_whole, has_text, tuple(names))
 
 
 def _more(fields: Sequence[Field]) -> int:

@@ -22,12 +22,12 @@ from satview.formats.listing.model import Listing
 from satview.formats.listing.stamps import Stamps
 from satview.store.problems import Problems
 
-MAX_LINE_BYTES = 1 << 16      # no printer writes longer ones; the rest of such a line is counted as a line of its own
-MAX_BODY_LINES = 4096         # continuation lines of one event
+MAX_LINE_BYTES = 1 << 16  # no printer writes longer ones; the rest of such a line is counted as a line of its own
+MAX_BODY_LINES = 4096  # continuation lines of one event
 _REPORT_LINES = 1 << 14
-_LOOK_AHEAD = 4096            # events that are looked at for the release where the header does not tell it
+_LOOK_AHEAD = 4096  # events that are looked at for the release where the header does not tell it
 _LAST_CPU = 63
-_MAX_NOISE = 200              # characters of a line in which an event may begin behind a prompt
+_MAX_NOISE = 200  # characters of a line in which an event may begin behind a prompt
 
 _EVENT = re.compile(r"((?:[tce]:\S{1,40}\s+){1,3})CPU:\s{0,4}(\d{1,3})\s+((?:[tce]:\S{1,40}\s+){0,3})")
 _GLUED = re.compile(r"ret_val:-1, errno:-?\d{1,10}(?=t:0x|event => |TRACEPARSER: |TRACEPRINTER: )")
@@ -41,7 +41,9 @@ _TERMINAL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|.\x08|[\x00-\x08\x0b-\x1f\x7f
 
 
 def read_listing(
-    file: BinaryIO, problems: Problems, progress: Callable[[int], None] | None = None,
+    file: BinaryIO,
+    problems: Problems,
+    progress: Callable[[int], None] | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> Listing:
     """Read a whole listing.
@@ -93,8 +95,8 @@ class _Reader:
         self._section = ""
         self._parser: EventParser | None = None
         self._open: _Printed | None = None
-        self._blanks = 0              # blank lines since, part of its text if more of it follows
-        self._waiting: list[_Printed] = []     # until enough of them tell the release
+        self._blanks = 0  # blank lines since, part of its text if more of it follows
+        self._waiting: list[_Printed] = []  # until enough of them tell the release
         self._is_verbose = False
         self._is_cut = False
         self._stamps = Stamps(listing.problems)
@@ -106,7 +108,7 @@ class _Reader:
         if "CPU:" in text and (head := _event_head(text)):
             self._event_line(number, text, head)
         elif text.startswith("event => ") and (slot := _RAW_SLOT.match(text)):
-            self._raw_slot(number, slot, text[slot.end():])
+            self._raw_slot(number, slot, text[slot.end() :])
         elif not text.strip():
             self.listing.census.blank += 1
             self._blanks += 1
@@ -156,12 +158,12 @@ class _Reader:
         self.listing.census.event += 1
         self._section, self._is_cut = "KERNEL", False
         while True:
-            rest = text[head.end():]
+            rest = text[head.end() :]
             glued = _GLUED.search(rest) if "errno:" in rest else None
-            self._start(number, head, rest[:glued.end()] if glued else rest)
+            self._start(number, head, rest[: glued.end()] if glued else rest)
             if glued is None:
                 return
-            text = rest[glued.end():]
+            text = rest[glued.end() :]
             following = _EVENT.match(text)
             if following is None:
                 self._flush()
@@ -183,7 +185,7 @@ class _Reader:
         self._section = "KERNEL"
         self._append_raw(slot)
         if rest and (head := _EVENT.match(rest)):
-            self._start(number, head, rest[head.end():])
+            self._start(number, head, rest[head.end() :])
 
     def _append_raw(self, slot: re.Match[str]) -> None:
         """Take a slot of the verbose output; header and stamp are in host order there, payload words are not."""
@@ -202,7 +204,7 @@ class _Reader:
             return
         self.listing.events += 1
         if self._is_verbose:
-            return                    # its slots were given already
+            return  # its slots were given already
         if self._parser is None:
             self._waiting.append(done)
             self._set_release()
@@ -231,15 +233,17 @@ class _Reader:
             self.listing.events -= 1
             census.event -= 1
             census.bad += 1
-            self.listing.problems.add("bad-line", f"line {printed.line} fits no known event: {_excerpt(printed.text)}",
-                                      line=printed.line)
+            self.listing.problems.add(
+                "bad-line", f"line {printed.line} fits no known event: {_excerpt(printed.text)}", line=printed.line
+            )
             return
         event, foreign = found
         census.continuation -= foreign
         census.foreign += foreign
         if foreign:
-            self.listing.problems.add("foreign-line", f"{foreign} in the event of line {printed.line}", count=foreign,
-                                      line=printed.line)
+            self.listing.problems.add(
+                "foreign-line", f"{foreign} in the event of line {printed.line}", count=foreign, line=printed.line
+            )
         self.listing.slots.event(event[0], printed.cpu, printed.time_cycles, event[1])
         self.listing.slots.has_full_times |= self._stamps.is_wall
 
@@ -260,7 +264,7 @@ def _event_head(text: str) -> re.Match[str] | None:
     """Return the head of an event line; a prompt, a pager's mark or quoting may stand before it."""
     head = _EVENT.match(text)
     if head is None and (head := _EVENT.search(text, 0, _MAX_NOISE)) is not None:
-        before = text[:head.start()]
+        before = text[: head.start()]
         if '"' in before or before[-1:].isalnum():
             return None
     return head

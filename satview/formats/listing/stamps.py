@@ -6,12 +6,12 @@ import re
 
 from satview.store.problems import Problems
 
-MAX_CYCLES = 1 << 62     # 36 years at 4 GHz; beyond it a time is a damaged number
+MAX_CYCLES = 1 << 62  # 36 years at 4 GHz; beyond it a time is a damaged number
 _WALL = re.compile(r"t:(\d{1,9})\.(\d{1,3})\.(\d{1,3})us")
 _COUNT = re.compile(r"c:(0x[0-9a-fA-F]{1,16})\s")
 _TIME = re.compile(r"t:(\S+)")
 _DIGITS = re.compile(r"[0-9a-f]{1,16}")
-_TYPESET = str.maketrans("lIoO", "1100")   # letters that typesetting puts for digits
+_TYPESET = str.maketrans("lIoO", "1100")  # letters that typesetting puts for digits
 
 
 class Stamps:

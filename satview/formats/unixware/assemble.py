@@ -40,9 +40,7 @@ class _Census:
     row_of: dict[tuple[int, int], int]
 
 
-def trace_from_columns(
-    path: Path, files: Sequence[Path], columns: Columns, names: Names, problems: Problems
-) -> Trace:
+def trace_from_columns(path: Path, files: Sequence[Path], columns: Columns, names: Names, problems: Problems) -> Trace:
     """Build a trace from the records of a set.
 
     Args:
@@ -75,9 +73,26 @@ def trace_from_columns(
     payloads = RecordPayloads(copy(events), census.threads, arguments, calls.partner, odd, names.objects)
     start = int(time_ns[0]) if n else 0
     return Trace(
-        path, "thread_trace", _header(files), None, Release.UNIXWARE, "little", Clock(NS_PER_S, start, 0),
-        max(1, len(titles)), n, events, census.threads, census.processes, states, _no_buffers(), payloads, problems,
-        catalogue(Release.UNIXWARE), start - 1, pairs=calls.partner, cpu_titles=titles,
+        path,
+        "thread_trace",
+        _header(files),
+        None,
+        Release.UNIXWARE,
+        "little",
+        Clock(NS_PER_S, start, 0),
+        max(1, len(titles)),
+        n,
+        events,
+        census.threads,
+        census.processes,
+        states,
+        _no_buffers(),
+        payloads,
+        problems,
+        catalogue(Release.UNIXWARE),
+        start - 1,
+        pairs=calls.partner,
+        cpu_titles=titles,
     )
 
 
@@ -105,8 +120,13 @@ def _codes(
         numbers = np.stack([column[unknown] for column in kind], axis=1)
         kinds, first, counts = np.unique(numbers, axis=0, return_index=True, return_counts=True)
         for (one, two, third), at, count in zip(kinds[:_MANY].tolist(), first.tolist(), counts.tolist(), strict=False):
-            problems.add("unknown-events", f"event1 {one}, event2 {two}, which {third} is in no table", None, count,
-                         int(time_ns[unknown[at]]))
+            problems.add(
+                "unknown-events",
+                f"event1 {one}, event2 {two}, which {third} is in no table",
+                None,
+                count,
+                int(time_ns[unknown[at]]),
+            )
         if len(kinds) > _MANY:
             problems.add("unknown-events", "and more of the same", None, int(counts[_MANY:].sum()))
     odd = np.flatnonzero(~fits)
@@ -132,8 +152,11 @@ def _census(
     thread_names = tuple(names.threads.get(pair, "") for pair in pairs)
     nothing = np.full(len(pids) + 1, -1, np.int64)
     processes = ProcessTable(
-        np.concatenate(([-1], pids)).astype(np.int32), nothing.astype(np.int32),
-        ("", *(names.processes.get(number, "") for number in pids.tolist())), nothing, nothing.copy(),
+        np.concatenate(([-1], pids)).astype(np.int32),
+        nothing.astype(np.int32),
+        ("", *(names.processes.get(number, "") for number in pids.tolist())),
+        nothing,
+        nothing.copy(),
     )
     row_of = {pair: row for row, pair in enumerate(zip(process_row.tolist(), thread_tid.tolist(), strict=True)) if row}
     small = np.uint16 if len(keys) < 1 << 16 else np.uint32
@@ -147,8 +170,11 @@ def _lanes(pid: Ints, lwp_id: Ints, problems: Problems) -> tuple[NDArray[np.uint
     several = len(np.unique(keys >> 32)) > 1
     titles = [f"LWP {k & 0xFFFFFFFF}" + (f" of {k >> 32}" if several else "") for k in keys[:_MOST_LANES].tolist()]
     if len(keys) > _MOST_LANES:
-        problems.add("lwp-lanes", f"{len(keys)} LWPs; those from number {_MOST_LANES} on share one lane",
-                     count=len(keys) - _MOST_LANES + 1)
+        problems.add(
+            "lwp-lanes",
+            f"{len(keys)} LWPs; those from number {_MOST_LANES} on share one lane",
+            count=len(keys) - _MOST_LANES + 1,
+        )
         titles[-1] = "other LWPs"
     return np.minimum(lane, _MOST_LANES - 1).astype(np.uint8), tuple(titles)
 

@@ -58,7 +58,9 @@ def which_of(code: NDArray[np.uint16]) -> NDArray[np.uint16]:
 
 
 def pair_records(
-    time_ns: NDArray[np.int64], code: NDArray[np.uint16], thread: NDArray[np.unsignedinteger],
+    time_ns: NDArray[np.int64],
+    code: NDArray[np.uint16],
+    thread: NDArray[np.unsignedinteger],
     arguments: tuple[NDArray[np.signedinteger], ...],
 ) -> Calls:
     """Pair first records with second ones: the next record of the thread must be the second of the same interface.
@@ -99,7 +101,7 @@ def last_of_thread(calls: Calls) -> Bools:
     """Tell of every record whether it is the last of its thread."""
     by_thread, is_last = calls.by_thread, np.zeros(len(calls.code), np.bool_)
     thread = calls.thread[by_thread]
-    is_last[by_thread[np.append(thread[1:] != thread[:-1], True)[:len(by_thread)]]] = True
+    is_last[by_thread[np.append(thread[1:] != thread[:-1], True)[: len(by_thread)]]] = True
     return is_last
 
 
@@ -164,9 +166,7 @@ def _unless_last(calls: Calls, rows: Rows, *_: object) -> Bools:
     return out
 
 
-def _joined(
-    calls: Calls, rows: Rows, thread_of_id: dict[tuple[int, int], int], process: NDArray[np.int32]
-) -> Bools:
+def _joined(calls: Calls, rows: Rows, thread_of_id: dict[tuple[int, int], int], process: NDArray[np.int32]) -> Bools:
     """The thread waited for ended during the call; where its end is not known, the time tells."""
     out = _lasted(calls, rows)
     ends = np.flatnonzero(calls.code == record_code("thr_exit"))
@@ -178,9 +178,7 @@ def _joined(
     return out
 
 
-def _itself(
-    calls: Calls, rows: Rows, thread_of_id: dict[tuple[int, int], int], process: NDArray[np.int32]
-) -> Bools:
+def _itself(calls: Calls, rows: Rows, thread_of_id: dict[tuple[int, int], int], process: NDArray[np.int32]) -> Bools:
     """A thread that suspends itself returns after it was continued."""
     found = [
         thread_of_id.get((int(process[calls.thread[row]]), int(calls.arguments[0][row]))) == int(calls.thread[row])

@@ -78,7 +78,10 @@ class SetReader:
     """
 
     def __init__(
-        self, categories: Sequence[int] | None, problems: Problems, progress: Callable[[int], None] | None,
+        self,
+        categories: Sequence[int] | None,
+        problems: Problems,
+        progress: Callable[[int], None] | None,
         cancelled: Callable[[], bool] | None,
     ) -> None:
         self.columns = Columns()
@@ -152,8 +155,9 @@ class _FileReader:
         if rest:
             self._take(rest, is_last=True)
         elif not self._line and not self._is_skipping and not self._is_own:
-            self._problems.add("missing-file", "it is empty: its LWP recorded nothing, or was killed before it wrote",
-                               file=self._name)
+            self._problems.add(
+                "missing-file", "it is empty: its LWP recorded nothing, or was killed before it wrote", file=self._name
+            )
 
     def _take(self, data: bytes, is_last: bool = False) -> None:
         records = parse_block(data)
@@ -175,8 +179,15 @@ class _FileReader:
         kept = np.maximum(np.maximum.accumulate(time), self._latest_ns)
         back = np.flatnonzero(time < np.concatenate(([self._latest_ns], time[:-1])))
         for i in back[:_MANY].tolist():
-            self._problems.add("clock-set-back", "it is older than the record before it; the order of the file counts",
-                               None, 1, int(kept[i]), first_line + int(records.line[i]), self._name)
+            self._problems.add(
+                "clock-set-back",
+                "it is older than the record before it; the order of the file counts",
+                None,
+                1,
+                int(kept[i]),
+                first_line + int(records.line[i]),
+                self._name,
+            )
         if len(back) > _MANY:
             self._problems.add("clock-set-back", "and more of the same", count=len(back) - _MANY, file=self._name)
         self._latest_ns = int(kept[-1])

@@ -20,8 +20,12 @@ _MOST_DIGITS: Final = 18  # surely fit into 63 bits
 _NUMBER = re.compile(rb"[ \t]*([+-]?)(0[xX][0-9a-fA-F]{1,16}|[0-9]{1,20})[ \t]*\r?")
 _LAST_SECOND: Final = 9_000_000_000  # of times in nanoseconds that fit into 63 bits
 _LARGEST_ID: Final = 2**31 - 1
-_NOT_13, _NO_NUMBER, _TIME, _ID = "it has not 13 fields", "a field is no number", "its time is out of range", \
-    "the id of its LWP, process or thread is out of range"
+_NOT_13, _NO_NUMBER, _TIME, _ID = (
+    "it has not 13 fields",
+    "a field is no number",
+    "its time is out of range",
+    "the id of its LWP, process or thread is out of range",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +107,14 @@ def _odd_line(data: bytes, start: int, end: int, has_13: bool) -> tuple[int, ...
 
 
 def _are_plain(
-    text: NDArray[np.uint8], starts: NDArray[np.int64], ends: NDArray[np.int64], line_end: NDArray[np.int64],
+    text: NDArray[np.uint8],
+    starts: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    line_end: NDArray[np.int64],
     fields_of_line: NDArray[np.int64],
 ) -> NDArray[np.bool_]:
     """Tell for every line whether all its fields are short decimal numbers without blanks or plus signs."""
-    is_odd = (text - np.uint8(ord("0")) > 9)  # wraps around below the digit 0
+    is_odd = text - np.uint8(ord("0")) > 9  # wraps around below the digit 0
     is_odd[ends] = False
     is_negative = text[starts] == ord("-")
     is_odd[starts[is_negative]] = False

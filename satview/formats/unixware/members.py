@@ -48,8 +48,12 @@ def files_of(paths: Iterable[Path]) -> list[Path]:
         if path.is_dir():
             inside = _members(path, None)
             if not inside:
-                raise TraceFormatError(path, None, "the directory holds no thread trace",
-                                       "name one with files tr.xxxxxxx.yyy, or a trace file in it")
+                raise TraceFormatError(
+                    path,
+                    None,
+                    "the directory holds no thread trace",
+                    "name one with files tr.xxxxxxx.yyy, or a trace file in it",
+                )
             found.update(dict.fromkeys(inside))
         else:
             match = _MEMBER.fullmatch(path.name)

@@ -52,8 +52,11 @@ def chosen_categories(text: str | Iterable[str] | None) -> list[int] | None:
 
 
 def open_thread_trace(
-    path: Path | str | Iterable[Path | str], progress: Callable[[float], None] | None = None,
-    cancelled: Callable[[], bool] | None = None, *, categories: str | Iterable[str] | None = None,
+    path: Path | str | Iterable[Path | str],
+    progress: Callable[[float], None] | None = None,
+    cancelled: Callable[[], bool] | None = None,
+    *,
+    categories: str | Iterable[str] | None = None,
 ) -> Trace:
     """Open a set of thread_trace files as one trace.
 
@@ -90,8 +93,12 @@ def open_thread_trace(
     if not readable:
         raise TraceFormatError(given[0], None, "cannot be read", "check the name and the permissions")
     if not any(len(part) for part in reader.columns.time_ns) and wanted is None:
-        raise TraceFormatError(given[0], 0, "no line of it is a record of thread_trace(4)",
-                               "open a file tr.xxxxxxx.yyy, or the directory that holds such files")
+        raise TraceFormatError(
+            given[0],
+            0,
+            "no line of it is a record of thread_trace(4)",
+            "open a file tr.xxxxxxx.yyy, or the directory that holds such files",
+        )
     names = Names()
     for beside in names_files(readable):
         read_names(beside, names)

@@ -74,9 +74,7 @@ class CaptureCommands(QObject):
         self.close_down()
         self._folder = tempfile.TemporaryDirectory(prefix="satview-", ignore_cleanup_errors=True)
         options = LoggerOptions(iterations=0, flush_every_s=0.25)
-        capture = Capture(
-            _DEMO_WORKLOAD, duration_ns=_DEMO_S * _NS_PER_S, options=options, pace=1.0, keeps_truth=False
-        )
+        capture = Capture(_DEMO_WORKLOAD, duration_ns=_DEMO_S * _NS_PER_S, options=options, pace=1.0, keeps_truth=False)
         path = Path(self._folder.name) / "live-demo.kev"
         self._window.capture_job.start(CaptureOrder(capture, path, is_live=True))
 

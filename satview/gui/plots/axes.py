@@ -43,8 +43,10 @@ class TimeAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no type hint
             return []
         window = TimeWindow(start, end)
         scale = TimeScale(window, int(size))
-        found = [(tick.x / size * window.length + start - self.origin, tick.text)
-                 for tick in ticks(scale, self._opened.trace.clock)]
+        found = [
+            (tick.x / size * window.length + start - self.origin, tick.text)
+            for tick in ticks(scale, self._opened.trace.clock)
+        ]
         found = [(x, text) for x, text in found if minVal <= x <= maxVal]
         self._texts = {x: text for x, text in found if text}
         return [(2, [x for x, text in found if text]), (1, [x for x, text in found if not text])]
@@ -65,8 +67,11 @@ class DurationAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no type 
         if size < 45 * (maxVal - minVal):
             decades = range(math.floor(minVal / 3) * 3, math.ceil(maxVal) + 1, 3)
         large = [decade + math.log10(factor) for decade in decades for factor in factors]
-        small = [decade + math.log10(factor) for decade in range(math.floor(minVal), math.ceil(maxVal))
-                 for factor in range(1, 10)]
+        small = [
+            decade + math.log10(factor)
+            for decade in range(math.floor(minVal), math.ceil(maxVal))
+            for factor in range(1, 10)
+        ]
         return [(1, [x for x in large if minVal <= x <= maxVal]), (0.1, [x for x in small if minVal <= x <= maxVal])]
 
     def tickStrings(self, values: list[float], _scale: float, spacing: float) -> list[str]:

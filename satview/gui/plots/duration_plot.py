@@ -117,18 +117,25 @@ class DurationPlot(QWidget):
         if self.bar is not None:
             brushes = [colour(theme.accent, 255 if bar == self.bar else 90) for bar in range(len(tall))]
         edges = made.edges_log10
-        bars = pg.BarGraphItem(x0=edges[:-1], x1=edges[1:], y0=0, height=tall, brushes=brushes,
-                               pen=pg.mkPen(colour(theme.base)))
+        bars = pg.BarGraphItem(
+            x0=edges[:-1], x1=edges[1:], y0=0, height=tall, brushes=brushes, pen=pg.mkPen(colour(theme.base))
+        )
         self.plot.addItem(bars)
         marked = list(zip(plotted.marks, _MARK_PLACES, (theme.dim,) * 4 + (theme.error,), strict=True))
         for (name, duration_ns), place, rgb in marked:
             at = math.log10(max(1, duration_ns))
             side = 0.0 if at < edges[0] + 0.25 * (edges[-1] - edges[0]) else 1.0  # where the text has room
             line = pg.InfiniteLine(
-                pos=at, angle=90, pen=pg.mkPen(colour(rgb), style=Qt.PenStyle.DashLine),
+                pos=at,
+                angle=90,
+                pen=pg.mkPen(colour(rgb), style=Qt.PenStyle.DashLine),
                 label=f"{name} {format_duration(duration_ns)}",
-                labelOpts={"position": place, "color": colour(theme.text if rgb == theme.dim else rgb),
-                           "fill": colour(theme.base, 215), "anchors": [(side, 0.5), (side, 0.5)]},
+                labelOpts={
+                    "position": place,
+                    "color": colour(theme.text if rgb == theme.dim else rgb),
+                    "fill": colour(theme.base, 215),
+                    "anchors": [(side, 0.5), (side, 0.5)],
+                },
             )
             self.plot.addItem(line)
 
@@ -142,10 +149,14 @@ class DurationPlot(QWidget):
         for row in found.longest(WORST, among).tolist():
             start, thread = int(found.start[row]), int(found.thread[row])
             event = int(found.event[row])
-            item = QTreeWidgetItem(self.worst, [
-                format_duration(int(plotted.duration_ns[row])), format_time(trace.clock.ns(start)),
-                visible_line(trace.thread_name(thread)) if thread else "",
-            ])
+            item = QTreeWidgetItem(
+                self.worst,
+                [
+                    format_duration(int(plotted.duration_ns[row])),
+                    format_time(trace.clock.ns(start)),
+                    visible_line(trace.thread_name(thread)) if thread else "",
+                ],
+            )
             item.setData(0, _EVENT, event if event >= 0 else event_of(trace, start, thread))
             item.setTextAlignment(0, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         if self.bar is None:

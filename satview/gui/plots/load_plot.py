@@ -127,8 +127,9 @@ class LoadPlot(QWidget):
         viewport = self._opened.viewport
         self._is_following = True
         window, limits, origin = viewport.window, viewport.limits, self._axis.origin
-        self.plot.setLimits(xMin=limits.start - origin, xMax=limits.end - origin,
-                            minXRange=min(SHORTEST_CYCLES, limits.length), yMin=0)
+        self.plot.setLimits(
+            xMin=limits.start - origin, xMax=limits.end - origin, minXRange=min(SHORTEST_CYCLES, limits.length), yMin=0
+        )
         self.plot.setXRange(window.start - origin, window.end - origin, padding=0)
         self._is_following = False
 
@@ -162,8 +163,9 @@ class LoadPlot(QWidget):
             return [QBrush(colour(process_colour(row, theme.is_dark))) for row in rows]
         steps = max(1, len(rows) - 1)
         ends = (theme.accent, mixed(theme.base, theme.accent, 0.18))
-        return [QBrush(colour(mixed(*ends, place / steps) if row >= 0 else theme.faint))
-                for place, row in enumerate(rows)]
+        return [
+            QBrush(colour(mixed(*ends, place / steps) if row >= 0 else theme.faint)) for place, row in enumerate(rows)
+        ]
 
     def _swatch(self, brush: QBrush) -> QIcon:
         picture = QPixmap(_SWATCH_PX, _SWATCH_PX)

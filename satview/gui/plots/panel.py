@@ -271,14 +271,20 @@ class PlotsPanel(Panel):
         if isinstance(plotted, LoadPlotted):
             self.load.show_load(plotted)
             share = f"{sign(plotted.trust.mark)} {plotted.shares.sum():.1%}".lstrip()
-            self._say(f"CPU time without idle and interrupts: {share} of "
-                      f"{plotted.load.cpus} CPU" + ("s" if plotted.load.cpus > 1 else ""), plotted.trust)
+            self._say(
+                f"CPU time without idle and interrupts: {share} of "
+                f"{plotted.load.cpus} CPU" + ("s" if plotted.load.cpus > 1 else ""),
+                plotted.trust,
+            )
         else:
             self.durations.show_durations(plotted)
             whose = _of(plotted)
             left_out = plotted.found.unfinished
-            self._say(f"{len(plotted.found):,} times{whose}"
-                      + (f"; {left_out:,} more without both ends in the trace" if left_out else ""), plotted.trust)
+            self._say(
+                f"{len(plotted.found):,} times{whose}"
+                + (f"; {left_out:,} more without both ends in the trace" if left_out else ""),
+                plotted.trust,
+            )
 
     def _say(self, text: str, trust: Trust = EXACT) -> None:
         text = " \N{MIDDLE DOT} ".join(filter(None, (text, trust.says)))
@@ -326,8 +332,10 @@ def _reason(plotted: LoadPlotted | DurationsPlotted | None) -> str:
     whose = _of(plotted)
     if plotted.found.unfinished:
         return f"{plotted.measure.title}: the trace holds both ends of none of the {plotted.found.unfinished:,}{whose}."
-    return (f"{plotted.measure.title}: none{whose} begins in this part of the trace.\n"
-            f"A capture needs {plotted.measure.capture} for it.")
+    return (
+        f"{plotted.measure.title}: none{whose} begins in this part of the trace.\n"
+        f"A capture needs {plotted.measure.capture} for it."
+    )
 
 
 def _of(plotted: DurationsPlotted) -> str:

@@ -81,7 +81,8 @@ class SheetModel(QAbstractTableModel):
         place = np.argsort(self.order)
         self.headerDataChanged.emit(Qt.Orientation.Horizontal, 0, len(self.columns) - 1)
         self.changePersistentIndexList(
-            old, [self.index(int(place[row]), index.column()) for row, index in zip(rows, old, strict=True)])
+            old, [self.index(int(place[row]), index.column()) for row, index in zip(rows, old, strict=True)]
+        )
         self.layoutChanged.emit()
 
     def section_of(self, key: str) -> int:

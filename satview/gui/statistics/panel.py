@@ -150,8 +150,10 @@ class StatisticsPanel(Panel):
         self.extents.idClicked.connect(self._on_extent)
         line.addSpacing(12)
         self.follows = QCheckBox("Follow the filter", self)
-        self.follows.setToolTip("Count only the events that the filter shows. Times of threads and CPUs never follow:\n"
-                                "they come from the lanes, and hiding events does not change who ran.")
+        self.follows.setToolTip(
+            "Count only the events that the filter shows. Times of threads and CPUs never follow:\n"
+            "they come from the lanes, and hiding events does not change who ran."
+        )
         self.follows.toggled.connect(self.view.set_follows)
         line.addWidget(self.follows)
         line.addSpacing(12)
@@ -223,8 +225,9 @@ class StatisticsPanel(Panel):
         reason = self._reason(is_there)
         self._stack.setCurrentIndex(1 if reason else 0)
         self.message.setText(reason)
-        self.count_all.setVisible(bool(reason) and is_there and self.view.follows and not self.view.needs_range
-                                  and not self.view.is_pending)
+        self.count_all.setVisible(
+            bool(reason) and is_there and self.view.follows and not self.view.needs_range and not self.view.is_pending
+        )
         for button in (self._copy, self._export):
             button.setEnabled(not reason)
         self._tell()

@@ -71,6 +71,12 @@ class Places:
         if sheet.subject is Subject.CPU:
             return opened.lane_of_cpu(subject)
         if sheet.subject is Subject.PROCESS:
-            return next((info.index for info in opened.timeline.infos
-                         if info.kind is LaneKind.PROCESS and info.process == subject), None)
+            return next(
+                (
+                    info.index
+                    for info in opened.timeline.infos
+                    if info.kind is LaneKind.PROCESS and info.process == subject
+                ),
+                None,
+            )
         return None

@@ -31,8 +31,9 @@ class ShareBar(QStyledItemDelegate):
         if share is None:
             return
         cell = QRectF(option.rect)
-        track = QRectF(cell.left() + _MARGIN_PX, cell.bottom() - _HEIGHT_PX - 1, cell.width() - 2 * _MARGIN_PX,
-                       _HEIGHT_PX)
+        track = QRectF(
+            cell.left() + _MARGIN_PX, cell.bottom() - _HEIGHT_PX - 1, cell.width() - 2 * _MARGIN_PX, _HEIGHT_PX
+        )
         painter.save()
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)

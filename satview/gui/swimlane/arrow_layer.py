@@ -69,9 +69,7 @@ class ArrowLayer(QObject):
             self.mode, self.groups, self.hovered, self._ends = mode, None, -1, np.empty((0, 4))
             self.changed.emit()
 
-    def draw(
-        self, painter: QPainter, scale: TimeScale, shown: tuple[int, int], scroll_px: int, theme: Theme
-    ) -> None:
+    def draw(self, painter: QPainter, scale: TimeScale, shown: tuple[int, int], scroll_px: int, theme: Theme) -> None:
         """Draw all arrows, unless another mode is on.
 
         Args:
@@ -130,8 +128,10 @@ class ArrowLayer(QObject):
         events = "<br>" + html_text(" to ".join(
             f"{trace.spec(int(row[group])).name} #{int(row[group]) + 1:,}"
             for row in (groups.arrows.from_row, groups.arrows.to_row))) if count == 1 else ""  # fmt: skip
-        return (f"<b>{head}</b>{sure}&nbsp;&nbsp;{delay}<br>"
-                f"{html_text(ends[0])} \N{RIGHTWARDS ARROW} {html_text(ends[1])}{events}")
+        return (
+            f"<b>{head}</b>{sure}&nbsp;&nbsp;{delay}<br>"
+            f"{html_text(ends[0])} \N{RIGHTWARDS ARROW} {html_text(ends[1])}{events}"
+        )
 
     def _name(self, lane: int) -> str:
         info, trace = self._opened.timeline.infos[lane], self._opened.trace

@@ -174,9 +174,7 @@ class SwimlaneMouse(QObject):
     def _event_near(self, row: LaneRow, x: float) -> int | None:
         opened, scale = self._opened, self._view.scale
         near, filters = scale.length(PICK_PX), opened.filters
-        return event_near(
-            opened.timeline, row.index, scale.cycles(x), near, filters.codes, filters.view.passing
-        )
+        return event_near(opened.timeline, row.index, scale.cycles(x), near, filters.codes, filters.view.passing)
 
     def _snapped(self, place: QPointF, modifiers: Qt.KeyboardModifier) -> int:
         """Return the moment at a place: an edge of the lane there if one is near, unless Alt is held."""

@@ -87,8 +87,10 @@ class NoStates(QWidget):
         trace = self._opened.trace
         self.setVisible(not self._is_dismissed and has_no_states(trace))
         if not self.isHidden():
-            self._text.setText(f"It has {_classes(trace)} only, so the lanes of threads would be empty. The list of "
-                               "events below shows all that it has. To see who ran, who waited and why, capture with:")
+            self._text.setText(
+                f"It has {_classes(trace)} only, so the lanes of threads would be empty. The list of "
+                "events below shows all that it has. To see who ran, who waited and why, capture with:"
+            )
             line = diagnosis(trace, _ANALYSIS, is_quick=True).capture
             self.command.setText(line.command if line is not None else "")
             self.command.setCursorPosition(0)

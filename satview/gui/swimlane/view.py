@@ -230,9 +230,7 @@ class SwimlaneView(QWidget):
         painter.drawImage(0, 0, image)
         painter.setFont(self._texts.font)
         view, is_dark = self._opened.filters.view, self._theme.is_dark
-        for text in interval_texts(
-            timeline, rows, values, scale, is_dark, self._hidden, view.by_passes, view.dimmed
-        ):
+        for text in interval_texts(timeline, rows, values, scale, is_dark, self._hidden, view.by_passes, view.dimmed):
             self._draw_text(painter, text)
 
     def _overlay(self, request: Request) -> tuple[NDArray[np.bool_] | None, NDArray[np.bool_] | None]:
