@@ -221,8 +221,7 @@ class MainWindow(QMainWindow):
         for signal in (opened.selection.changed, opened.selection.range_changed, opened.search.changed):
             signal.connect(refresh)
         self.workspace.area.menu_wanted.connect(self._show_context_menu)
-        for panel in self.workspace.panels.values():
-            panel.menu_wanted.connect(self._show_context_menu)
+        self.workspace.menu_wanted.connect(self._show_context_menu)
         opened.capture_wanted.connect(self._capture_with)
 
     @Slot(str)
