@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
-from PySide6.QtCore import QTimer, Slot
+from PySide6.QtCore import Slot
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import (
     QComboBox,
@@ -153,7 +153,7 @@ class FilterPanel(Panel):
     def showEvent(self, event: QShowEvent) -> None:
         """Count what nobody needs before the panel is seen."""
         super().showEvent(event)
-        QTimer.singleShot(0, self, self._count_cpu)  # docks show for a moment before they go behind a tab
+        self._count_cpu()
 
     @Slot()
     def _count_cpu(self) -> None:

@@ -32,6 +32,7 @@ from satview.session.session import Session, Stage
 from satview.session.settings import Settings
 
 if TYPE_CHECKING:
+    from satview.gui.preview_page import PreviewPage
     from satview.gui.workspace import Workspace
     from satview.session.marks import Marks
     from satview.session.open_trace import OpenTrace
@@ -71,6 +72,7 @@ class MainWindow(QMainWindow):
         registry: Its commands.
         capture_job: The capture that it began, if any.
         workspace: The views of the open trace, or None.
+        preview_page: Shows what some places of a large file tell while it is read; None before the first one.
 
     Signals:
         files_wanted: Files were chosen or dropped: paths.
@@ -98,6 +100,7 @@ class MainWindow(QMainWindow):
         self.recent = recent
         self.theme = theme
         self.workspace: Workspace | None = None
+        self.preview_page: PreviewPage | None = None
         self._asks = True
         self.session = Session(settings, self, _import_views)
         self.session.may_reload = self._may_reload
@@ -139,6 +142,8 @@ class MainWindow(QMainWindow):
         """Draw in other colours."""
         self.theme = theme
         self.actions_by_id.set_theme(theme)
+        if self.preview_page is not None:
+            self.preview_page.lanes.set_theme(theme)
         if self.workspace is not None:
             self.workspace.set_theme(theme)
 
@@ -171,6 +176,7 @@ class MainWindow(QMainWindow):
         self.welcome.file_wanted.connect(self.session.open)
         self.loading.cancel_wanted.connect(self.session.cancel)
         self.session.progress.connect(self.loading.set_progress)
+        self.session.previewed.connect(self._on_preview)
         self.failed.open_wanted.connect(run)
         self.failed.retry_wanted.connect(self._retry)
 
@@ -180,8 +186,29 @@ class MainWindow(QMainWindow):
             self.restoreGeometry(QByteArray.fromBase64(QByteArray(stored.encode("ascii", "ignore"))))
 
     @Slot()
+    def _on_preview(self) -> None:
+        """Show what some places of the file tell, while it is read."""
+        from satview.gui.preview_page import PreviewPage  # brings numpy
+
+        assert self.session.preview is not None
+        assert self.session.path is not None
+        if self.preview_page is None:
+            label_px, lane_px = (self.settings.number(f"swimlane/{name}_px") for name in ("label_width", "lane_height"))
+            self.preview_page = PreviewPage(label_px, lane_px, self.theme, self)
+            self.preview_page.cancel_wanted.connect(self.session.cancel)
+            self.session.progress.connect(self.preview_page.set_progress)
+            self._pages.addWidget(self.preview_page)
+        self.preview_page.begin(
+            self.session.path, self.session.preview, wheel_zooms=self.settings.flag("window/wheel_zooms")
+        )
+        self._pages.setCurrentWidget(self.preview_page)
+        self.preview_page.lanes.setFocus()
+
+    @Slot()
     def _on_stage(self) -> None:
         stage, path = self.session.stage, self.session.path
+        if self.preview_page is not None:
+            self.preview_page.leave()
         if stage is not Stage.READY:
             self._leave_workspace()
         if stage is Stage.LOADING and path is not None:
@@ -221,8 +248,7 @@ class MainWindow(QMainWindow):
         for signal in (opened.selection.changed, opened.selection.range_changed, opened.search.changed):
             signal.connect(refresh)
         self.workspace.area.menu_wanted.connect(self._show_context_menu)
-        for panel in self.workspace.panels.values():
-            panel.menu_wanted.connect(self._show_context_menu)
+        self.workspace.menu_wanted.connect(self._show_context_menu)
         opened.capture_wanted.connect(self._capture_with)
 
     @Slot(str)

@@ -246,7 +246,7 @@ class TraceCommands:
     def _copy(self, work: Workspace) -> None:
         from satview.gui.details_panel import DetailsPanel  # with the trace, not before: brings numpy
 
-        text = next(filter(None, (panel.copied_text() for panel in work.panels.values())), "")
+        text = next(filter(None, (panel.copied_text() for panel in work.panels.made.values())), "")
         text = text or work.panel(DetailsPanel).selected_or_all()
         QGuiApplication.clipboard().setText(text)
         work.tell("Copied")

@@ -5,15 +5,17 @@ from __future__ import annotations
 import base64
 from typing import Final, TypeVar
 
-from PySide6.QtCore import Qt, QTimer, Slot
+from PySide6.QtCore import QPoint, Qt, QTimer, Signal, Slot
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QVBoxLayout, QWidget
 
+from satview.base.memory import borrowed
 from satview.base.safe_text import visible_line
 from satview.gui.event_list.panel import EventListPanel
 from satview.gui.filter_panel import FilterPanel
 from satview.gui.filters.chips import ChipBar
 from satview.gui.find_bar import FindBar
 from satview.gui.panel import Panel, PanelContext, make_panel
+from satview.gui.panel_set import PanelSet
 from satview.gui.status_bar import StatusFields
 from satview.gui.store_field import StoreField
 from satview.gui.swimlane.area import SwimlaneArea
@@ -40,10 +42,15 @@ class Workspace(QWidget):
 
     Attributes:
         area, chips, find_bar: The views that are always there.
-        panels: Name of the panel to its widget.
+        panels: Name of the panel to its widget, made when it is first seen or asked for.
         navigation, motion: The moves.
         docks: Name of the panel to its dock.
+
+    Signals:
+        menu_wanted: Right click in a panel: global position, name of the argument under it or empty.
     """
+
+    menu_wanted = Signal(QPoint, str)
 
     def __init__(self, opened: OpenTrace, settings: Settings, theme: Theme, window: QMainWindow) -> None:
         super().__init__(window)
@@ -57,12 +64,13 @@ class Workspace(QWidget):
         self.docks: dict[str, QDockWidget] = {}
         self._make_views(opened)
         for row in PANELS:
-            self.docks[row.name] = self._dock(row.name, row.plain_title, self.panels[row.name])
+            self.docks[row.name] = self._dock(row.name, row.plain_title)
         self.arrange()
         self._restore_docks()
         if not self.area.no_states.isHidden():
             self.show_panel("events")  # all that such a trace shows
-        self._stale = {name for name, panel in self.panels.items() if panel.waits_to_be_seen}
+        for dock in self.docks.values():  # not before they are arranged: then all show for a moment
+            dock.visibilityChanged.connect(self._freshen)
         QTimer.singleShot(0, self, self._freshen)  # once the window has laid the panels out
 
     def _make_views(self, opened: OpenTrace) -> None:
@@ -73,8 +81,7 @@ class Workspace(QWidget):
         self.chips = ChipBar(opened, theme, self)
         self.find_bar = FindBar(opened, theme, self)
         self.motion = Motion(opened, self.area.view)
-        context = PanelContext(opened, self.navigation, self._settings, theme, self.area, self.find_bar.look_for)
-        self.panels: dict[str, Panel] = {row.name: make_panel(row, context, window) for row in PANELS}
+        self.panels = PanelSet(borrowed(self._make_panel))
         self.status = StatusFields(opened, window.statusBar())
         self.unsaved = StoreField(opened.marks.file, "Notes", window.statusBar())
         layout = self.layout()
@@ -86,19 +93,42 @@ class Workspace(QWidget):
 
     def panel(self, kind: type[_Found]) -> _Found:
         """Return the panel of a class."""
-        return next(panel for panel in self.panels.values() if isinstance(panel, kind))
+        return self.panels.of_kind(kind)
+
+    def _make_panel(self, name: str) -> Panel:
+        """Return a new panel, in its dock."""
+        context = PanelContext(
+            self.opened, self.navigation, self._settings, self._theme, self.area, self.find_bar.look_for
+        )
+        panel = make_panel(next(row for row in PANELS if row.name == name), context, self._window)
+        panel.menu_wanted.connect(self.menu_wanted)
+        if panel.waits_to_be_seen:
+            self._stale.add(name)
+        policy = panel.sizePolicy()
+        policy.setRetainSizeWhenHidden(True)  # else its dock, and all behind whose tabs it is, would shrink
+        panel.setSizePolicy(policy)
+        self.docks[name].setWidget(panel)
+        return panel
 
     @Slot()
     def _on_reloaded(self) -> None:
         """Let the panels that do not follow by themselves show the refreshed trace, once they can be seen."""
-        self._stale = set(self.panels)
+        self._stale = set(self.panels.made)
         self._freshen()
 
     @Slot()
     def _freshen(self) -> None:
-        for name in [name for name in self._stale if self.panel_shows(name)]:
-            self._stale.discard(name)
-            self.panels[name].reload()
+        """Make the panels that can be seen and hide the others, so that none works for nobody.
+
+        A dock behind a tab is visible to Qt; what is in it would be so too.
+        """
+        for name in self.panels:
+            shows = self.panel_shows(name)
+            if shows or name in self.panels.made:
+                self.panels[name].setVisible(shows)
+            if shows and name in self._stale:
+                self._stale.discard(name)
+                self.panels[name].reload()
 
     def arrange(self) -> None:
         """Put all panels where they are at first."""
@@ -125,7 +155,7 @@ class Workspace(QWidget):
         self._theme = theme
         for view in (self.area, self.chips, self.find_bar):
             view.set_theme(theme)
-        for panel in self.panels.values():
+        for panel in self.panels.made.values():
             panel.set_theme(theme)
 
     def show_panel(self, name: str) -> None:
@@ -177,7 +207,7 @@ class Workspace(QWidget):
     def _stop(self) -> None:
         self.motion.stop()
         self.area.close_down()
-        for panel in self.panels.values():
+        for panel in self.panels.made.values():
             panel.close_down()
         self.status.take_out()
         self._window.statusBar().removeWidget(self.unsaved)
@@ -187,11 +217,9 @@ class Workspace(QWidget):
         """Say something in the status bar for a few seconds."""
         self._window.statusBar().showMessage(visible_line(text), 6000)
 
-    def _dock(self, name: str, title: str, widget: QWidget) -> QDockWidget:
+    def _dock(self, name: str, title: str) -> QDockWidget:
         dock = QDockWidget(title, self._window)
         dock.setObjectName(f"dock.{name}")
-        dock.setWidget(widget)
-        dock.visibilityChanged.connect(self._freshen)
         return dock
 
     def _restore_docks(self) -> None:

@@ -17,32 +17,10 @@ from satview.session.carry_over import LaneKey, lane_keys
 from satview.session.edit_history import Edit, EditHistory
 from satview.session.filter_stack import FilterStack
 from satview.session.lane_events import busy_lanes
+from satview.session.lane_row import LaneRow
 from satview.timeline.lane_tree import LaneInfo, LaneKind, Timeline
 
 GROUP_GAP_PX: Final = 8  # between pinned lanes, CPUs and processes
-
-
-@dataclass(frozen=True, slots=True)
-class LaneRow:
-    """One lane as it is laid out.
-
-    Attributes:
-        index: Index in `Timeline.infos`.
-        depth: 0 for CPUs and processes, 1 for what is under them.
-        y_px: Top, from the top of the list.
-        height_px: Height.
-        is_foldable: It has lanes under it.
-        is_open: They show.
-        is_pinned: It is at the top because the user wants it there.
-    """
-
-    index: int
-    depth: int
-    y_px: int
-    height_px: int
-    is_foldable: bool
-    is_open: bool
-    is_pinned: bool
 
 
 @dataclass(frozen=True, slots=True)

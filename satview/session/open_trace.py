@@ -8,7 +8,6 @@ from PySide6.QtCore import QObject, Signal, Slot
 
 from satview.analysis.basis import Basis
 from satview.analysis.doctor.report import Diagnosis, doctor
-from satview.base.time import TimeWindow
 from satview.events import wire
 from satview.session.carry_over import event_of_slot
 from satview.session.edit_history import EditHistory
@@ -18,17 +17,19 @@ from satview.session.highlight import Highlight
 from satview.session.lane_list import LaneList
 from satview.session.marks import Marks
 from satview.session.path_search import PathSearch
+from satview.session.preview_view import PreviewView
 from satview.session.reading import Reload, Shown, events_per_thread
 from satview.session.search import Search
 from satview.session.selection import Selection
 from satview.session.settings import Settings
 from satview.session.trace_answer import TraceAnswer
 from satview.session.verdict_search import FoundVerdicts, search_verdicts
-from satview.session.viewport import Viewport
+from satview.session.viewport import Viewport, with_margin
 from satview.session.why_search import WhySearch
 from satview.store.doubts import doubts, trusted_window
 from satview.store.trace import Trace
 from satview.timeline.lane_tree import LaneKind, Timeline
+from satview.timeline.preview import Preview
 
 
 class OpenTrace(QObject):
@@ -39,6 +40,7 @@ class OpenTrace(QObject):
         timeline: Its lanes.
         viewport, selection, filters, lanes, marks, search, edits: The parts; each sends its own signals.
         events_of_thread: int64, shape (threads,), how many events each thread has.
+        preview: What shows on CPU lanes that are not built yet; None = nothing.
 
     Signals:
         capture_wanted: A new capture with some rules is wanted: the rules as text.
@@ -71,6 +73,7 @@ class OpenTrace(QObject):
         """
         super().__init__(parent)
         self._basis: Basis | None = None
+        self.preview: Preview | None = None
         self._take(trace, timeline, events_per_thread(trace) if events_of_thread is None else events_of_thread)
         self.edits = EditHistory(self)
         self.viewport = Viewport(with_margin(trace.window), self, trace.window.end)
@@ -121,6 +124,17 @@ class OpenTrace(QObject):
         self._reselect(before, reload.moved)
         self.search.reload(self.trace, reload.evaluator, reload.hits)
         self.reloaded.emit(reload)
+
+    def take_preview(self, view: PreviewView) -> None:
+        """Begin with what showed before all of the trace was read: the part in view, and CPU lanes till they are built.
+
+        Args:
+            view: What showed.
+        """
+        self.preview = view.preview
+        if view.viewport.can_go_back and not view.viewport.is_whole:
+            self.viewport.set_width(view.viewport.width_px)
+            self.viewport.begin_at(view.viewport.window)
 
     def shown(self, lanes: list[int]) -> Shown:
         """Return what a longer reading must have ready before it can show instead; `lanes` are those in view."""
@@ -221,9 +235,3 @@ class OpenTrace(QObject):
     @Slot()
     def _on_window(self) -> None:
         self.lanes.set_window(self.viewport.window)
-
-
-def with_margin(window: TimeWindow) -> TimeWindow:
-    """Return the window with half a percent more on both sides, so that the first and last event can be seen."""
-    margin = max(1, window.length // 200)
-    return TimeWindow(window.start - margin, window.end + margin)

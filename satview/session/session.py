@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 
 from satview.base.errors import SourceChangedError, TraceFormatError
 from satview.base.memory import give_back
@@ -19,6 +20,7 @@ from satview.session.settings import Settings
 if TYPE_CHECKING:
     from satview.session.marks import Marks
     from satview.session.open_trace import OpenTrace
+    from satview.session.preview_view import PreviewView
     from satview.session.reading import Reading, Reload, Shown
 
 _HOLD_MS = 100
@@ -44,11 +46,13 @@ class Session(QObject):
         error: Why it failed; None unless FAILED.
         follow: Keeps the trace in step with a growing file; None unless it is followed.
         lanes_in_view: Returns the lanes that show; they are ready before `opened` changes over to a longer reading.
+        preview: While a large file is read: what some of its places tell, to look at meanwhile; else None.
         may_reload: Asked before `opened` changes over to a longer reading; False puts it off a little.
 
     Signals:
         stage_changed: Sent after `stage` and the rest have changed.
         progress: Share read, 0 to 1.
+        previewed: `preview` has come.
         reloaded: `opened` has changed over to a longer reading of the same file.
         follow_changed: Following began or ended, or what is to be said about it changed.
         told: Something happened to the followed file, as a sentence.
@@ -59,6 +63,8 @@ class Session(QObject):
     reloaded = Signal()
     follow_changed = Signal()
     told = Signal(str)
+    previewed = Signal()
+    _preview_ready = Signal(int, object)
 
     def __init__(
         self, settings: Settings, parent: QObject | None = None, prepare: Callable[[], None] | None = None
@@ -82,6 +88,10 @@ class Session(QObject):
         self.opened: OpenTrace | None = None
         self.error: Exception | None = None
         self.follow: Follow | None = None
+        self.preview: PreviewView | None = None
+        self._opens = 0
+        # Sent from the worker, before it reads all of the file.
+        self._preview_ready.connect(self._on_preview, Qt.ConnectionType.QueuedConnection)
         self.lanes_in_view: Callable[[], list[int]] = list
         self.may_reload: Callable[[], bool] = lambda: True
         self._unstored: list[Marks] = []
@@ -109,7 +119,8 @@ class Session(QObject):
         if self.follow is not None:
             self._read_followed()
         else:
-            self._job.start(_ReadWork(path, self._prepare))
+            self._opens += 1
+            self._job.start(_ReadWork(path, self._prepare, partial(self._preview_ready.emit, self._opens)))
 
     def set_following(self, follows: bool) -> None:
         """Begin or stop to follow the open file; the view stays as it is."""
@@ -205,8 +216,27 @@ class Session(QObject):
         """Return what has to be ready before a longer reading can take the place of what shows."""
         return None if self.opened is None else self.opened.shown(self.lanes_in_view())
 
+    @Slot(int, object)
+    def _on_preview(self, number: int, preview: object) -> None:
+        """Let the user look at what some places of the file tell, unless all of it is read by now."""
+        if self.stage is Stage.LOADING and number == self._opens and preview is not None:
+            from satview.session.preview_view import PreviewView  # brings numpy
+            from satview.timeline.preview import Preview
+
+            assert isinstance(preview, Preview)
+            self._drop_preview()
+            self.preview = PreviewView(preview, self)
+            self.previewed.emit()
+
+    def _drop_preview(self) -> None:
+        if self.preview is not None:
+            self.preview.deleteLater()
+            self.preview = None
+
     def _drop(self) -> None:
         self.error = None
+        self._opens += 1
+        self._drop_preview()
         if self.opened is not None:
             opened, self.opened = self.opened, None
             if not opened.marks.file.is_stored:  # they go on trying
@@ -253,6 +283,9 @@ class Session(QObject):
         self.opened = OpenTrace(
             result.trace, result.timeline, self._settings, self, result.events_of_thread, result.silent
         )
+        if self.preview is not None:
+            self.opened.take_preview(self.preview)
+            self._drop_preview()
         self.opened.viewport.window_changed.connect(self._on_window)
 
     @Slot()
@@ -297,6 +330,7 @@ class Session(QObject):
             self.told.emit(f"{name}: {what}; following has ended, what is shown stays")
             return
         self._end_follow()
+        self._drop_preview()
         self.error = error
         self._set_stage(Stage.FAILED)
 
@@ -309,20 +343,37 @@ def _waiting(path: Path, error: Exception) -> str:
 
 
 class _ReadWork:
-    """Reads a file, on the worker thread."""
+    """Reads a file, on the worker thread; a large one is sampled first.
 
-    def __init__(self, path: Path, prepare: Callable[[], None] | None) -> None:
+    Args:
+        path: The file.
+        prepare: Imports what the views will need.
+        show: Is given what a sample tells.
+    """
+
+    def __init__(self, path: Path, prepare: Callable[[], None] | None, show: Callable[[object], None]) -> None:
         self._path = path
         self._prepare = prepare
+        self._show = show
 
     def __call__(self, is_cancelled: IsCancelled, report: Report) -> object:
         # Here, not above: this is what keeps numpy and the decoder out of the way of the first window.
+        self._show_sample(is_cancelled)
         from satview.session.reading import read
 
         reading = read(self._path, is_cancelled, report)
         if self._prepare is not None:
             self._prepare()
         return reading
+
+    def _show_sample(self, is_cancelled: IsCancelled) -> None:
+        from satview.formats.kev.sampling import sampled
+
+        sample = sampled(self._path, is_cancelled)
+        if sample is not None:
+            from satview.timeline.preview import preview_of
+
+            self._show(preview_of(sample))
 
 
 class _FollowWork:

@@ -195,3 +195,9 @@ class Viewport(QObject):
             length = cycles_per_px * self._width_px
             start -= start % cycles_per_px
         return TimeWindow(start, start + length).clamped(self._limits)
+
+
+def with_margin(window: TimeWindow) -> TimeWindow:
+    """Return the window with half a percent more on both sides, so that the first and last event can be seen."""
+    margin = max(1, window.length // 200)
+    return TimeWindow(window.start - margin, window.end + margin)

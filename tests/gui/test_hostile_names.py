@@ -42,13 +42,14 @@ def hostile(empty_window, qtbot, tmp_path):
     empty_window.session.open(builder.write(tmp_path / "a&b<i>.kev"))
     qtbot.waitUntil(lambda: empty_window.session.stage is Stage.READY, timeout=20_000)
     work = empty_window.workspace
-    for dock in work.docks.values():
+    for name, dock in work.docks.items():
         dock.show()
         dock.raise_()
         QApplication.processEvents()
+        if name == "statistics":  # works only while it can be seen
+            qtbot.waitUntil(lambda: work.panels["statistics"].model.rowCount() > 0, timeout=20_000)
     work.opened.marks.add(Mark(work.opened.trace.window.start + 5, work.opened.trace.window.start + 5, HOSTILE))
     work.opened.select_event(20)
-    qtbot.waitUntil(lambda: work.panels["statistics"].model.rowCount() > 0, timeout=20_000)
     QApplication.processEvents()
     return empty_window
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -41,6 +42,60 @@ def open_kev(
         OSError: It cannot be read.
         Cancelled: `cancelled()` returned True.
     """
+    start = read_start(path)
+    source, slots, problems = start.source, start.slots, start.problems
+
+    def stops() -> bool:
+        source.check()
+        return cancelled is not None and cancelled()
+
+    rest = (source.size - start.offset) % SLOT_BYTES
+    if rest:
+        problems.add("partial-slot", f"{rest} of {SLOT_BYTES} bytes of the last slot", source.size - rest)
+    return trace_from_slots(
+        path,
+        "kev",
+        start.header,
+        start.page,
+        slots,
+        start.byte_order,
+        problems,
+        offset=start.offset,
+        progress=progress,
+        cancelled=stops,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What is in front of the slots of a file, and the slots themselves.
+
+    Attributes:
+        header: The text header.
+        page: Image of the system page.
+        byte_order: `little` or `big`.
+        problems: What is wrong with header and byte order.
+        source: The open file.
+        slots: Where its slots are read.
+        offset: Byte offset of the first slot.
+    """
+
+    header: Header
+    page: bytes
+    byte_order: str
+    problems: Problems
+    source: SourceFile
+    slots: FileSlots
+    offset: int
+
+
+def read_start(path: Path | str) -> Start:
+    """Read what is in front of the slots of a .kev file; the file stays open as long as its slots are used.
+
+    Raises:
+        TraceFormatError: The file has no usable header, or ends before its events.
+        OSError: It cannot be read.
+    """
     path = Path(path)
     size = path.stat().st_size
     with path.open("rb") as file:
@@ -63,26 +118,7 @@ def open_kev(
     report_header(header, problems)
     source = SourceFile(path, size)
     slots = FileSlots(source, offset, (size - offset) // SLOT_BYTES, byte_order)
-
-    def stops() -> bool:
-        source.check()
-        return cancelled is not None and cancelled()
-
-    rest = (size - offset) % SLOT_BYTES
-    if rest:
-        problems.add("partial-slot", f"{rest} of {SLOT_BYTES} bytes of the last slot", size - rest)
-    return trace_from_slots(
-        path,
-        "kev",
-        header,
-        page,
-        slots,
-        byte_order,
-        problems,
-        offset=offset,
-        progress=progress,
-        cancelled=stops,
-    )
+    return Start(header, page, byte_order, problems, source, slots, offset)
 
 
 def byte_order_of(header: Header, page: bytes, sample: bytes, problems: Problems) -> str:

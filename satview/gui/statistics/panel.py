@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 import numpy as np
-from PySide6.QtCore import QModelIndex, QPoint, Qt, QTimer, Slot
+from PySide6.QtCore import QModelIndex, QPoint, Qt, Slot
 from PySide6.QtGui import QFontMetrics, QGuiApplication, QHideEvent, QShowEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -309,11 +309,7 @@ class StatisticsPanel(Panel):
     def showEvent(self, event: QShowEvent) -> None:
         """Begin to work."""
         super().showEvent(event)
-        QTimer.singleShot(0, self, self._watch)  # docks show for a moment before they go behind a tab
-
-    @Slot()
-    def _watch(self) -> None:
-        self.view.watch(self.isVisible())
+        self.view.watch(True)
 
     def hideEvent(self, event: QHideEvent) -> None:
         """Stop working: nobody looks."""

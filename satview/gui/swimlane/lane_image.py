@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,9 @@ from PySide6.QtGui import QImage
 from satview.events import states
 from satview.gui.colours import THICK, mixed, value_colour
 from satview.gui.theme import Theme
-from satview.session.lane_list import LaneRow
+
+if TYPE_CHECKING:
+    from satview.session.lane_row import LaneRow
 
 Values = NDArray[np.uint8]
 Pixels = NDArray[np.uint32]

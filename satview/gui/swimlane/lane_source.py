@@ -42,7 +42,7 @@ class LaneSource(QObject):
         overlay: Which pixels the filter hides, fades or marks.
 
     Signals:
-        refined: Better values are ready for what was asked last; draw again.
+        refined: Better values are ready for what was asked last, or for some of its lanes; draw again.
     """
 
     refined = Signal()
@@ -59,6 +59,7 @@ class LaneSource(QObject):
         self._job = LatestJob(self)
         self._job.done.connect(self._on_done)
         self._job.failed.connect(self._on_failed)
+        self._job.progress.connect(self.refined)  # some lanes are built: draw them
         self._rest = QTimer(self)
         self._rest.setSingleShot(True)
         self._rest.setInterval(_REST_MS)
@@ -192,9 +193,14 @@ class _RefineWork:
         self._request = request
         self._shown = shown
 
-    def __call__(self, is_cancelled: IsCancelled, _report: Report) -> object:
+    def __call__(self, is_cancelled: IsCancelled, report: Report) -> object:
         request = self._request
-        self._timeline.build(request.lanes, is_cancelled)
+        is_cpu = [self._timeline.infos[lane].cpu >= 0 for lane in request.lanes]
+        for part in (True, False):  # lanes of CPUs show as soon as they are there
+            lanes = [lane for lane, is_mine in zip(request.lanes, is_cpu, strict=True) if is_mine is part]
+            if any(not self._timeline.is_ready(lane) for lane in lanes):
+                self._timeline.build(lanes, is_cancelled)
+                report(0.5)
         values = np.zeros((len(request.lanes), request.width_px), np.uint8)
         for columns, window in column_blocks(request, self._event_count()):
             if is_cancelled():

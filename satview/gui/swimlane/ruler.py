@@ -12,13 +12,13 @@ from satview.base.safe_text import tool_tip, visible_line
 from satview.base.time import TimeWindow, format_duration, format_time
 from satview.gui.swimlane.overlays import draw_lost, lost_stretches
 from satview.gui.swimlane.scale import TimeScale
-from satview.gui.swimlane.ticks import Tick, ticks
+from satview.gui.swimlane.tick_marks import TICK_ROW_PX, draw_ticks
+from satview.gui.swimlane.ticks import ticks
 from satview.gui.theme import Theme, colour
 from satview.session.marks import Mark
 from satview.session.open_trace import OpenTrace
 
 HEIGHT_PX: Final = 40
-_TICK_ROW_PX: Final = 22
 
 
 class Ruler(QWidget):
@@ -106,27 +106,11 @@ class Ruler(QWidget):
         theme, scale = self._theme, self._scale
         painter.fillRect(self.rect(), colour(theme.panel))
         draw_lost(painter, lost_stretches(self._opened.timeline.lost_marks, scale), 4, theme)
-        self._draw_ticks(painter, ticks(scale, self._opened.trace.clock))
+        draw_ticks(painter, ticks(scale, self._opened.trace.clock), self.width(), self._small, theme)
         self._draw_range(painter, scale)
         self._draw_flags(painter, scale)
         painter.setPen(colour(theme.line))
         painter.drawLine(QLineF(0, self.height() - 0.5, self.width(), self.height() - 0.5))
-
-    def _draw_ticks(self, painter: QPainter, found: list[Tick]) -> None:
-        theme = self._theme
-        painter.setPen(QPen(colour(theme.faint), 1))
-        painter.drawLines(
-            [
-                QLineF(round(tick.x) + 0.5, _TICK_ROW_PX - (9 if tick.text else 4), round(tick.x) + 0.5, _TICK_ROW_PX)
-                for tick in found
-            ]
-        )
-        painter.setFont(self._small)
-        painter.setPen(colour(theme.dim))
-        metrics = QFontMetricsF(self._small)
-        for tick in found:
-            if tick.text and -1 <= tick.x <= self.width() - metrics.horizontalAdvance(tick.text) - 6:
-                painter.drawText(QPointF(round(tick.x) + 5, _TICK_ROW_PX - 6), tick.text)
 
     def _draw_range(self, painter: QPainter, scale: TimeScale) -> None:
         time_range = self._opened.selection.time_range
@@ -134,7 +118,7 @@ class Ruler(QWidget):
             return
         theme = self._theme
         left, right = scale.x(time_range.start), scale.x(time_range.end)
-        area = QRectF(left, _TICK_ROW_PX + 1, max(1.0, right - left), HEIGHT_PX - _TICK_ROW_PX - 2)
+        area = QRectF(left, TICK_ROW_PX + 1, max(1.0, right - left), HEIGHT_PX - TICK_ROW_PX - 2)
         painter.fillRect(area, colour(theme.accent, 60))
         text = format_duration(self._opened.trace.clock.duration_ns(time_range.length))
         width = QFontMetricsF(self._small).horizontalAdvance(text)
@@ -176,7 +160,7 @@ class Ruler(QWidget):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(QPen(colour(self._theme.mark), 1))
         painter.setBrush(colour(self._theme.base if mark.is_temporary else self._theme.mark))
-        top = _TICK_ROW_PX + 3.0
+        top = TICK_ROW_PX + 3.0
         painter.drawPolygon(QPolygonF([QPointF(x, top), QPointF(x + 10, top + 4), QPointF(x, top + 8)]))
         painter.drawLine(QLineF(x, top, x, HEIGHT_PX))
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
@@ -188,7 +172,7 @@ class Ruler(QWidget):
             )
 
     def _mark_at(self, place: QPointF) -> Mark | None:
-        if place.y() < _TICK_ROW_PX:
+        if place.y() < TICK_ROW_PX:
             return None
         near = [mark for mark in self._opened.marks if -3 <= place.x() - self._scale.x(mark.start_cycles) <= 12]
         return near[-1] if near else None

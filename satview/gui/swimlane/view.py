@@ -20,11 +20,12 @@ from satview.gui.swimlane.lane_source import LaneSource, Request, Values
 from satview.gui.swimlane.lane_text import DARK_INK, LIGHT_INK, IntervalText, interval_starts, interval_texts
 from satview.gui.swimlane.overlays import draw_cursors, draw_lost, draw_marks, draw_range, lost_stretches
 from satview.gui.swimlane.path_line import draw_path
+from satview.gui.swimlane.preview_lane import draw_preview_lane
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.swimlane.tick_source import TickSource
 from satview.gui.theme import Theme, colour
 from satview.session.arrow_source import ArrowMode
-from satview.session.lane_list import LaneRow
+from satview.session.lane_row import LaneRow
 from satview.session.open_trace import OpenTrace
 from satview.session.reading import Reload
 from satview.timeline.lane_tree import LaneKind, Timeline
@@ -228,10 +229,25 @@ class SwimlaneView(QWidget):
             *self._overlay(request),
         )
         painter.drawImage(0, 0, image)
+        self._draw_previews(painter, rows, scale)
         painter.setFont(self._texts.font)
         view, is_dark = self._opened.filters.view, self._theme.is_dark
         for text in interval_texts(timeline, rows, values, scale, is_dark, self._hidden, view.by_passes, view.dimmed):
             self._draw_text(painter, text)
+
+    def _draw_previews(self, painter: QPainter, rows: tuple[LaneRow, ...], scale: TimeScale) -> None:
+        """Draw lanes of CPUs that are not built yet as far as a sample of the file told before it was read."""
+        preview, timeline = self._opened.preview, self._opened.timeline
+        if preview is None:
+            return
+        waiting = [row for row in rows if not timeline.is_ready(row.index)]
+        for row in waiting:
+            cpu = timeline.infos[row.index].cpu
+            if timeline.infos[row.index].kind is LaneKind.CPU and cpu < len(preview.cpus):
+                area = QRectF(0, row.y_px - self.scroll_px, self.width(), row.height_px - 1)
+                draw_preview_lane(painter, preview, cpu, scale.window, area, self.devicePixelRatioF(), self._theme)
+        if not waiting:
+            self._opened.preview = None
 
     def _overlay(self, request: Request) -> tuple[NDArray[np.bool_] | None, NDArray[np.bool_] | None]:
         """Return the pixels that fade and those that are marked."""

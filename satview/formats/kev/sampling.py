@@ -1,0 +1,171 @@
+"""Reads a few places of a large .kev file, spread evenly, so that something true can show before all of it is decoded.
+
+The slots of all places, one behind the other, go through the decoder that reads whole files: the same rules group,
+place and own events. What a sample cannot tell, such as times where the clock may have gone around between two places,
+is left out; where times contradict each other nothing is said at all.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.base.debug import timed
+from satview.base.errors import SatviewError
+from satview.events import wire
+from satview.events.wire import SLOT_BYTES
+from satview.formats.kev.assemble import trace_from_slots
+from satview.formats.kev.header import BEGIN
+from satview.formats.kev.reader import Start, read_start
+from satview.formats.kev.rollover import ROLLOVER
+from satview.store.problems import Problems
+from satview.store.trace import Trace
+
+LEAST_SLOTS: Final = 1 << 20  # files of fewer are decoded as soon as they would be sampled
+PLACE_SLOTS: Final = 1024  # as long as a kernel buffer, so that nearly every place has a TIME event
+PLACES: Final = 1024
+_HEAD_PLACES: Final = 8  # at the start, where the state dump names processes and threads
+_LONGEST_S: Final = 0.3  # on a disk that is slow to seek, fewer places have to do
+_SURE_CYCLES: Final = ROLLOVER // 4
+_PAUSE_CYCLES: Final = ROLLOVER // 16  # longer than the pace explains, and there may be whole rollovers in it
+_DISORDER_PER_S: Final = 100  # stamps of a CPU step back by less than 10 ms without a cause (6.1)
+_DOUBTS: Final = ("clock-damaged", "clock-step", "clock-seed", "clock-unproven")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sampled:
+    """Events of some places of a file.
+
+    Attributes:
+        trace: Events of those places; its slots count from 0 without gaps, `PLACE_SLOTS` for each place.
+        place: int64 (events,), the place of each event.
+        first_slot: int64 (places,), where each place begins in the file.
+        is_told: bool (places,), the times of a place are known.
+    """
+
+    trace: Trace
+    place: NDArray[np.int64]
+    first_slot: NDArray[np.int64]
+    is_told: NDArray[np.bool_]
+
+
+def sampled(path: Path, cancelled: Callable[[], bool] | None = None) -> Sampled | None:
+    """Return what some places of a large .kev file tell; None for small files, other formats and doubtful times.
+
+    Raises:
+        Cancelled: `cancelled()` returned True.
+    """
+    try:
+        if not path.is_file() or path.stat().st_size < LEAST_SLOTS * SLOT_BYTES:
+            return None
+        with path.open("rb") as file:
+            if file.read(len(BEGIN)) != BEGIN:
+                return None
+        start = read_start(path)
+        return None if len(start.slots) < LEAST_SLOTS else sample_of(path, start, cancelled)
+    except (SatviewError, OSError):  # reading all of it says what is wrong
+        return None
+
+
+def sample_of(path: Path, start: Start, cancelled: Callable[[], bool] | None = None) -> Sampled | None:
+    """Return what some places of a file tell, None if the times are doubtful.
+
+    Args:
+        path: The file.
+        start: What is in front of its slots, and they.
+        cancelled: Asked now and then; True stops the decoder.
+    """
+    count = len(start.slots)
+    with timed("sample"):
+        first = _read_order(count)
+        slots = np.empty((len(first), PLACE_SLOTS, 4), np.uint32)
+        read, end_s = 0, time.monotonic() + _LONGEST_S
+        for read, at in enumerate(first.tolist(), 1):
+            start.slots.read(at, at + PLACE_SLOTS, slots[read - 1])
+            if time.monotonic() > end_s:
+                break
+        order = np.argsort(first[:read])
+        first, slots = first[:read][order], slots[:read][order]
+        problems = Problems()
+        trace = trace_from_slots(path, "kev", start.header, start.page, slots.reshape(-1, 4), start.byte_order,
+                                 problems, cancelled=cancelled, has_whole_buffers=False)  # fmt: skip
+        if not len(trace.events) or any(slug in problems.counts() for slug in _DOUBTS):
+            return None
+        place = trace.events.slot.astype(np.int64) // PLACE_SLOTS
+        if not _ascends(trace, place, len(first)):
+            return None
+        return Sampled(trace, place, first, _told(trace, place, first))
+
+
+def _read_order(count: int) -> NDArray[np.int64]:
+    """Return where places begin, coarse ones first, so that any number of the first ones is spread over the file."""
+    most = max(2, min(PLACES, count // (4 * PLACE_SLOTS)))
+    spread = np.linspace(0, count - PLACE_SLOTS, most).astype(np.int64)
+    head = np.arange(_HEAD_PLACES) * PLACE_SLOTS
+    spread = spread[(spread == 0) | (spread >= head[-1] + PLACE_SLOTS)]
+    number = np.arange(len(spread))
+    bits = max(1, int(len(spread) - 1).bit_length())
+    reversed_ = sum(((number >> bit) & 1) << (bits - 1 - bit) for bit in range(bits))
+    order = spread[np.argsort(reversed_, kind="stable")]
+    order = np.concatenate((head, order[order != spread[-1]][1:], spread[-1:]))
+    return np.concatenate((order[:_HEAD_PLACES], order[-1:], order[_HEAD_PLACES:-1]))
+
+
+def _extents(trace: Trace, place: NDArray[np.int64], places: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return first and last time of every place, (places,); of one without events the bounds of int64."""
+    bounds = np.iinfo(np.int64)
+    first, last = np.full(places, bounds.max), np.full(places, bounds.min)
+    np.minimum.at(first, place, trace.events.time_cycles)
+    np.maximum.at(last, place, trace.events.time_cycles)
+    return first, last
+
+
+def _ascends(trace: Trace, place: NDArray[np.int64], places: int) -> bool:
+    """Tell whether the times of each CPU ascend from place to place, but for what buffers may be out of order."""
+    cpus = int(trace.events.cpu.max()) + 1
+    first, last = _extents(trace, place * cpus + trace.events.cpu, places * cpus)
+    before = np.maximum.accumulate(last.reshape(places, cpus), axis=0)[:-1]
+    after = first.reshape(places, cpus)[1:]
+    seen = (after != np.iinfo(np.int64).max) & (before != np.iinfo(np.int64).min)
+    slack = min(_SURE_CYCLES, trace.clock.cycles_per_s // _DISORDER_PER_S)
+    return bool(np.all(after[seen] >= before[seen] - slack))
+
+
+def _told(trace: Trace, place: NDArray[np.int64], first_slot: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return of which places the times are sure.
+
+    Those with a TIME event are, and those after them as long as the clock cannot have gone around in between, as far as
+    the pace on both sides tells. Where the target was silent for longer than that, the clock may have gone around
+    unseen, and where it did, the places since the TIME event before may be on either side.
+    """
+    places = len(first_slot)
+    first, last = _extents(trace, place, places)
+    is_empty = last < first
+    has_time = np.zeros(places, np.bool_)
+    has_time[place[trace.events.code == wire.CONTROL_TIME]] = True
+    length = np.where(is_empty, 0, last - np.where(is_empty, 0, first))
+    gap_slots = np.diff(first_slot) - PLACE_SLOTS
+    pace = np.maximum(length[1:], length[:-1]) / PLACE_SLOTS
+    expected = pace * np.maximum(gap_slots, 0)
+    told = ~is_empty & (length < _SURE_CYCLES)
+    sure = not trace.clock.is_absolute or bool(has_time[0])
+    since: list[int] = []  # places since the last TIME event
+    latest: int | None = None
+    for at in range(places):
+        if is_empty[at]:
+            continue
+        step = int(first[at]) - latest if latest is not None else 0
+        is_near = not at or (expected[at - 1] < _SURE_CYCLES and step < 4 * expected[at - 1] + _PAUSE_CYCLES)
+        sure = bool(has_time[at]) or (sure and is_near)
+        if step >= _SURE_CYCLES:
+            told[since] = False
+        latest = int(last[at]) if latest is None else max(latest, int(last[at]))
+        since = [] if has_time[at] else [*since, at]
+        told[at] &= sure
+    return told

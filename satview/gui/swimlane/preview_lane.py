@@ -1,0 +1,81 @@
+"""Draws the lane of a CPU as far as a preview knows it: shares of what ran, one above the other, under stripes."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QRectF, Qt
+from PySide6.QtGui import QBrush, QImage, QPainter
+
+from satview.base.time import TimeWindow
+from satview.events import states
+from satview.gui.colours import value_colour
+from satview.gui.theme import Theme, colour
+from satview.timeline.preview import Preview
+
+_OPAQUE: Final = 0xFF000000
+_BIN_PX: Final = 4  # of the whole trace, so that each bin has a place or two of its own
+_PADDING_PX: Final = 3
+
+
+def draw_preview_lane(
+    painter: QPainter, preview: Preview, cpu: int, window: TimeWindow, area: QRectF, ratio: float, theme: Theme
+) -> None:
+    """Draw one lane.
+
+    Args:
+        painter: Where.
+        preview: What is known.
+        cpu: Whose lane it is.
+        window: What the width of the area stands for.
+        area: The lane, logical pixels.
+        ratio: Device pixels per logical one.
+        theme: Colours.
+    """
+    inner = area.adjusted(0, _PADDING_PX, 0, -_PADDING_PX)
+    width, height = max(1, round(inner.width() * ratio)), max(1, round(inner.height() * ratio))
+    bins = max(1, round(inner.width() / _BIN_PX))
+    pixels = lane_pixels(preview.cover(cpu, window, bins), height, theme)
+    pixels = np.ascontiguousarray(pixels[:, np.arange(width) * bins // width])
+    image = QImage(pixels.data, width, height, 4 * width, QImage.Format.Format_RGB32)
+    image.setDevicePixelRatio(ratio)
+    painter.drawImage(inner.topLeft(), image)
+    hatch(painter, inner, theme)
+
+
+def lane_pixels(cover: NDArray[np.float64], height: int, theme: Theme) -> NDArray[np.uint32]:
+    """Return a picture of what had a CPU, (height, bins): processes from the bottom up, idle time above them.
+
+    Args:
+        cover: (64, bins), as `Preview.cover` gives it.
+        height: Pixels.
+        theme: Colours.
+    """
+    values = np.flatnonzero(cover.any(axis=1))
+    values = np.concatenate((values[values != states.IDLE], values[values == states.IDLE]))
+    out = np.full((height, cover.shape[1]), theme.base | _OPAQUE, np.uint32)
+    known = np.flatnonzero(cover.any(axis=0))
+    if not len(known):
+        return out
+    upper = np.cumsum(cover[np.ix_(values, known)], axis=0)
+    levels = (np.arange(height)[::-1, None] + 0.5) / height * upper[-1]
+    place = np.zeros(levels.shape, np.intp)
+    for edge in upper[:-1]:
+        place += levels > edge
+    out[:, known] = _colours(theme)[values][place]
+    return out
+
+
+@lru_cache(maxsize=4)
+def _colours(theme: Theme) -> NDArray[np.uint32]:
+    found = [value_colour(value, theme.is_dark) for value in range(states.VALUE_COUNT)]
+    return np.array([(theme.base if rgb is None else rgb) | _OPAQUE for rgb in found], np.uint32)
+
+
+def hatch(painter: QPainter, area: QRectF, theme: Theme) -> None:
+    """Mark a part of the picture as provisional: paler, with stripes of the background."""
+    painter.fillRect(area, colour(theme.base, 70))
+    painter.fillRect(area, QBrush(colour(theme.base, 190), Qt.BrushStyle.FDiagPattern))

@@ -1,0 +1,122 @@
+"""Who ran on each CPU as far as a few places of a file tell, for the picture that shows while all of it is loaded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.base.time import Clock, TimeWindow
+from satview.events.spec import Release
+from satview.events.states import IDLE, IS_BUSY, VALUE_COUNT, process_values
+from satview.formats.kev.sampling import Sampled
+from satview.store.idle import idle_threads
+from satview.timeline.per_cpu import run_slices
+from satview.timeline.spans import pixel_edges
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Runs:
+    """When something is known to have run on one CPU; nothing is claimed of the time between.
+
+    Attributes:
+        start_cycles, end_cycles: int64 (n,), ascending, not overlapping.
+        value: uint8 (n,), lane values: one hue per process, `IDLE`.
+    """
+
+    start_cycles: NDArray[np.int64]
+    end_cycles: NDArray[np.int64]
+    value: NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Preview:
+    """What the sampled places of a trace tell.
+
+    Attributes:
+        clock: Of the trace.
+        window: From the first to the last sampled event.
+        cpus: Per CPU what ran when.
+        titles: What the lanes of the CPUs are called.
+        places: How many places were sampled.
+    """
+
+    clock: Clock
+    window: TimeWindow
+    cpus: tuple[Runs, ...]
+    titles: tuple[str, ...]
+    places: int
+
+    def cover(self, cpu: int, window: TimeWindow, bins: int) -> NDArray[np.float64]:
+        """Return for how many cycles each lane value is known to have had a CPU, (64, bins); all 0 = not known."""
+        return _cover(self.cpus[cpu], pixel_edges(window, bins))
+
+    def busy_shares(self, window: TimeWindow, bins: int) -> NDArray[np.float64]:
+        """Return the share of the known time in which something ran, all CPUs together, (bins,); NaN = not known."""
+        total = np.zeros((2, bins))
+        for cpu in range(len(self.cpus)):
+            cover = self.cover(cpu, window, bins)
+            total += cover[IS_BUSY].sum(axis=0), cover.sum(axis=0)
+        shares = np.full(bins, np.nan)
+        np.divide(total[0], total[1], out=shares, where=total[1] > 0)
+        return shares
+
+
+def preview_of(sample: Sampled) -> Preview | None:
+    """Return what a sample tells of the CPUs, None where it knows of no thread that ran."""
+    trace = sample.trace
+    rows, ends = run_slices(trace)
+    told = sample.is_told[sample.place[rows]]
+    rows, ends = rows[told], ends[told]
+    if not len(rows):
+        return None
+    events = trace.events
+    ends = np.minimum(ends, _known_until(sample, rows))
+    value = process_values(trace.threads.process[events.thread[rows]])
+    value[idle_threads(trace)[events.thread[rows]]] = IDLE
+    start = events.time_cycles[rows]
+    cpus = []
+    for cpu in range(trace.cpu_count):
+        mine = np.flatnonzero((events.cpu[rows] == cpu) & (ends > start))
+        # Where buffers overlap in time, what began later counts from then on.
+        until = np.append(start[mine][1:], np.iinfo(np.int64).max)
+        cpus.append(Runs(start[mine], np.minimum(ends[mine], until), value[mine]))
+    seen = events.time_cycles[sample.is_told[sample.place]]
+    titles = tuple(trace.cpu_title(cpu) for cpu in range(trace.cpu_count))
+    return Preview(trace.clock, TimeWindow(int(seen[0]), int(seen[-1]) + 1), tuple(cpus), titles,
+                   int(np.count_nonzero(sample.is_told)))  # fmt: skip
+
+
+def _known_until(sample: Sampled, rows: NDArray[np.uint32]) -> NDArray[np.int64]:
+    """Return per event when its place ends: in 8.0, where CPUs have buffers of their own, with the last one of its CPU.
+
+    In other releases it ends with the last event of any CPU.
+    """
+    trace = sample.trace
+    cpus = int(trace.events.cpu.max()) + 1 if trace.release == Release.QNX_8 else 1
+    keys = sample.place * cpus + (trace.events.cpu if cpus > 1 else 0)
+    last: NDArray[np.int64] = np.zeros(len(sample.is_told) * cpus, np.int64)
+    last[keys] = trace.events.time_cycles  # in time order: the last one stays
+    return np.asarray(last[keys[rows]])
+
+
+def _cover(runs: Runs, edges: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return for how many cycles each value is known in each pixel, (values, pixels)."""
+    width = len(edges) - 1
+    start, end = np.maximum(runs.start_cycles, edges[0]), np.minimum(runs.end_cycles, edges[-1])
+    inside = end > start
+    start, end, value = start[inside], end[inside], runs.value[inside].astype(np.int64)
+    first = np.searchsorted(edges, start, side="right") - 1
+    last = np.searchsorted(edges, end, side="left") - 1
+    spread = last > first
+    head = np.where(spread, edges[first + 1], end) - start
+    tail = (end - edges[last])[spread]
+    middle = np.maximum(last - first - 1, 0)
+    offset = np.cumsum(middle) - middle
+    pixel = np.arange(int(middle.sum())) + np.repeat(first + 1 - offset, middle)
+    keys = np.concatenate((value * width + first, (value * width + last)[spread],
+                           np.repeat(value * width, middle) + pixel))  # fmt: skip
+    pieces = np.concatenate((head, tail, edges[pixel + 1] - edges[pixel]))
+    cover = np.bincount(keys, pieces, VALUE_COUNT * width).astype(np.float64, copy=False)
+    return cover.reshape(VALUE_COUNT, width)

@@ -1,0 +1,132 @@
+"""What a sample of a file tells is what the whole file tells, or nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from satview.events import wire
+from satview.formats.kev import sampling
+from satview.formats.kev.reader import open_kev, read_start
+from satview.formats.kev.rollover import ROLLOVER
+from satview.formats.kev.writer import slots_as_bytes
+from satview.timeline.lane_tree import LaneKind, Timeline
+from satview.timeline.preview import preview_of
+from tests.benchmarks.made_traces import make_file
+
+SLOTS = 60_000
+
+
+@pytest.fixture(autouse=True)
+def small_files_are_sampled(monkeypatch):
+    monkeypatch.setattr(sampling, "LEAST_SLOTS", 10_000)
+    monkeypatch.setattr(sampling, "PLACE_SLOTS", 256)
+
+
+def times_by_slot(path):
+    """Return (time, CPU) of every event of the whole file by its first slot."""
+    events = open_kev(path).events
+    return dict(zip(events.slot.tolist(), zip(events.time_cycles.tolist(), events.cpu.tolist(), strict=True),
+                    strict=True))  # fmt: skip
+
+
+def sampled_times(sample):
+    """Return (time, CPU) of the sampled events whose times are sure, by the slot in the file."""
+    events = sample.trace.events
+    slot = sample.first_slot[sample.place] + events.slot - sample.place * sampling.PLACE_SLOTS
+    told = sample.is_told[sample.place]
+    return dict(zip(slot[told].tolist(), zip(events.time_cycles[told].tolist(), events.cpu[told].tolist(), strict=True),
+                    strict=True))  # fmt: skip
+
+
+def rewritten(path, change):
+    """Write the file again after a function has changed its slots, (n, 4) words."""
+    start = read_start(path)
+    slots = np.array(start.slots.read(0, len(start.slots)))
+    head = path.read_bytes()[: start.offset]
+    slots = change(slots)
+    path.write_bytes(head + slots_as_bytes(slots, "little"))
+    return path
+
+
+@pytest.mark.parametrize(("kind", "cpus"), [("mixed", 4), ("states", 2), ("arm", 18)])
+def test_sampled_events_have_the_times_of_the_whole_file(tmp_path, kind, cpus):
+    path = make_file(tmp_path / "made.kev", SLOTS, cpus=cpus, kind=kind)
+    sample = sampling.sampled(path)
+    found, whole = sampled_times(sample), times_by_slot(path)
+    assert sample.is_told.all()
+    assert len(sample.is_told) >= 50
+    assert {slot: whole[slot] for slot in found} == found
+    assert min(found) == 0
+    assert max(found) > SLOTS * 0.9
+
+
+def test_what_is_said_to_run_runs_in_the_whole_file(tmp_path):
+    path = make_file(tmp_path / "made.kev", SLOTS, threads=40, cpus=3)
+    preview, timeline = preview_of(sampling.sampled(path)), Timeline(open_kev(path))
+    lanes = {info.cpu: timeline.lane(info.index) for info in timeline.infos if info.kind is LaneKind.CPU}
+    assert preview.window == timeline.trace.window
+    for cpu, runs in enumerate(preview.cpus):
+        assert len(runs.value) > 100
+        middles = (runs.start_cycles + runs.end_cycles) // 2
+        assert [lanes[cpu].at(at).value for at in middles.tolist()] == runs.value.tolist()
+
+
+def test_a_silence_of_several_rollovers_between_places(tmp_path):
+    path = make_file(tmp_path / "made.kev", SLOTS)
+    silence = 3 * ROLLOVER + ROLLOVER // 3
+
+    def quiet(slots):
+        # All CPUs are silent before the slot in the middle; the kernel then writes a TIME for each.
+        at = next(row for row in range(SLOTS // 2, SLOTS) if slots[row, 0] >> 30 == 0)
+        clock = int(open_kev(path).events.time_cycles[-1]) // ROLLOVER * ROLLOVER
+        new = (int(slots[at, 1]) + clock + silence) & ~0
+        times = [[wire.CONTROL_TIME | cpu << 24, new & 0xFFFFFFFF, new >> 32, new & 0xFFFFFFFF] for cpu in range(4)]
+        late = slots[at:].copy()
+        late[:, 1] += np.uint32(silence & 0xFFFFFFFF)
+        return np.concatenate((slots[:at], np.array(times, np.uint32), late))
+
+    rewritten(path, quiet)
+    sample = sampling.sampled(path)
+    found, whole = sampled_times(sample), times_by_slot(path)
+    assert max(time for time, _ in whole.values()) - min(time for time, _ in whole.values()) > silence
+    assert sample.is_told.any()
+    assert {slot: whole[slot] for slot in found} == found
+
+
+def test_nothing_is_said_where_a_time_event_is_damaged(tmp_path):
+    path = make_file(tmp_path / "made.kev", SLOTS)
+
+    def damage(slots):
+        slots[300, :2] = wire.CONTROL_TIME, slots[300, 1]
+        slots[300, 2:] = 999, slots[300, 1]  # 999 rollovers later than its neighbours
+        return slots
+
+    assert sampling.sampled(path) is not None
+    assert sampling.sampled(rewritten(path, damage)) is None
+
+
+def test_nothing_is_said_where_blocks_are_out_of_order(tmp_path):
+    path = make_file(tmp_path / "made.kev", SLOTS)
+    swapped = rewritten(path, lambda slots: np.concatenate((slots[30_000:], slots[:30_000])))
+    assert sampling.sampled(swapped) is None
+
+
+def test_small_files_and_other_formats_are_not_sampled(tmp_path, monkeypatch):
+    path = make_file(tmp_path / "made.kev", SLOTS)
+    monkeypatch.setattr(sampling, "LEAST_SLOTS", SLOTS * 2)
+    assert sampling.sampled(path) is None
+    other = tmp_path / "text.txt"
+    other.write_bytes(b"no trace " * 1_000_000)
+    assert sampling.sampled(other) is None
+    assert sampling.sampled(tmp_path / "missing.kev") is None
+
+
+@pytest.mark.parametrize("count", [10_000, 65_537, 1_000_000, 2_500_000])
+def test_places_lie_within_the_file_and_apart(count):
+    first = sampling._read_order(count)
+    assert first.min() == 0
+    assert first.max() == count - sampling.PLACE_SLOTS
+    assert np.diff(np.sort(first)).min() >= sampling.PLACE_SLOTS
+    some = np.sort(first[: len(first) // 2])  # cut short by a slow disk: still all over the file
+    assert np.diff(some).max() <= 4 * count // len(some)
