@@ -54,10 +54,11 @@ class Workspace(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         self._stale: set[str] = set()
-        self.docks: dict[str, QDockWidget] = {}
+        self.docks = {row.name: self._dock(row.name, row.plain_title) for row in PANELS}
         self._make_views(opened)
-        for row in PANELS:
-            self.docks[row.name] = self._dock(row.name, row.plain_title, self.panels[row.name])
+        for name, dock in self.docks.items():
+            dock.setWidget(self.panels[name])
+            dock.visibilityChanged.connect(self._freshen)
         self.arrange()
         self._restore_docks()
         if not self.area.no_states.isHidden():
@@ -74,7 +75,8 @@ class Workspace(QWidget):
         self.find_bar = FindBar(opened, theme, self)
         self.motion = Motion(opened, self.area.view)
         context = PanelContext(opened, self.navigation, self._settings, theme, self.area, self.find_bar.look_for)
-        self.panels: dict[str, Panel] = {row.name: make_panel(row, context, window) for row in PANELS}
+        # In their docks from the first: to move a widget with its children costs Qt as much as to make it.
+        self.panels: dict[str, Panel] = {row.name: make_panel(row, context, self.docks[row.name]) for row in PANELS}
         self.status = StatusFields(opened, window.statusBar())
         self.unsaved = StoreField(opened.marks.file, "Notes", window.statusBar())
         layout = self.layout()
@@ -171,7 +173,7 @@ class Workspace(QWidget):
         self._stop()
         for dock in self.docks.values():
             self._window.removeDockWidget(dock)
-            dock.setParent(None)  # at once: the next trace's docks have the same names
+            dock.setObjectName("")  # at once: the next trace's docks have the same names
             dismantle(dock)
 
     def _stop(self) -> None:
@@ -187,11 +189,9 @@ class Workspace(QWidget):
         """Say something in the status bar for a few seconds."""
         self._window.statusBar().showMessage(visible_line(text), 6000)
 
-    def _dock(self, name: str, title: str, widget: QWidget) -> QDockWidget:
+    def _dock(self, name: str, title: str) -> QDockWidget:
         dock = QDockWidget(title, self._window)
         dock.setObjectName(f"dock.{name}")
-        dock.setWidget(widget)
-        dock.visibilityChanged.connect(self._freshen)
         return dock
 
     def _restore_docks(self) -> None:
