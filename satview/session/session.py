@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from satview.session.reading import Reading, Reload, Shown
 
 _HOLD_MS = 100
+_GIVE_BACK_MS = 500  # Qt has deleted then what it deletes later
 _CHECK_MS = 500  # a file that was cut short is told, even if nobody looks into it
 
 
@@ -244,7 +245,7 @@ class Session(QObject):
                 self._unstored.append(opened.marks)
             opened.shut_down()
             dismantle(opened)
-            QTimer.singleShot(_CHECK_MS, give_back)  # what goes with the objects that Qt deletes later
+            QTimer.singleShot(_GIVE_BACK_MS, give_back)  # what goes with the objects that Qt deletes later
 
     def _set_stage(self, stage: Stage) -> None:
         self.stage = stage
