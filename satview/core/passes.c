@@ -716,3 +716,141 @@ EXPORT int64_t satview_take_halves(int64_t file, int64_t offset, const int64_t *
 #endif
     return i;
 }
+
+/*
+ * Write of one lane how long it has each kind of value up to every `every`-th interval, kinds side by side.
+ * Twin: none needed, timeline.shares adds up without it where this library is missing.
+ *
+ * weight: what a cycle of each value counts for its kind. out: (count / every + 1) * kinds.
+ *
+ * Returns how many numbers it wrote; -1 if there is not room enough or a kind does not exist.
+ */
+EXPORT int64_t satview_share_index(const int64_t *start, const uint8_t *value, int64_t count, int64_t every,
+                                   const int64_t *kind_of, const int64_t *weight, int64_t kinds, int64_t *out,
+                                   int64_t room)
+{
+    int64_t sums[VALUES] = {0}, written = 0;
+    if (every < 1 || kinds < 1 || kinds > VALUES)
+        return -1;
+    for (int64_t i = 0; i < count; i++) {
+        uint8_t mine = value[i] & (VALUES - 1);
+        if (i % every == 0) {
+            if (written + kinds > room)
+                return -1;
+            for (int64_t kind = 0; kind < kinds; kind++)
+                out[written++] = sums[kind];
+        }
+        if (kind_of[mine] < 0 || kind_of[mine] >= kinds)
+            return -1;
+        if (i + 1 < count)
+            sums[kind_of[mine]] += (start[i + 1] - start[i]) * weight[mine];
+    }
+    return written;
+}
+
+/*
+ * Write how long a lane has each kind of value in each bin, kinds side by side. Twin: timeline.shares._by_sums.
+ *
+ * index: as satview_share_index wrote it, `marks` times `kinds` numbers; begins: start of every `every`-th interval, of
+ * which the search stays in the processor's cache. edges: bins + 1, ascending. A lane has no value before its first
+ * interval and from `end` on.
+ *
+ * Returns 0; -1 if the index is not that of the lane.
+ */
+EXPORT int64_t satview_shares(const int64_t *start, const uint8_t *value, int64_t count, int64_t end, int64_t every,
+                              const int64_t *kind_of, const int64_t *weight, int64_t kinds, const int64_t *index,
+                              const int64_t *begins, int64_t marks, const int64_t *edges, int64_t bins, int64_t *out)
+{
+    int64_t before[VALUES] = {0}, now[VALUES];
+    int64_t mark = 0;
+    if (every < 1 || kinds < 1 || kinds > VALUES || marks * every < count || (marks - 1) * every >= count)
+        return -1;
+    for (int kind = 0; kind < VALUES; kind++)
+        if (kind_of[kind] < 0 || kind_of[kind] >= kinds)
+            return -1;
+    for (int64_t b = 0; b <= bins; b++) {
+        int64_t edge = edges[b] < end ? edges[b] : end;
+        for (int64_t kind = 0; kind < kinds; kind++)
+            now[kind] = 0;
+        if (count && edge > begins[0]) {
+            int64_t high, step = 1, i;
+            while (mark + step < marks && begins[mark + step] < edge) {
+                mark += step;
+                step *= 2;
+            }
+            high = mark + step < marks ? mark + step : marks;
+            while (high - mark > 1) {
+                int64_t middle = mark + (high - mark) / 2;
+                if (begins[middle] < edge)
+                    mark = middle;
+                else
+                    high = middle;
+            }
+            for (int64_t kind = 0; kind < kinds; kind++)
+                now[kind] = index[mark * kinds + kind];
+            for (i = mark * every; i + 1 < count && start[i + 1] < edge; i++)
+                now[kind_of[value[i] & (VALUES - 1)]] += (start[i + 1] - start[i]) * weight[value[i] & (VALUES - 1)];
+            now[kind_of[value[i] & (VALUES - 1)]] += (edge - start[i]) * weight[value[i] & (VALUES - 1)];
+        }
+        for (int64_t kind = 0; kind < kinds; kind++) {
+            if (b)
+                out[(b - 1) * kinds + kind] = now[kind] - before[kind];
+            before[kind] = now[kind];
+        }
+    }
+    return 0;
+}
+
+/*
+ * Draw one lane as a stack of shares into rows of a picture. Twin: gui.swimlane.share_layer._draw_by_rows.
+ *
+ * tops: kinds * bins, where each kind ends, 0 = bottom, 1 = top. is_busy: of these something must be seen even where it
+ * is less than a pixel high. columns: bins + 1, ascending. The bar has the rows from top on and above bottom, of which
+ * those of the picture are drawn.
+ *
+ * Returns 0; -1 if a column is not in the picture or there are too many kinds.
+ */
+EXPORT int64_t satview_draw_stack(const double *tops, int64_t kinds, int64_t bins, const uint8_t *is_busy,
+                                  const int64_t *columns, const uint32_t *colours, uint32_t background, int64_t top,
+                                  int64_t bottom, uint32_t *pixels, int64_t width, int64_t height)
+{
+    double level[VALUES];
+    int64_t first = top > 0 ? top : 0, last = bottom < height ? bottom : height, size = bottom - top;
+    if (kinds < 1 || kinds > VALUES)
+        return -1;
+    for (int64_t b = 0; b < bins; b++) {
+        int64_t left = columns[b], right = columns[b + 1], raised = -1, busy = -1;
+        double most = 0, ran = 0;
+        if (left < 0 || right < left || right > width)
+            return -1;
+        if (left == right)
+            continue;
+        for (int64_t k = 0; k < kinds; k++) {
+            double share = tops[k * bins + b] - (k ? tops[(k - 1) * bins + b] : 0);
+            level[k] = (double)(int64_t)(tops[k * bins + b] * (double)size + 0.5);
+            if (is_busy[k]) {
+                if (busy < 0 || share > most) {
+                    most = share;
+                    raised = k;
+                }
+                busy = k;
+                ran += share;
+            }
+        }
+        if (busy >= 0 && ran > 0 && level[busy] < 1)
+            for (int64_t k = raised; k < kinds; k++)
+                if (level[k] < 1)
+                    level[k] = 1;
+        for (int64_t row = first; row < last; row++) {
+            double here = (double)(bottom - row) - 0.5;
+            int64_t k = 0;
+            uint32_t colour;
+            while (k < kinds && level[k] < here)
+                k++;
+            colour = k < kinds ? colours[k] : background;
+            for (int64_t x = left; x < right; x++)
+                pixels[row * width + x] = colour;
+        }
+    }
+    return 0;
+}

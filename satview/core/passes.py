@@ -408,6 +408,109 @@ def last_before(
     return out
 
 
+def share_index(
+    start: NDArray[np.int64],
+    value: NDArray[np.uint8],
+    every: int,
+    kind_of: NDArray[np.int64],
+    weight: NDArray[np.int64],
+    kinds: int,
+) -> NDArray[np.int64]:
+    """Return how long a lane has each kind of value up to every `every`-th interval, int64 (marks, kinds).
+
+    Args:
+        start: int64 (n,), when intervals begin, ascending.
+        value: uint8 (n,).
+        every: How many intervals from one mark to the next.
+        kind_of: int64 (64,), kind of each value.
+        weight: int64 (64,), what a cycle of each value counts.
+        kinds: How many kinds there are.
+    """
+    assert len(start) == len(value)
+    assert len(kind_of) == len(weight) == _CPUS
+    marks = -(-len(start) // every)
+    out = np.empty((marks, kinds), np.int64)
+    written = _function("satview_share_index")(
+        _POINTER(start.ctypes.data), _POINTER(value.ctypes.data), _I64(len(start)), _I64(every),
+        _POINTER(kind_of.ctypes.data), _POINTER(weight.ctypes.data), _I64(kinds), _POINTER(out.ctypes.data),
+        _I64(out.size),
+    )  # fmt: skip
+    assert written == out.size
+    return out
+
+
+def shares(
+    start: NDArray[np.int64],
+    value: NDArray[np.uint8],
+    end: int,
+    every: int,
+    kind_of: NDArray[np.int64],
+    weight: NDArray[np.int64],
+    index: NDArray[np.int64],
+    begins: NDArray[np.int64],
+    edges: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """Return how long a lane has each kind of value in each bin, int64 (bins, kinds), cycles times weight.
+
+    Args:
+        start: int64 (n,), when intervals begin, ascending.
+        value: uint8 (n,).
+        end: Where the last one ends, cycles.
+        every: Of the index.
+        kind_of: int64 (64,), kind of each value.
+        weight: int64 (64,), what a cycle of each value counts.
+        index: As `share_index` returns it.
+        begins: int64 (marks,), `start` of every `every`-th interval.
+        edges: int64 (bins + 1,), cycles, ascending.
+    """
+    assert len(start) == len(value)
+    assert len(kind_of) == len(weight) == _CPUS
+    assert len(begins) == len(index)
+    bins, kinds = max(0, len(edges) - 1), index.shape[1]
+    out = np.empty((bins, kinds), np.int64)
+    failed = _function("satview_shares")(
+        _POINTER(start.ctypes.data), _POINTER(value.ctypes.data), _I64(len(start)), _I64(end), _I64(every),
+        _POINTER(kind_of.ctypes.data), _POINTER(weight.ctypes.data), _I64(kinds), _POINTER(index.ctypes.data),
+        _POINTER(begins.ctypes.data), _I64(len(index)), _POINTER(edges.ctypes.data), _I64(bins),
+        _POINTER(out.ctypes.data),
+    )  # fmt: skip
+    assert not failed
+    return out
+
+
+def draw_stack(
+    tops: NDArray[np.float64],
+    is_busy: NDArray[np.bool_],
+    columns: NDArray[np.int64],
+    colours: NDArray[np.uint32],
+    background: int,
+    rows: tuple[int, int],
+    pixels: NDArray[np.uint32],
+) -> None:
+    """Draw one lane as a stack of shares.
+
+    Args:
+        tops: float64 (k, bins), where each kind ends, 0 = bottom, 1 = top.
+        is_busy: bool (k,), of these something must be seen even where it is less than a pixel high.
+        columns: int64 (bins + 1,), ascending.
+        colours: uint32 (k,).
+        background: Of what no kind covers.
+        rows: First row of the bar and the one behind its last; may lie outside of the picture.
+        pixels: uint32 (height, width), changed.
+    """
+    kinds, bins = tops.shape
+    assert len(is_busy) == len(colours) == kinds
+    assert len(columns) == bins + 1
+    assert pixels.flags.c_contiguous
+    tops, columns = np.ascontiguousarray(tops), np.ascontiguousarray(columns, np.int64)
+    failed = _function("satview_draw_stack")(
+        _POINTER(tops.ctypes.data), _I64(kinds), _I64(bins), _POINTER(is_busy.ctypes.data),
+        _POINTER(columns.ctypes.data), _POINTER(colours.ctypes.data), ctypes.c_uint32(background), _I64(rows[0]),
+        _I64(rows[1]), _POINTER(pixels.ctypes.data), _I64(pixels.shape[1]), _I64(pixels.shape[0]),
+    )  # fmt: skip
+    assert not failed
+
+
 @dataclass(frozen=True, slots=True)
 class LevelKinds:
     """The values of one lane.
