@@ -11,6 +11,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #if defined(_WIN32)
 #define EXPORT __declspec(dllexport)
@@ -246,6 +247,28 @@ EXPORT int64_t satview_numbers(const uint64_t *wanted, int64_t count, const uint
         last_row = rows[place];
     }
     return missing;
+}
+
+/*
+ * Sum up words so that every flipped bit and every exchange of two words changes the sum: each word is multiplied by an
+ * odd number that tells its place, modulo 2^64. Twin: word_sum (base/array_file.py).
+ *
+ * bytes: count words of 8 bytes. first: place of the first word, for sums of parts.
+ */
+EXPORT uint64_t satview_word_sum(const unsigned char *bytes, int64_t count, uint64_t first)
+{
+    uint64_t sum[4] = {0, 0, 0, 0}, factor = 2 * first + 1, word;
+    int64_t i = 0;
+    for (; i + 4 <= count; i += 4, factor += 8)
+        for (int k = 0; k < 4; k++) {
+            memcpy(&word, bytes + 8 * (i + k), sizeof word); /* columns of bytes begin anywhere */
+            sum[k] += word * (factor + 2 * (uint64_t)k);
+        }
+    for (; i < count; i++, factor += 2) {
+        memcpy(&word, bytes + 8 * i, sizeof word);
+        sum[0] += word * factor;
+    }
+    return sum[0] + sum[1] + sum[2] + sum[3];
 }
 
 /*

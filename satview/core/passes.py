@@ -159,6 +159,19 @@ def numbers(
     return None if missing else out
 
 
+def word_sum(words: NDArray[np.uint64], first: int) -> int:
+    """Return the sum of words, each times an odd number that tells its place, modulo 2^64.
+
+    Args:
+        words: uint64 (n,).
+        first: Place of the first one.
+    """
+    assert words.flags.c_contiguous
+    call = _function("satview_word_sum")
+    call.restype = ctypes.c_uint64
+    return int(call(_POINTER(words.ctypes.data), _I64(len(words)), ctypes.c_uint64(first)))
+
+
 def owners(
     cpu: NDArray[np.uint8], subject: NDArray[np.uint32], thread: NDArray[np.uint32], runs: NDArray[np.bool_],
     jumps: NDArray[np.int64], now: NDArray[np.uint32], out: NDArray[np.unsignedinteger],

@@ -72,6 +72,16 @@ class Timeline:
             self.build([index])
         return self._lanes[index]
 
+    def take(self, index: int, lane: Lane) -> None:
+        """Take a lane that was built from the same trace before.
+
+        Raises:
+            IndexError: There is no such lane.
+        """
+        if not 0 <= index < len(self.infos):
+            raise IndexError(f"lane {index} of {len(self.infos)}")
+        self._lanes[index] = lane
+
     def build(self, indices: Iterable[int], cancelled: Callable[[], bool] | None = None) -> None:
         """Build lanes that are not ready yet; stops early when `cancelled()` says so."""
         wanted = [i for i in indices if i not in self._lanes]

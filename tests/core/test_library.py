@@ -98,6 +98,10 @@ def test_sanitizers_find_nothing(tmp_path):
         "        open_kev(path)\n"
         "    except SatviewError:\n"
         "        pass\n"
+        "import numpy as np\n"
+        "from satview.base.array_file import word_sum\n"
+        "for count in range(40):\n"
+        "    word_sum(np.ones(count, np.uint8)[count % 3 :])\n"
         "print('done')\n"
     )
     done = subprocess.run(
