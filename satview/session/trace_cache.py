@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -24,12 +24,10 @@ from satview.base.errors import Cancelled, SatviewError, WriteError
 from satview.base.resources import resource_path
 from satview.base.shared_file import DamagedFileError
 from satview.formats.kev.header import BEGIN
-from satview.formats.kev.reader import read_start
-from satview.formats.kev.stored import arrays_of, trace_of, values_of
-from satview.session.reading import Reading
 from satview.session.session import is_large
-from satview.timeline.lane_tree import Timeline
-from satview.timeline.stored_lanes import lanes_of, take_lanes
+
+if TYPE_CHECKING:
+    from satview.session.reading import Reading
 
 SWITCH: Final = "SATVIEW_CACHE"  # environment: `off`, or another folder
 _END_BYTES: Final = 64 << 10
@@ -108,6 +106,9 @@ class TraceCache:
             lanes: Those that are to be ready at once the next time.
             cancelled: Asked now and then.
         """
+        from satview.formats.kev.stored import arrays_of, values_of  # here: a key is wanted before the first picture
+        from satview.timeline.stored_lanes import lanes_of
+
         trace = reading.trace
         if self._folder is None or not reading.key or self.key(trace.path) != reading.key:
             return False
@@ -143,6 +144,12 @@ class TraceCache:
 
 
 def _reading(path: Path, values: Any, arrays: dict[str, np.ndarray[Any, Any]], key: str) -> Reading:
+    from satview.formats.kev.reader import read_start  # as in `keep`
+    from satview.formats.kev.stored import trace_of
+    from satview.session.reading import Reading
+    from satview.timeline.lane_tree import Timeline
+    from satview.timeline.stored_lanes import take_lanes
+
     try:
         trace = trace_of(path, read_start(path), values["trace"], arrays)
         timeline = Timeline(trace)
