@@ -56,7 +56,6 @@ class Timeline:
         self._values = value_of_code(trace)
         self._mark_codes = mark_codes()
         self._idle_values = idle_values(self._values)
-        self._slices: tuple[NDArray[np.uint32], NDArray[np.int64]] | None = None
         self._lanes: dict[int, Lane] = {}
         self._rows: tuple[int, NDArray[np.uint32]] = (-1, np.empty(0, np.uint32))
         self._lock = threading.Lock()
@@ -235,10 +234,7 @@ class Timeline:
             return process_spans(lanes, trace.window.end) if lanes else constant_lane(trace.window, UNKNOWN)
         if info.kind == LaneKind.INTERRUPTS:
             return interrupt_spans(trace, info.cpu) or constant_lane(trace.window)
-        with self._lock:
-            if self._slices is None:
-                self._slices = run_slices(trace)
-        return cpu_spans(trace, info.cpu, self._slices, self._idle)
+        return cpu_spans(trace, info.cpu, run_slices(trace), self._idle)
 
     def _thread_spans(self, thread: int) -> LaneSpans:
         return thread_spans(self.trace, thread, self._idle_values if self._idle[thread] else self._values)
