@@ -150,6 +150,9 @@ def _viewer_parser() -> argparse.ArgumentParser:
         "--follow", action="store_true", help="keep in step with .kev files that grow; they need not be there yet"
     )
     parser.add_argument(
+        "--no-cache", action="store_true", help="decode large files again, and keep nothing of them for the next time"
+    )
+    parser.add_argument(
         "--debug",
         default="",
         metavar="NAMES",
@@ -216,7 +219,7 @@ def _show(options: argparse.Namespace) -> int:
         )
     from satview.gui import application  # Qt: only when windows are wanted
 
-    return application.run(options.files, options.theme or "", options.follow)
+    return application.run(options.files, options.theme or "", options.follow, is_cached=not options.no_cache)
 
 
 def _set_up(options: argparse.Namespace) -> int:
@@ -266,6 +269,7 @@ def _screenshot(options: argparse.Namespace) -> int:
             theme,
             options.range,
             options.select,
+            not options.no_cache,
         )
     )
 

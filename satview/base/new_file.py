@@ -50,6 +50,7 @@ class NewFile:
         streams: bool = False,
         keeps_part: bool = False,
         is_buffered: bool = True,
+        is_durable: bool = True,
     ) -> None:
         """Begin a file.
 
@@ -60,6 +61,7 @@ class NewFile:
             keeps_part: When writing fails, what was written takes the name unless an older file has it: half of a
                 capture is evidence, half of a table is not.
             is_buffered: False passes every write on at once, for those who follow a file that grows.
+            is_durable: False does not wait until the disk has it: after a power cut the file may be there with damage.
 
         Raises:
             WriteError: The target is refused, or cannot be created.
@@ -68,6 +70,7 @@ class NewFile:
         self._target = find_target(path, reading, streams=streams)
         self.is_stream = self._target.kind is not TargetKind.FILE
         self._keeps_part = keeps_part
+        self._is_durable = is_durable
         self._part: Path | None = None
         self.has_name = False
         try:
@@ -101,7 +104,8 @@ class NewFile:
         try:
             self.stream.flush()
             if not self.is_stream:
-                _sync(self.stream.fileno())
+                if self._is_durable:
+                    _sync(self.stream.fileno())
                 if _IS_WINDOWS:
                     self.stream.close()
                 self._take_name()

@@ -17,6 +17,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #if defined(_WIN32)
 #define EXPORT __declspec(dllexport)
@@ -255,6 +256,28 @@ EXPORT int64_t satview_numbers(const uint64_t *wanted, int64_t count, const uint
 }
 
 /*
+ * Sum up words so that every flipped bit and every exchange of two words changes the sum: each word is multiplied by an
+ * odd number that tells its place, modulo 2^64. Twin: word_sum (base/array_file.py).
+ *
+ * bytes: count words of 8 bytes. first: place of the first word, for sums of parts.
+ */
+EXPORT uint64_t satview_word_sum(const unsigned char *bytes, int64_t count, uint64_t first)
+{
+    uint64_t sum[4] = {0, 0, 0, 0}, factor = 2 * first + 1, word;
+    int64_t i = 0;
+    for (; i + 4 <= count; i += 4, factor += 8)
+        for (int k = 0; k < 4; k++) {
+            memcpy(&word, bytes + 8 * (i + k), sizeof word); /* columns of bytes begin anywhere */
+            sum[k] += word * (factor + 2 * (uint64_t)k);
+        }
+    for (; i < count; i++, factor += 2) {
+        memcpy(&word, bytes + 8 * i, sizeof word);
+        sum[0] += word * factor;
+    }
+    return sum[0] + sum[1] + sum[2] + sum[3];
+}
+
+/*
  * Who each event belongs to. Twin: RunningThreads.owners (formats/kev/owners.py).
  *
  * subject, thread, runs: events that belong to a thread by their payload, ascending, that thread, and whether it begins
@@ -402,6 +425,61 @@ EXPORT int64_t satview_clock(const uint32_t *stamp, const uint8_t *cpu, int64_t 
     if (count)
         *last = out[count - 1];
     return entries;
+}
+
+/* Where the marks of events go; tables name a lane by its place, -1 = none, and may be null. */
+typedef struct {
+    const int64_t *time; /* of count events, ascending */
+    const uint16_t *code;
+    const uint8_t *cpu;
+    const uint16_t *narrow; /* thread, narrow or wide, whichever is not null */
+    const uint32_t *wide;
+    int64_t count;
+    int64_t origin;       /* where cells begin */
+    const uint8_t *marks; /* of CODE_MASK + 1 codes: it is one */
+    int64_t int_class;    /* internal class of interrupts */
+    int64_t class_shift;
+    int64_t threads;             /* size of the tables by thread */
+    const int32_t *by_thread[3]; /* lanes of threads, of processes, of damage */
+    const int32_t *by_cpu[2];    /* 256: lanes of CPUs, of damage */
+    const int32_t *by_interrupt; /* 256: lanes of interrupts */
+    int64_t places;
+    const int64_t *offset; /* first cell of every lane, and behind the last one */
+    const int64_t *shift;  /* cells of a lane are 2^shift cycles long */
+    uint8_t *seen;
+} satview_cells;
+
+static void mark_cell(const satview_cells *in, int64_t place, int64_t time)
+{
+    int64_t cell;
+    if (place < 0 || place >= in->places || in->shift[place] < 0 || in->shift[place] > 62 || time < 0)
+        return;
+    cell = in->offset[place] + (time >> in->shift[place]);
+    if (cell < in->offset[place + 1])
+        in->seen[cell] = 1;
+}
+
+/* Tell which cells of which lanes hold a mark. Twin: event_cells (timeline/event_marks.py). */
+EXPORT int64_t satview_event_cells(const satview_cells *in)
+{
+    for (int64_t i = 0; i < in->count; i++) {
+        int code = in->code[i] & CODE_MASK;
+        int64_t thread, time;
+        if (!in->marks[code])
+            continue;
+        thread = in->narrow ? in->narrow[i] : in->wide[i];
+        time = in->time[i] - in->origin;
+        if (thread < in->threads)
+            for (int k = 0; k < 3; k++)
+                if (in->by_thread[k])
+                    mark_cell(in, in->by_thread[k][thread], time);
+        for (int k = 0; k < 2; k++)
+            if (in->by_cpu[k])
+                mark_cell(in, in->by_cpu[k][in->cpu[i]], time);
+        if (in->by_interrupt && code >> in->class_shift == in->int_class)
+            mark_cell(in, in->by_interrupt[in->cpu[i]], time);
+    }
+    return 0;
 }
 
 enum { VALUES = 64, SEEN_RUNNING = 0x40, SEEN_EVENT = 0x80 };

@@ -26,6 +26,7 @@ _LOG_WIDTH: Final = 4
 _CPUS: Final = 64
 _CODES: Final = 1 << 15
 _CALLS: Final = 128
+_BYTES: Final = 256
 _COUNTS: Final = 10
 _I64: Final = ctypes.c_int64
 _POINTER: Final = ctypes.c_void_p
@@ -166,6 +167,19 @@ def numbers(
     return None if missing else out
 
 
+def word_sum(words: NDArray[np.uint64], first: int) -> int:
+    """Return the sum of words, each times an odd number that tells its place, modulo 2^64.
+
+    Args:
+        words: uint64 (n,).
+        first: Place of the first one.
+    """
+    assert words.flags.c_contiguous
+    call = _function("satview_word_sum")
+    call.restype = ctypes.c_uint64
+    return int(call(_POINTER(words.ctypes.data), _I64(len(words)), ctypes.c_uint64(first)))
+
+
 def owners(
     cpu: NDArray[np.uint8], subject: NDArray[np.uint32], thread: NDArray[np.uint32], runs: NDArray[np.bool_],
     jumps: NDArray[np.int64], now: NDArray[np.uint32], out: NDArray[np.unsignedinteger],
@@ -227,6 +241,76 @@ def clock(
     )  # fmt: skip
     assert entries >= 0
     return int(carried[0]), log[:entries]
+
+
+class _Cells(ctypes.Structure):
+    """`satview_cells` of passes.c."""
+
+    _fields_ = [
+        *((name, _POINTER) for name in ("time", "code", "cpu", "narrow", "wide")), ("count", _I64), ("origin", _I64),
+        ("marks", _POINTER), ("int_class", _I64), ("class_shift", _I64), ("threads", _I64),
+        ("by_thread", _POINTER * 3), ("by_cpu", _POINTER * 2), ("by_interrupt", _POINTER), ("places", _I64),
+        ("offset", _POINTER), ("shift", _POINTER), ("seen", _POINTER),
+    ]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class CellTables:
+    """Which lane events lie on, by its place, -1 for none; None where there is no such lane.
+
+    Attributes:
+        threads: int32 (threads,), three of them: lanes of threads, of processes, of damage.
+        cpus: int32 (256,), two of them: lanes of CPUs, of damage.
+        interrupts: int32 (256,), by CPU.
+    """
+
+    threads: tuple[NDArray[np.int32] | None, NDArray[np.int32] | None, NDArray[np.int32] | None]
+    cpus: tuple[NDArray[np.int32] | None, NDArray[np.int32] | None]
+    interrupts: NDArray[np.int32] | None
+
+
+def event_cells(
+    time: NDArray[np.int64], code: NDArray[np.uint16], cpu: NDArray[np.uint8], thread: NDArray[np.unsignedinteger],
+    origin: int, marks: NDArray[np.bool_], int_class: int, class_shift: int, tables: CellTables,
+    offset: NDArray[np.int64], shift: NDArray[np.int64],
+) -> NDArray[np.bool_]:  # fmt: skip
+    """Return which cells of which lanes hold a mark, bool (cells of all lanes,).
+
+    Args:
+        time: int64 (n,), of the events, ascending.
+        code: uint16 (n,).
+        cpu: uint8 (n,).
+        thread: uint16 or uint32 (n,).
+        origin: Where the cells begin, cycles.
+        marks: bool (32768,), which codes are marks.
+        int_class: Internal class of interrupts.
+        class_shift: Where it is in a code.
+        tables: The lanes.
+        offset: int64 (lanes + 1,), where the cells of each lane begin, and their number.
+        shift: int64 (lanes,), cells of a lane are 2^shift cycles.
+    """
+    threads = next((len(table) for table in tables.threads if table is not None), 0)
+    assert len(time) == len(code) == len(cpu) == len(thread)
+    assert len(marks) == 1 << 15
+    assert len(offset) == len(shift) + 1
+    assert all(len(table) == threads for table in tables.threads if table is not None)
+    assert all(len(table) == _BYTES for table in (*tables.cpus, tables.interrupts) if table is not None)
+    seen = np.zeros(int(offset[-1]), np.uint8)
+    narrow = thread.dtype == np.uint16
+    columns = [np.ascontiguousarray(column) for column in (time, code, cpu, thread, marks, offset, shift)]
+    time_at, code_at, cpu_at, thread_at, marks_at, offset_at, shift_at = (column.ctypes.data for column in columns)
+
+    def at(table: NDArray[np.int32] | None) -> int | None:
+        return None if table is None else table.ctypes.data
+
+    cells = _Cells(
+        time_at, code_at, cpu_at, thread_at if narrow else None, None if narrow else thread_at, len(time), origin,
+        marks_at, int_class, class_shift, threads, (_POINTER * 3)(*map(at, tables.threads)),
+        (_POINTER * 2)(*map(at, tables.cpus)), at(tables.interrupts), len(shift), offset_at, shift_at,
+        seen.ctypes.data,
+    )  # fmt: skip
+    _function("satview_event_cells")(ctypes.byref(cells))
+    return seen.view(np.bool_)
 
 
 def raster(

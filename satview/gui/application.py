@@ -126,13 +126,14 @@ class Application(QObject):
         self.windows = [window for window in self.windows if _is_alive(window)]
 
 
-def run(paths: list[Path], theme: str = "", is_followed: bool = False) -> int:
+def run(paths: list[Path], theme: str = "", is_followed: bool = False, *, is_cached: bool = True) -> int:
     """Show windows until the user closes them.
 
     Args:
         paths: Files to open.
         theme: `light`, `dark` or `system`; empty = as it is set.
         is_followed: Keep in step with the files while they grow.
+        is_cached: Use what is kept of large files that were decoded before.
 
     Returns:
         0; 1 if one of the files lost data, 2 if one could not be opened; 128 and the number of a signal that ended it.
@@ -141,6 +142,8 @@ def run(paths: list[Path], theme: str = "", is_followed: bool = False) -> int:
     settings = Settings(settings_file())
     if theme:
         settings.set("window/theme", theme, is_kept=False)
+    if not is_cached:
+        settings.set("files/cache_mb", 0, is_kept=False)
     application = Application(settings, RecentFiles(recent_files_file(), settings.number("files/recent_count")))
     sys.excepthook = _last_resort
     ending = _Ending(application)

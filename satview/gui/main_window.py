@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QByteArray, QPoint, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QByteArray, QPoint, QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QApplication, QMainWindow, QMenu, QStackedWidget, QToolBar
 
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from satview.session.marks import Marks
     from satview.session.open_trace import OpenTrace
 
+_KEEP_MS = 1000
 _CONTEXT = (
     "view.focus",
     "marks.range",
@@ -102,6 +103,10 @@ class MainWindow(QMainWindow):
         self.workspace: Workspace | None = None
         self.preview_page: PreviewPage | None = None
         self._asks = True
+        self._keep_timer = QTimer(self)
+        self._keep_timer.setSingleShot(True)
+        self._keep_timer.setInterval(_KEEP_MS)
+        self._keep_timer.timeout.connect(self._keep)
         self.session = Session(settings, self, _import_views)
         self.session.may_reload = self._may_reload
         self.session.lanes_in_view = self._lanes_in_view
@@ -249,7 +254,19 @@ class MainWindow(QMainWindow):
             signal.connect(refresh)
         self.workspace.area.menu_wanted.connect(self._show_context_menu)
         self.workspace.menu_wanted.connect(self._show_context_menu)
+        self.workspace.area.view.source.refined.connect(self._on_refined)
         opened.capture_wanted.connect(self._capture_with)
+
+    @Slot()
+    def _on_refined(self) -> None:
+        """Keep what was decoded for the next time, once the picture is exact and the user is not waiting for it."""
+        if self.session.has_to_keep and self.workspace is not None and self.workspace.area.is_exact:
+            self._keep_timer.start()
+
+    @Slot()
+    def _keep(self) -> None:
+        if self.workspace is not None:
+            self.session.keep(self._lanes_in_view())
 
     @Slot(str)
     def _capture_with(self, rules: str) -> None:
@@ -283,6 +300,7 @@ class MainWindow(QMainWindow):
     def _leave_workspace(self) -> None:
         if self.workspace is None:
             return
+        self._keep_timer.stop()
         work, self.workspace = self.workspace, None
         work.close_down()
         self._pages.removeWidget(work)

@@ -28,6 +28,7 @@ class ScreenshotRequest:
         theme: `light` or `dark`.
         range_text: `A..B`, or empty for the whole trace.
         event: Number of the event to select, from 1; None for none.
+        is_cached: Use what a window has kept of a large file that it decoded.
     """
 
     trace: Path
@@ -38,6 +39,7 @@ class ScreenshotRequest:
     theme: str = "light"
     range_text: str = ""
     event: int | None = None
+    is_cached: bool = True
 
 
 def take(request: ScreenshotRequest) -> int:
@@ -72,6 +74,8 @@ def take(request: ScreenshotRequest) -> int:
     app = make_qt_application()
     settings = Settings(None)
     settings.set("window/theme", request.theme)
+    if not request.is_cached:
+        settings.set("files/cache_mb", 0)
     application = Application(settings, RecentFiles(None, 0))
     window: MainWindow = application.new_window()
     window.resize(request.width_px, request.height_px)

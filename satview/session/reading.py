@@ -35,6 +35,8 @@ class Reading:
         events_of_thread: int64, shape (threads,), how many events each thread has.
         silent: Lanes of CPUs that logged nothing.
         restart: What happened to a followed file that had to be read from its start again, as a sentence; else empty.
+        key: Of a file that may be kept in the cache, as it was before it was read; else empty.
+        is_cached: It came from the cache.
     """
 
     trace: Trace
@@ -42,12 +44,14 @@ class Reading:
     events_of_thread: NDArray[np.int64]
     silent: frozenset[int]
     restart: str = ""
+    key: str = ""
+    is_cached: bool = False
 
     @classmethod
-    def of(cls, trace: Trace, restart: str = "") -> Reading:
+    def of(cls, trace: Trace, restart: str = "", key: str = "") -> Reading:
         """Count and sort out what is in a trace."""
         timeline = Timeline(trace)
-        return cls(trace, timeline, events_per_thread(trace), silent_cpus(timeline), restart)
+        return cls(trace, timeline, events_per_thread(trace), silent_cpus(timeline), restart, key)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,13 +104,19 @@ class Reload:
         )
 
 
-def read(path: Path, is_cancelled: IsCancelled, report: Report) -> Reading:
+def read(path: Path, is_cancelled: IsCancelled, report: Report, key: str = "") -> Reading:
     """Read a file.
+
+    Args:
+        path: The file.
+        is_cancelled: Asked now and then; True stops the load.
+        report: Called with 0 to 1.
+        key: Of the cache.
 
     Raises:
         TraceFormatError, OSError, Cancelled: As `registry.open_trace`.
     """
-    return Reading.of(registry.open_trace(path, report, is_cancelled))
+    return Reading.of(registry.open_trace(path, report, is_cancelled), key=key)
 
 
 def read_on(file: GrowingFile, is_cancelled: IsCancelled, report: Report) -> Reading:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 
 _HOLD_MS = 100
 _GIVE_BACK_MS = 500  # Qt has deleted then what it deletes later
+_MEGABYTE = 1 << 20
+CACHED_BYTES = 32 * _MEGABYTE  # smaller files are decoded as fast as a cache is looked for
 _CHECK_MS = 500  # a file that was cut short is told, even if nobody looks into it
 
 
@@ -84,6 +88,8 @@ class Session(QObject):
         self._job.done.connect(self._on_read)
         self._job.failed.connect(self._on_failed)
         self._job.progress.connect(self.progress)
+        self._keep_job = LatestJob(self)
+        self._to_keep: Reading | None = None
         self.stage = Stage.EMPTY
         self.path: Path | None = None
         self.opened: OpenTrace | None = None
@@ -121,7 +127,8 @@ class Session(QObject):
             self._read_followed()
         else:
             self._opens += 1
-            self._job.start(_ReadWork(path, self._prepare, partial(self._preview_ready.emit, self._opens)))
+            show = partial(self._preview_ready.emit, self._opens)
+            self._job.start(_ReadWork(path, self._prepare, show, self._cache_bytes))
 
     def set_following(self, follows: bool) -> None:
         """Begin or stop to follow the open file; the view stays as it is."""
@@ -149,6 +156,25 @@ class Session(QObject):
         self.path = None
         self._set_stage(Stage.EMPTY)
 
+    @property
+    def _cache_bytes(self) -> int:
+        return self._settings.number("files/cache_mb") * _MEGABYTE
+
+    @property
+    def has_to_keep(self) -> bool:
+        """True if the open file was decoded and is worth keeping."""
+        return self._to_keep is not None
+
+    def keep(self, lanes: list[int]) -> None:
+        """Keep what was decoded of the open file for the next time, with lanes that will be seen first.
+
+        Args:
+            lanes: Those that show.
+        """
+        reading, self._to_keep = self._to_keep, None
+        if reading is not None and self.follow is None and self.stage is Stage.READY:
+            self._keep_job.start(_KeepWork(reading, lanes, self._cache_bytes))
+
     def unstored_marks(self) -> list[Marks]:
         """Return the marks of this window's traces, closed ones included, that could not be stored yet."""
         self._unstored = [marks for marks in self._unstored if not marks.file.is_stored]
@@ -169,6 +195,7 @@ class Session(QObject):
     def shut_down(self) -> None:
         """Stop everything in the background and wait for it; the window goes away."""
         self._job.close()
+        self._keep_job.close()
         self._end_follow()
         self._drop()
 
@@ -238,6 +265,8 @@ class Session(QObject):
         self.error = None
         self._opens += 1
         self._drop_preview()
+        self._to_keep = None
+        self._keep_job.cancel()
         if self.opened is not None:
             opened, self.opened = self.opened, None
             if not opened.marks.file.is_stored:  # they go on trying
@@ -271,6 +300,7 @@ class Session(QObject):
             self._drop()
             self._set_stage(Stage.LOADING)
         self._open_trace(result)
+        self._to_keep = result if result.key and not result.is_cached else None
         self._set_stage(Stage.READY)
         if self.follow is not None:
             if result.restart:
@@ -336,11 +366,45 @@ class Session(QObject):
         self._set_stage(Stage.FAILED)
 
 
+def is_large(path: Path) -> bool:
+    """Tell whether a file is so large that it is kept in the cache."""
+    try:
+        return path.is_file() and path.stat().st_size >= CACHED_BYTES
+    except OSError:
+        return False
+
+
 def _waiting(path: Path, error: Exception) -> str:
     if isinstance(error, FileNotFoundError):
         return f"Waiting for {path.name}: it is not there yet"
     what = error.what if isinstance(error, TraceFormatError) else str(getattr(error, "strerror", "") or error)
     return f"Waiting for {path.name}: {what}"
+
+
+@contextmanager
+def _beside(prepare: Callable[[], None] | None) -> Iterator[None]:
+    """Run a function in a thread of its own during the block: imports, while compiled passes leave the interpreter.
+
+    Raises:
+        Exception: What the function raised, after the block.
+    """
+    raised: list[Exception] = []
+
+    def run() -> None:
+        try:
+            if prepare is not None:
+                prepare()
+        except Exception as error:  # noqa: BLE001  -- raised below, in the thread that is waited for
+            raised.append(error)
+
+    thread = threading.Thread(target=run, name="imports")
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
+    if raised:
+        raise raised[0]
 
 
 class _ReadWork:
@@ -350,22 +414,38 @@ class _ReadWork:
         path: The file.
         prepare: Imports what the views will need.
         show: Is given what a sample tells.
+        cache_bytes: How much the cache may hold; 0 = do not look into it.
     """
 
-    def __init__(self, path: Path, prepare: Callable[[], None] | None, show: Callable[[object], None]) -> None:
+    def __init__(
+        self, path: Path, prepare: Callable[[], None] | None, show: Callable[[object], None], cache_bytes: int
+    ) -> None:
         self._path = path
         self._prepare = prepare
         self._show = show
+        self._cache_bytes = cache_bytes
 
     def __call__(self, is_cancelled: IsCancelled, report: Report) -> object:
         # Here, not above: this is what keeps numpy and the decoder out of the way of the first window.
+        reading, key = self._cached()
+        if reading is not None:
+            with _beside(self._prepare):
+                return reading
         self._show_sample(is_cancelled)
-        from satview.session.reading import read
+        with _beside(self._prepare):
+            from satview.session.reading import read
 
-        reading = read(self._path, is_cancelled, report)
-        if self._prepare is not None:
-            self._prepare()
-        return reading
+            return read(self._path, is_cancelled, report, key)
+
+    def _cached(self) -> tuple[Reading | None, str]:
+        """Return the file as it was decoded before, or None and what it would be called in the cache."""
+        if not self._cache_bytes or not is_large(self._path):
+            return None, ""
+        from satview.session.trace_cache import TraceCache, cache_folder
+
+        cache = TraceCache(cache_folder(), self._cache_bytes)
+        found = cache.find(self._path)
+        return found, "" if found is not None else cache.key(self._path) or ""
 
     def _show_sample(self, is_cancelled: IsCancelled) -> None:
         from satview.formats.kev.sampling import sampled
@@ -409,3 +489,17 @@ class _PrepareWork:
         from satview.session.reading import prepared  # as in _ReadWork
 
         return prepared(*self._arguments, is_cancelled)
+
+
+class _KeepWork:
+    """Writes a decoded file into the cache, on the worker thread."""
+
+    def __init__(self, reading: Reading, lanes: list[int], cache_bytes: int) -> None:
+        self._reading = reading
+        self._lanes = lanes
+        self._cache_bytes = cache_bytes
+
+    def __call__(self, is_cancelled: IsCancelled, _report: Report) -> object:
+        from satview.session.trace_cache import TraceCache, cache_folder
+
+        return TraceCache(cache_folder(), self._cache_bytes).keep(self._reading, self._lanes, is_cancelled)

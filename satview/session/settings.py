@@ -71,6 +71,13 @@ SETTINGS: Final = (
     ),
     Setting("events/row_height_px", 20, "Height of a row in the list of events.", low=16, high=40),
     Setting("files/recent_count", 10, "How many recent files are remembered.", low=0, high=50),
+    Setting(
+        "files/cache_mb",
+        4096,
+        "Megabytes of large traces, as they were decoded, that are kept so that they open at once; 0 = none.",
+        low=0,
+        high=1_000_000,
+    ),
     Setting("window/geometry", "", "Place and size of the last window.", is_shown=False),
     Setting("window/docks", "", "Arrangement of the panels.", is_shown=False),
 )

@@ -109,8 +109,9 @@ def _doubts(trace: Trace) -> Doubts:
         ~known & ~np.array(named, np.bool_) & np.isin(np.arange(len(trace.processes)), trace.threads.process[threads])
     )
     cpus = np.zeros(_CPUS, np.bool_)
-    cpus[trace.cpu_count :] = True
-    cpus &= np.bincount(trace.events.cpu, minlength=_CPUS)[:_CPUS] > 0
+    if int(trace.events.cpu.max(initial=0)) >= trace.cpu_count:  # else counting them would take 6 ns an event
+        cpus[trace.cpu_count :] = True
+        cpus &= np.bincount(trace.events.cpu, minlength=_CPUS)[:_CPUS] > 0
     return Doubts(cpus, threads, processes)
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,6 +265,30 @@ class Problems:
         if rows:
             self._counts[slug] = self._counts.get(slug, 0) + count
             self.suppressed[slug] = self.suppressed.get(slug, 0) + rows
+
+    def values(self) -> dict[str, Any]:
+        """Return all of them as values that JSON can hold."""
+        rows = [[p.kind.slug, p.detail, p.offset, p.count, p.time_cycles, p.line, p.file] for p in self.rows]
+        return {"limit": self.limit, "rows": rows, "suppressed": self.suppressed, "counts": self._counts}
+
+    @classmethod
+    def of_values(cls, values: Mapping[str, Any]) -> Problems:
+        """Return what `values` gave.
+
+        Raises:
+            KeyError, TypeError, ValueError: It is something else.
+        """
+        rows = [Problem(KINDS[slug], str(detail), offset, int(count), time_cycles, line, str(file))
+                for slug, detail, offset, count, time_cycles, line, file in values["rows"]]  # fmt: skip
+        for row in rows:
+            for number in (row.offset, row.time_cycles, row.line):
+                if not isinstance(number, int | None):
+                    raise TypeError("a place of a problem is no number")
+        counts, suppressed = ({str(slug): int(count) for slug, count in values[name].items()}
+                              for name in ("counts", "suppressed"))  # fmt: skip
+        if not {*counts, *suppressed} <= KINDS.keys():
+            raise ValueError("a kind of problem is not known")
+        return cls(int(values["limit"]), rows, suppressed, counts, dict(Counter(row.kind.slug for row in rows)))
 
     def counts(self) -> dict[str, int]:
         """Return slug to total count, in the order in which the kinds first appeared."""

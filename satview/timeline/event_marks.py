@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.core import passes
 from satview.events import wire
 from satview.store.doubts import Doubts, doubts
 from satview.store.trace import Trace
@@ -145,6 +146,13 @@ def event_cells(
     """
     counts = ((trace.window.length - 1) >> shifts) + 1
     offset = np.append(np.cumsum(counts) - counts, counts.sum())
+    if passes.is_available():
+        events = trace.events
+        seen = passes.event_cells(
+            events.time_cycles, events.code, events.cpu, events.thread, trace.window.start, codes, wire.WireClass.INT,
+            wire.CLASS_SHIFT, _cell_tables(trace, infos), offset.astype(np.int64), shifts.astype(np.int64)
+        )  # fmt: skip
+        return [seen[first:last] for first, last in pairwise(offset.tolist())]
     shift = np.append(shifts, 62)  # all that is on none of the lanes goes into one cell behind the others
     seen = np.zeros(int(counts.sum()) + 1, np.bool_)
     places = LanePlaces(trace, infos)
@@ -154,3 +162,28 @@ def event_cells(
         for place in places.of(rows):
             seen[offset.take(place) + (time >> shift.take(place))] = True
     return [seen[first:last] for first, last in pairwise(offset.tolist())]
+
+
+def _cell_tables(trace: Trace, infos: Sequence[LaneInfo]) -> passes.CellTables:
+    """Return which lane events lie on, as the core wants it."""
+    tables: dict[LaneKind, NDArray[np.int32]] = {}
+    damaged: tuple[NDArray[np.int32], NDArray[np.int32]] | None = None
+    for place, info in enumerate(infos):
+        if info.kind is LaneKind.DAMAGED:
+            doubtful = doubts(trace)
+            cpus = np.full(_CPUS, -1, np.int32)
+            cpus[: len(doubtful.cpus)][doubtful.cpus] = place
+            damaged = np.where(doubtful.threads, place, -1).astype(np.int32), cpus
+            continue
+        by_thread = info.kind in (LaneKind.THREAD, LaneKind.PROCESS)
+        blank = np.full(len(trace.threads) if by_thread else _CPUS, -1, np.int32)
+        table = tables.setdefault(info.kind, blank)
+        if info.kind is LaneKind.PROCESS:
+            table[trace.threads.process == info.process] = place
+        else:
+            table[info.thread if by_thread else info.cpu] = place
+    return passes.CellTables(
+        (tables.get(LaneKind.THREAD), tables.get(LaneKind.PROCESS), damaged[0] if damaged else None),
+        (tables.get(LaneKind.CPU), damaged[1] if damaged else None),
+        tables.get(LaneKind.INTERRUPTS),
+    )

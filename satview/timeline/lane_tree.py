@@ -57,7 +57,6 @@ class Timeline:
         self._values = value_of_code(trace)
         self._mark_codes = mark_codes()
         self._idle_values = idle_values(self._values)
-        self._slices: tuple[NDArray[np.uint32], NDArray[np.int64]] | None = None
         self._by_process: tuple[NDArray[np.uint32], NDArray[np.intp]] | None = None  # slices in that order, and where
         self._lanes: dict[int, Lane] = {}
         self._rows: tuple[int, NDArray[np.uint32]] = (-1, np.empty(0, np.uint32))
@@ -73,6 +72,16 @@ class Timeline:
         if index not in self._lanes:
             self.build([index])
         return self._lanes[index]
+
+    def take(self, index: int, lane: Lane) -> None:
+        """Take a lane that was built from the same trace before.
+
+        Raises:
+            IndexError: There is no such lane.
+        """
+        if not 0 <= index < len(self.infos):
+            raise IndexError(f"lane {index} of {len(self.infos)}")
+        self._lanes[index] = lane
 
     def build(self, indices: Iterable[int], cancelled: Callable[[], bool] | None = None) -> None:
         """Build lanes that are not ready yet; stops early when `cancelled()` says so."""
@@ -229,19 +238,13 @@ class Timeline:
             return process_spans(lanes, trace.window.end) if lanes else constant_lane(trace.window, UNKNOWN)
         if info.kind == LaneKind.INTERRUPTS:
             return interrupt_spans(trace, info.cpu) or constant_lane(trace.window)
-        return cpu_spans(trace, info.cpu, self._run_slices(), self._idle)
-
-    def _run_slices(self) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-        with self._lock:
-            if self._slices is None:
-                self._slices = run_slices(self.trace)
-            return self._slices
+        return cpu_spans(trace, info.cpu, run_slices(trace), self._idle)
 
     def _use(self, info: LaneInfo) -> Shares | None:
         """Return how many CPUs a process has when; None of other lanes."""
         if info.kind is not LaneKind.PROCESS:
             return None
-        rows, ends = self._run_slices()
+        rows, ends = run_slices(self.trace)
         with self._lock:
             if self._by_process is None:
                 thread = self.trace.events.thread[rows]

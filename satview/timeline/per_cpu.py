@@ -21,8 +21,12 @@ def run_slices(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
     """Return every run slice of the trace: rows of the RUNNING events, ascending, and when each slice ends.
 
     A slice ends at the thread's next state event, when another thread starts to run on the CPU, or where events of the
-    CPU are missing, whichever is first.
+    CPU are missing, whichever is first. Made at the first call and kept with the trace.
     """
+    return trace.kept("timeline.run_slices", _run_slices)
+
+
+def _run_slices(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
     states, events = trace.states, trace.events
     running = np.flatnonzero(trace.catalogue.state_value_of_code[events.code[states.event]] == RUNNING)
     rows, ends = states.event[running], np.full(len(running), trace.window.end)
@@ -37,6 +41,8 @@ def run_slices(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
         ends[mine[:-1]] = np.minimum(ends[mine[:-1]], start[mine[1:]])
         known_until = np.append(losses_of(lost, int(number))[:, 0] + 1, np.iinfo(np.int64).max)
         ends[mine] = np.minimum(ends[mine], known_until[np.searchsorted(known_until, start[mine], side="right")])
+    for column in (rows, ends):
+        column.setflags(write=False)
     return rows, ends
 
 

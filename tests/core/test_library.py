@@ -92,6 +92,7 @@ def test_sanitizers_find_nothing(tmp_path):
         "from satview.linkage.table import LinkKind\n"
         "from satview.linkage.trace_links import link_table\n"
         "from satview.linkage.transactions import transactions\n"
+        "from satview.timeline.lane_tree import Timeline\n"
         "from tests.fuzz import traces\n"
         "assert passes.is_available()\n"
         f"path = Path({str(tmp_path / 't.kev')!r})\n"
@@ -102,8 +103,14 @@ def test_sanitizers_find_nothing(tmp_path):
         "        for kind in LinkKind:\n"
         "            link_table(trace, kind)\n"
         "        transactions(trace)\n"
+        "        timeline = Timeline(trace)\n"
+        "        timeline.build(range(min(30, len(timeline.infos))))\n"
         "    except SatviewError:\n"
         "        pass\n"
+        "import numpy as np\n"
+        "from satview.base.array_file import word_sum\n"
+        "for count in range(40):\n"
+        "    word_sum(np.ones(count, np.uint8)[count % 3 :])\n"
         "print('done')\n"
     )
     done = subprocess.run(

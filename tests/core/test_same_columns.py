@@ -18,7 +18,9 @@ from satview.events.catalogue import catalogue
 from satview.events.spec import Release
 from satview.formats.kev import decode
 from satview.formats.kev.decode import COLUMNS, Decoder
-from satview.formats.kev.reader import open_kev
+from satview.formats.kev.reader import open_kev, read_start
+from satview.timeline.event_marks import event_cells, mark_codes
+from satview.timeline.lane_tree import LaneKind, Timeline
 from satview.timeline.levels import build_levels, finest_shift
 from satview.timeline.spans import LaneSpans, exact_raster
 from tests.analysis.test_why import made_of
@@ -189,3 +191,34 @@ def test_rasters_and_levels():
         assert mine[0].tolist() == theirs[0].tolist(), number
         assert (mine[1].origin, mine[1].shift) == (theirs[1].origin, theirs[1].shift)
         assert [cells.tolist() for cells in mine[1].cells] == [cells.tolist() for cells in theirs[1].cells], number
+
+
+def with_another_cpu(path: Path) -> bytes:
+    """Return a sample with one event of a CPU that the target has not."""
+    start, data = read_start(path), bytearray(path.read_bytes())
+    headers = start.slots.read(0, len(start.slots))[:, 0]
+    row = int(np.flatnonzero(headers >> 10 == wire.WireClass.KER_CALL)[100])  # simple, of CPU 0
+    data[start.offset + 16 * row + 3] ^= 37
+    return bytes(data)
+
+
+def test_cells_that_hold_events(tmp_path):
+    """Lanes of every kind, that of damage too, at random resolutions."""
+    path, kinds = tmp_path / "t.kev", set()
+    dense = next(sample for sample in SAMPLES if sample.stem.startswith("dense"))
+    for number in range(50):
+        rng = random.Random(number)
+        path.write_bytes(traces.kev(rng) if number else with_another_cpu(dense))
+        try:
+            trace = open_kev(path)
+        except SatviewError:
+            continue
+        infos = [info for info in Timeline(trace).infos if rng.random() < 0.8 or info.kind is LaneKind.DAMAGED]
+        least = max(0, (trace.window.length >> 16).bit_length())
+        shifts = np.array([least + rng.randrange(8) for _ in infos], np.int64)
+        mine = event_cells(trace, infos, shifts, mark_codes())
+        with without_core():
+            theirs = event_cells(trace, infos, shifts, mark_codes())
+        assert [cells.tolist() for cells in mine] == [cells.tolist() for cells in theirs]
+        kinds |= {info.kind for info, cells in zip(infos, mine, strict=True) if cells.any()}
+    assert kinds == set(LaneKind)

@@ -6,6 +6,7 @@ import gc
 import os
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+os.environ["SATVIEW_CACHE"] = "off"  # that of the user is no business of tests
 
 import pytest
 from PySide6.QtCore import Qt

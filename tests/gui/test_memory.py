@@ -21,8 +21,8 @@ def settle(qtbot):
 def test_a_closed_trace_is_gone_without_the_collector(window, load, qtbot, tmp_path):
     load(window, scene(tmp_path))
     for panel in ("events", "statistics", "details", "filter", "plots"):
-        if panel in window.workspace.docks:
-            window.workspace.docks[panel].show()
+        window.workspace.show_panel(panel)
+        qtbot.waitUntil(lambda panel=panel: window.workspace.panels[panel].isVisible())
     window.session.opened.select_event(5)
     window.session.opened.filters.add_pass("pid == 1")
     qtbot.wait(300)

@@ -29,7 +29,7 @@ from satview.store.trace import Trace
 
 LEAST_SLOTS: Final = 1 << 20  # files of fewer are decoded as soon as they would be sampled
 PLACE_SLOTS: Final = 1024  # as long as a kernel buffer, so that nearly every place has a TIME event
-PLACES: Final = 1024
+PLACES: Final = 600  # one or two for every four pixels of a wide window
 _HEAD_PLACES: Final = 8  # at the start, where the state dump names processes and threads
 _LONGEST_S: Final = 0.3  # on a disk that is slow to seek, fewer places have to do
 _SURE_CYCLES: Final = ROLLOVER // 4

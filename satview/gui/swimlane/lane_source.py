@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from satview.base.debug import timed
+from satview.base.memory import give_back
 from satview.base.time import TimeWindow
 from satview.events.states import SEEN_EVENT
 from satview.session.jobs import IsCancelled, LatestJob, Report
@@ -200,6 +201,7 @@ class _RefineWork:
             lanes = [lane for lane, is_mine in zip(request.lanes, is_cpu, strict=True) if is_mine is part]
             if any(not self._timeline.is_ready(lane) for lane in lanes):
                 self._timeline.build(lanes, is_cancelled)
+                give_back()  # what was freed while they were made
                 report(0.5)
         values = np.zeros((len(request.lanes), request.width_px), np.uint8)
         for columns, window in column_blocks(request, self._event_count()):

@@ -1,0 +1,155 @@
+"""Arrays and plain values in one file that is checked before it is believed, and mapped instead of read.
+
+Layout: the magic line, a table of contents in JSON with its length and SHA-256 in front, then the arrays, each at a
+multiple of 64 bytes. The contents say type, shape, place and sum of every array. Nothing in it is ever run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import mmap
+import struct
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.base.errors import Cancelled
+from satview.base.new_file import NewFile
+from satview.base.shared_file import DamagedFileError
+from satview.core import passes
+
+MAGIC: Final = b"satview arrays 1\n"
+_HEAD: Final = struct.Struct("<Q32s")  # length and SHA-256 of the contents
+_ALIGN: Final = 64
+_MOST_CONTENTS: Final = 256 << 20
+_MOST_ARRAYS: Final = 100_000
+_BLOCK: Final = 8 << 20  # bytes between two looks at whether to stop
+_WORDS: Final = 1 << 17  # of one step of the numpy sum: in the second-level cache
+_DTYPES: Final = {np.dtype(name).str: np.dtype(name) for name in ("i8", "u8", "i4", "u4", "u2", "u1", "?")}
+Arrays = Mapping[str, NDArray[Any]]
+
+
+def write_arrays(path: Path, values: object, arrays: Arrays, cancelled: Callable[[], bool] = lambda: False) -> None:
+    """Write a file of arrays; it takes its name when it is complete.
+
+    Args:
+        path: The file.
+        values: What JSON can hold.
+        arrays: One-dimensional or flat ones of whole numbers or truth values, by name.
+        cancelled: Asked now and then.
+
+    Raises:
+        Cancelled: `cancelled()` returned True; nothing is left.
+        WriteError: A disk is full, or the like.
+    """
+    table, place = [], 0
+    plain = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    for name, array in plain.items():
+        if cancelled():
+            raise Cancelled("writing was stopped")
+        table.append([name, array.dtype.str, list(array.shape), place, word_sum(array)])
+        place += -(-array.nbytes // _ALIGN) * _ALIGN
+    contents = json.dumps({"values": values, "arrays": table}).encode("utf-8")
+    with NewFile(path, is_durable=False) as file:
+        file.stream.write(MAGIC + _HEAD.pack(len(contents), hashlib.sha256(contents).digest()) + contents)
+        file.stream.write(bytes(_start_of(len(contents)) - len(MAGIC) - _HEAD.size - len(contents)))
+        for array in plain.values():
+            data = array.reshape(-1).view(np.uint8).data
+            for at in range(0, len(data), _BLOCK):
+                if cancelled():
+                    raise Cancelled("writing was stopped")
+                file.stream.write(data[at : at + _BLOCK])
+            file.stream.write(bytes(-array.nbytes % _ALIGN))
+
+
+def read_arrays(
+    path: Path, accepts: Callable[[Any], bool] = lambda _values: True
+) -> tuple[Any, dict[str, NDArray[Any]]]:
+    """Map a file of arrays; all of it is summed up and compared.
+
+    Args:
+        path: The file.
+        accepts: Looks at the values before the arrays are; False makes it a file of something else.
+
+    Returns:
+        The values, and the arrays by name, read-only. They keep the file mapped, even if it is deleted.
+
+    Raises:
+        DamagedFileError: It is no such file, one of something else, not complete or damaged.
+        OSError: It cannot be read.
+    """
+    with path.open("rb") as file:
+        head = file.read(len(MAGIC) + _HEAD.size)
+        if len(head) < len(MAGIC) + _HEAD.size or not head.startswith(MAGIC):
+            raise DamagedFileError("it is no file of arrays")
+        length, digest = _HEAD.unpack(head[len(MAGIC) :])
+        if length > _MOST_CONTENTS:
+            raise DamagedFileError("its contents are too long")
+        contents = file.read(length)
+        if len(contents) != length or hashlib.sha256(contents).digest() != digest:
+            raise DamagedFileError("its contents are damaged")
+        try:
+            found = json.loads(contents)
+            values, table = found["values"], found["arrays"]
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise DamagedFileError("its contents cannot be understood") from error
+        if not accepts(values):
+            raise DamagedFileError("it is about something else")
+        size = file.seek(0, 2)
+        data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    return values, _mapped(data, size, _start_of(length), table)
+
+
+def _mapped(data: memoryview, size: int, start: int, table: Any) -> dict[str, NDArray[Any]]:
+    arrays: dict[str, NDArray[Any]] = {}
+    if not isinstance(table, list) or len(table) > _MOST_ARRAYS:
+        raise DamagedFileError("it has no list of arrays")
+    try:
+        for name, kind, shape, place, total in table:
+            count = 1
+            for length in shape:
+                if not isinstance(length, int) or not 0 <= length <= size:
+                    raise DamagedFileError(f"array {name} has an impossible shape")
+                count *= length
+            dtype = _DTYPES[kind]
+            if not isinstance(place, int) or place < 0 or start + place + count * dtype.itemsize > size:
+                raise DamagedFileError(f"array {name} is not complete")
+            array = np.frombuffer(data, dtype, count, start + place).reshape(shape) if count else np.empty(shape, dtype)
+            array.setflags(write=False)
+            if word_sum(array) != total:
+                raise DamagedFileError(f"array {name} is damaged")
+            arrays[str(name)] = array
+    except (ValueError, KeyError, TypeError) as error:
+        raise DamagedFileError("its list of arrays cannot be understood") from error
+    return arrays
+
+
+def word_sum(array: NDArray[Any]) -> int:
+    """Return a sum of the bytes of an array that every flipped bit and every exchange of two words changes.
+
+    The bytes as 64-bit words, zeros at the end, each times an odd number that tells its place, modulo 2^64.
+    """
+    data = array.reshape(-1).view(np.uint8)
+    whole = len(data) // 8
+    words = data[: 8 * whole].view(np.uint64)
+    rest = int.from_bytes(data[8 * whole :].tobytes(), "little") * (2 * whole + 1)
+    if passes.is_available():
+        return (passes.word_sum(words, 0) + rest) % (1 << 64)
+    total = rest
+    for at in range(0, whole, _WORDS):
+        part = words[at : at + _WORDS]
+        places = np.arange(at, at + len(part), dtype=np.uint64)
+        places *= np.uint64(2)
+        places += np.uint64(1)
+        places *= part
+        total += int(np.add.reduce(places))
+    return total % (1 << 64)
+
+
+def _start_of(contents_length: int) -> int:
+    """Return where the arrays begin."""
+    return -(-(len(MAGIC) + _HEAD.size + contents_length) // _ALIGN) * _ALIGN

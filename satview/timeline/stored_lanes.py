@@ -1,0 +1,102 @@
+"""Lanes as arrays and plain values, and back: what a cache keeps of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.base.shared_file import DamagedFileError
+from satview.events.states import VALUE_COUNT
+from satview.timeline.lane import Lane
+from satview.timeline.lane_info import LaneKind
+from satview.timeline.lane_tree import Timeline
+from satview.timeline.levels import Levels
+from satview.timeline.shares import Shares
+from satview.timeline.spans import NO_EVENT, LaneSpans
+
+
+def lanes_of(timeline: Timeline, indices: Iterable[int]) -> tuple[list[dict[str, Any]], dict[str, NDArray[Any]]]:
+    """Return lanes that are ready as values that JSON can hold, and arrays by name."""
+    values, arrays = [], dict[str, NDArray[Any]]()
+    for index in sorted({index for index in indices if timeline.is_ready(index)}):
+        lane, name = timeline.lane(index), f"lane.{index}"
+        arrays[f"{name}.start"], arrays[f"{name}.value"] = lane.spans.start_cycles, lane.spans.value
+        arrays[f"{name}.event"] = lane.spans.event
+        if lane.spans.thread is not None:
+            arrays[f"{name}.thread"] = lane.spans.thread
+        if lane.shares.sums is not None:
+            arrays[f"{name}.sums"] = lane.shares.sums
+        if lane.use is not None:
+            arrays[f"{name}.use.start"], arrays[f"{name}.use.value"] = lane.use.spans.start_cycles, lane.use.spans.value
+            if lane.use.sums is not None:
+                arrays[f"{name}.use.sums"] = lane.use.sums
+        arrays[f"{name}.cells"] = np.concatenate(lane.levels.cells)
+        values.append({"index": index, "end": lane.spans.end_cycles, "origin": lane.levels.origin,
+                       "shift": lane.levels.shift, "levels": [len(cells) for cells in lane.levels.cells]})  # fmt: skip
+    return values, arrays
+
+
+def take_lanes(timeline: Timeline, values: Any, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Give a timeline lanes that were built before.
+
+    Raises:
+        DamagedFileError: They cannot be its lanes.
+    """
+    try:
+        for entry in values:
+            timeline.take(int(entry["index"]), _lane(timeline, entry, arrays))
+    except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
+        raise DamagedFileError(f"it holds no lanes: {error}") from error
+
+
+def _lane(timeline: Timeline, entry: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Lane:
+    trace, name = timeline.trace, f"lane.{entry['index']}"
+    start, value = _typed(arrays[f"{name}.start"], ("i8",)), _typed(arrays[f"{name}.value"], ("u1",))
+    event = _typed(arrays[f"{name}.event"], ("u4",))
+    thread = arrays.get(f"{name}.thread")
+    if not len(start) or not len(start) == len(value) == len(event) == (len(start) if thread is None else len(thread)):
+        raise ValueError("columns of a lane differ in length")
+    if np.any(start[1:] <= start[:-1]) or int(value.max()) >= VALUE_COUNT:
+        raise ValueError("intervals of a lane are out of order")
+    if np.any((event >= len(trace.events)) & (event != NO_EVENT)):
+        raise ValueError("a lane names events that are not there")
+    if thread is not None and int(_typed(thread, ("u2", "u4")).max()) >= len(trace.threads):
+        raise ValueError("a lane names threads that are not there")
+    end, shift = int(entry["end"]), int(entry["shift"])
+    lengths, cells = [int(length) for length in entry["levels"]], _typed(arrays[f"{name}.cells"], ("u1",))
+    window = trace.window
+    if end <= int(start[-1]) or int(entry["origin"]) != window.start or not 0 <= shift < 63:
+        raise ValueError("a lane does not fit the trace")
+    first = ((window.length - 1) >> shift) + 1
+    if not lengths or lengths[0] != first or sum(lengths) != len(cells):
+        raise ValueError("levels of a lane do not fit")
+    if any(after != (before + 1) // 2 for before, after in pairwise(lengths)):
+        raise ValueError("levels of a lane do not fit")
+    parts = np.split(cells, np.cumsum(lengths)[:-1])
+    spans = LaneSpans(start, value, event, thread, end)
+    shares = Shares.stored(spans, arrays.get(f"{name}.sums"))
+    return Lane(spans, Levels(window.start, shift, tuple(parts)), shares, _use(timeline, entry, arrays))
+
+
+def _use(timeline: Timeline, entry: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Shares | None:
+    """Return how many CPUs a process has when, None of other lanes."""
+    name = f"lane.{entry['index']}.use"
+    if timeline.infos[int(entry["index"])].kind is not LaneKind.PROCESS:
+        return None
+    start, value = _typed(arrays[f"{name}.start"], ("i8",)), _typed(arrays[f"{name}.value"], ("u1",))
+    if not len(start) or len(start) != len(value) or np.any(start[1:] <= start[:-1]) or int(value.max()) >= VALUE_COUNT:
+        raise ValueError("the use of a process is out of order")
+    spans = LaneSpans(start, value, np.full(len(start), NO_EVENT, np.uint32), None, timeline.trace.window.end)
+    if int(start[-1]) >= spans.end_cycles:
+        raise ValueError("the use of a process goes on after the trace")
+    return Shares.stored(spans, arrays.get(f"{name}.sums"), counts=True)
+
+
+def _typed(array: NDArray[Any], kinds: tuple[str, ...]) -> NDArray[Any]:
+    if array.ndim != 1 or array.dtype not in [np.dtype(kind) for kind in kinds]:
+        raise ValueError("a column of a lane is of another type")
+    return array

@@ -1,0 +1,137 @@
+"""A file of arrays: what is written comes back, and nothing that is damaged or made up is believed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from satview.base.array_file import _HEAD, MAGIC, read_arrays, word_sum, write_arrays
+from satview.base.errors import Cancelled
+from satview.base.shared_file import DamagedFileError
+from satview.core import passes
+from tests.helpers.core import without_core
+
+ARRAYS = {
+    "times": np.array([1, -2, 1 << 62], np.int64),
+    "codes": np.arange(7, dtype=np.uint16),
+    "flags": np.array([True, False]),
+    "table": np.arange(6, dtype=np.uint32).reshape(2, 3),
+    "nothing": np.empty(0, np.uint8),
+}
+
+
+@pytest.fixture
+def path(tmp_path):
+    write_arrays(tmp_path / "a.cache", {"name": "x", "n": 1 << 70}, ARRAYS)
+    return tmp_path / "a.cache"
+
+
+def same(found):
+    assert list(found) == list(ARRAYS)
+    for name, array in ARRAYS.items():
+        assert found[name].dtype == array.dtype
+        assert found[name].tolist() == array.tolist()
+
+
+def test_what_is_written_comes_back_read_only(path):
+    values, arrays = read_arrays(path)
+    assert values == {"name": "x", "n": 1 << 70}
+    same(arrays)
+    with pytest.raises(ValueError, match="read-only"):
+        arrays["times"][0] = 5
+
+
+def test_arrays_live_on_when_the_file_is_deleted(path):
+    _, arrays = read_arrays(path)
+    path.unlink()
+    same(arrays)
+
+
+def test_any_flipped_byte_is_noticed(path):
+    data = path.read_bytes()
+    noticed = 0
+    for at in range(len(data)):
+        path.write_bytes(data[:at] + bytes([data[at] ^ 1 << at % 8]) + data[at + 1 :])
+        try:
+            same(read_arrays(path)[1])  # a byte between two arrays
+        except DamagedFileError:
+            noticed += 1
+    assert noticed >= len(MAGIC) + _HEAD.size + 3 * 8 + 14 + 2 + 24
+
+
+def test_a_file_cut_anywhere_is_noticed(path):
+    data = path.read_bytes()
+    end = data.rindex(np.uint32(5).tobytes()) + 4  # what follows is padding
+    for length in range(end):
+        path.write_bytes(data[:length])
+        with pytest.raises(DamagedFileError):
+            read_arrays(path)
+
+
+def crafted(path: Path, contents: object) -> None:
+    text = json.dumps(contents).encode()
+    path.write_bytes(MAGIC + _HEAD.pack(len(text), hashlib.sha256(text).digest()) + text + bytes(200))
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        ["a", "<i8", [1 << 40], 0, 0],
+        ["a", "<i8", [1 << 31, 1 << 31, 1 << 31], 0, 0],
+        ["a", "<i8", [-1], 0, 0],
+        ["a", "<i8", [2.0], 0, 0],
+        ["a", "<i8", [1], -64, 0],
+        ["a", "<i8", [1], 1 << 70, 0],
+        ["a", "|O", [1], 0, 0],
+        ["a", "<i8", [1], 0, "0"],
+        ["a", "<i8", 5, 0, 0],
+        ["a"],
+        7,
+    ],
+)
+def test_made_up_contents_are_refused(tmp_path, entry):
+    path = tmp_path / "a.cache"
+    crafted(path, {"values": 1, "arrays": [entry]})
+    with pytest.raises(DamagedFileError):
+        read_arrays(path)
+
+
+@pytest.mark.parametrize("contents", [[], 5, {"values": 1}, {"arrays": []}, {"values": 1, "arrays": 3}])
+def test_contents_of_another_form_are_refused(tmp_path, contents):
+    crafted(tmp_path / "a.cache", contents)
+    with pytest.raises(DamagedFileError):
+        read_arrays(tmp_path / "a.cache")
+
+
+def test_a_file_about_something_else_is_not_looked_into(path):
+    with pytest.raises(DamagedFileError, match="something else"):
+        read_arrays(path, lambda values: values["n"] == 2)
+
+
+def test_a_stopped_write_leaves_nothing(tmp_path):
+    with pytest.raises(Cancelled):
+        write_arrays(tmp_path / "a.cache", {}, ARRAYS, lambda: True)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_sums_of_core_and_numpy_are_those_of_whole_numbers():
+    rng = np.random.default_rng(4)
+    for length in (*range(70), 1 << 20, (1 << 20) + 5):
+        data = rng.integers(0, 256, length, np.uint8)
+        padded = np.append(data, np.zeros(-length % 8, np.uint8)).view(np.uint64)
+        if length < 70:
+            assert word_sum(data) == sum(word * (2 * i + 1) for i, word in enumerate(padded.tolist())) % (1 << 64)
+        with without_core():
+            alone = word_sum(data)
+        assert word_sum(data) == alone
+
+
+@pytest.mark.skipif(not passes.is_available(), reason="no C compiler here")
+def test_the_sum_of_parts_is_the_sum_of_the_whole():
+    words = np.arange(1, 40, dtype=np.uint64) << np.uint64(30)
+    parts = passes.word_sum(words[:17], 0) + passes.word_sum(words[17:], 17)
+    assert parts % (1 << 64) == passes.word_sum(words, 0)
