@@ -16,7 +16,7 @@ from satview.timeline.lane_info import LaneKind
 from satview.timeline.lane_tree import Timeline
 from satview.timeline.levels import Levels
 from satview.timeline.shares import Shares
-from satview.timeline.spans import NO_EVENT, LaneSpans
+from satview.timeline.spans import NO_EVENT, LaneSpans, touching
 
 
 def lanes_of(timeline: Timeline, indices: Iterable[int]) -> tuple[list[dict[str, Any]], dict[str, NDArray[Any]]]:
@@ -90,8 +90,8 @@ def _use(timeline: Timeline, entry: Mapping[str, Any], arrays: Mapping[str, NDAr
     start, value = _typed(arrays[f"{name}.start"], ("i8",)), _typed(arrays[f"{name}.value"], ("u1",))
     if not len(start) or len(start) != len(value) or np.any(start[1:] <= start[:-1]) or int(value.max()) >= VALUE_COUNT:
         raise ValueError("the use of a process is out of order")
-    spans = LaneSpans(start, value, np.full(len(start), NO_EVENT, np.uint32), None, timeline.trace.window.end)
-    if int(start[-1]) >= spans.end_cycles:
+    spans = touching(start, value, np.full(len(start), NO_EVENT, np.uint32), None, timeline.trace.window.end)
+    if int(start[-1]) > timeline.trace.window.end:
         raise ValueError("the use of a process goes on after the trace")
     return Shares.stored(spans, arrays.get(f"{name}.sums"), counts=True)
 

@@ -59,6 +59,11 @@ def same_lanes(mine: Timeline, theirs: Timeline, indices) -> None:
         for name in ("start_cycles", "value", "event", "thread", "end_cycles"):
             one, other = getattr(first.spans, name), getattr(second.spans, name)
             assert np.array_equal(one, other), name
+        assert (first.use is None) == (second.use is None)
+        for one, other in ((first.shares, second.shares), *([(first.use, second.use)] if first.use else [])):
+            assert one.values.tolist() == other.values.tolist()
+            assert one.sums.tolist() == other.sums.tolist()
+            assert one.totals(mine.trace.window).tolist() == other.totals(mine.trace.window).tolist()
         assert (first.levels.origin, first.levels.shift) == (second.levels.origin, second.levels.shift)
         assert [c.tolist() for c in first.levels.cells] == [c.tolist() for c in second.levels.cells]
 
