@@ -17,9 +17,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     is_complete = config.getoption("--complete")
     extent.set_complete(is_complete)
-    settings.register_profile("usual", max_examples=40, deadline=None)
-    settings.register_profile("complete", max_examples=400, deadline=None)
+    config.addinivalue_line("markers", "complete: runs in the complete run only, as it takes long for what it adds")
+    settings.register_profile("usual", max_examples=50, deadline=None)
+    settings.register_profile("complete", max_examples=500, deadline=None)
     settings.load_profile("complete" if is_complete else "usual")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("--complete"):
+        left_out = [item for item in items if item.get_closest_marker("complete")]
+        items[:] = [item for item in items if not item.get_closest_marker("complete")]
+        config.hook.pytest_deselected(items=left_out)
 
 
 def pytest_collection_finish() -> None:

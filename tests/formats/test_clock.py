@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from satview.formats.kev.clock import ClockRebuilder
@@ -74,7 +74,6 @@ def rebuilt(given_events, size):
     return clock, times
 
 
-@settings(max_examples=400, deadline=None)
 @given(events(), st.sampled_from([1, 3, 8, 100]))
 def test_clock_follows_the_rules(given_events, chunk):
     clock, times = rebuilt(given_events, chunk)
@@ -87,7 +86,6 @@ def test_clock_follows_the_rules(given_events, chunk):
     assert clock.timed == walk.timed
 
 
-@settings(max_examples=400, deadline=None)
 @given(events(), st.sampled_from([3, 8, 100]))
 def test_verdicts_are_the_same_in_chunks_of_any_size(given_events, chunk):
     one_by_one, _ = rebuilt(given_events, 1)

@@ -7,7 +7,7 @@ import os
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from satview.base.errors import SourceChangedError
@@ -24,7 +24,6 @@ def both(request, tmp_path_factory):
     return FileSlots(SourceFile(path, path.stat().st_size), 3, len(SLOTS), request.param), MemorySlots(SLOTS)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     at=st.lists(st.integers(0, len(SLOTS) - 1), max_size=40), word=st.integers(0, 3), gap=st.sampled_from([1, 50, 9999])
 )

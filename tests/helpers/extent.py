@@ -13,6 +13,9 @@ import pytest
 
 _STATE = {"complete": False}
 Axis = Sequence[Any] | Mapping[str, Any]  # values, or values by the label that a test's id shows
+WIDTH = {"fast": False, "wide": True}
+LOSS = {"whole": False, "loss": True}
+RING = {"loss": False, "ring": True}
 
 
 def set_complete(is_complete: bool) -> None:
