@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from PySide6.QtCore import QTimer, Signal, Slot
@@ -13,7 +14,7 @@ from satview.gui.filters.chips import EFFECTS
 from satview.gui.filters.expression_line import ExpressionLine, fault_text
 from satview.gui.plain_label import PlainLabel
 from satview.gui.theme import Theme, restyle
-from satview.session.filter_work import CountWork, FactsWork
+from satview.session.filter_work import count_hits, make_columns_ready
 from satview.session.jobs import LatestJob
 from satview.session.open_trace import OpenTrace
 
@@ -117,7 +118,7 @@ class ConditionBox(QWidget):
     @Slot()
     def _get_ready(self) -> None:
         if not self.line.text():
-            self._job.start(FactsWork(self._opened.filters.evaluator))
+            self._job.start(partial(make_columns_ready, self._opened.filters.evaluator))
 
     @Slot()
     def _on_reloaded(self) -> None:
@@ -147,7 +148,7 @@ class ConditionBox(QWidget):
 
     @Slot()
     def _count(self) -> None:
-        self._job.start(CountWork(self._opened.filters.evaluator, Pass("x", "", self.line.text())))
+        self._job.start(partial(count_hits, self._opened.filters.evaluator, Pass("x", "", self.line.text())))
 
     @Slot(object)
     def _on_count(self, count: object) -> None:

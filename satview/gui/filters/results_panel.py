@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from PySide6.QtCore import QModelIndex, QPoint, Slot
@@ -15,7 +16,7 @@ from satview.gui.panel import Panel, PanelContext
 from satview.gui.plain_label import PlainLabel
 from satview.gui.row_table import add_copy_and_export, set_up_rows
 from satview.gui.theme import Theme
-from satview.session.hits_table import CopyWork, CsvWork
+from satview.session.hits_table import hits_text, write_hits
 from satview.session.jobs import LatestJob
 from satview.session.open_trace import OpenTrace
 
@@ -106,7 +107,7 @@ class ResultsPanel(Panel):
         rows = hits[[row + self.model.first_row for row in chosen]] if len(chosen) > 1 else hits
         more = f"; the other {len(rows) - _COPY_LIMIT:,} only fit into a file" if len(rows) > _COPY_LIMIT else ""
         self._doing, self._did = "Copying", f"Copied {min(len(rows), _COPY_LIMIT):,} events{more}"
-        self._job.start(CopyWork(self._opened.trace, rows[:_COPY_LIMIT]), _PATIENCE_S)
+        self._job.start(partial(hits_text, self._opened.trace, rows[:_COPY_LIMIT]), _PATIENCE_S)
 
     @Slot()
     def ask_export(self) -> None:
@@ -115,7 +116,7 @@ class ResultsPanel(Panel):
         if path is not None:
             hits = self._opened.search.hits
             self._doing, self._did = "Writing", f"Wrote {len(hits):,} events"
-            self._job.start(CsvWork(self._opened.trace, hits, path))
+            self._job.start(partial(write_hits, self._opened.trace, hits, path))
 
     def _set_up(self, height_px: int) -> None:
         table = self.table
