@@ -5,16 +5,17 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from PySide6.QtCore import QModelIndex, QPoint, Slot
+from PySide6.QtCore import QModelIndex, Slot
 from PySide6.QtGui import QColor, QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QTableView, QVBoxLayout, QWidget
 
 from satview.gui import dialogs
 from satview.gui.event_list.model import EventListModel
 from satview.gui.event_list.panel import column_widths
-from satview.gui.panel import Panel, PanelContext
+from satview.gui.panel import PanelContext
 from satview.gui.plain_label import PlainLabel
 from satview.gui.row_table import add_copy_and_export, set_up_rows
+from satview.gui.table_panel import TablePanel
 from satview.gui.theme import Theme
 from satview.session.hits_table import hits_text, write_hits
 from satview.session.jobs import LatestJob
@@ -50,7 +51,7 @@ class HitModel(EventListModel):
         self.endResetModel()
 
 
-class ResultsPanel(Panel):
+class ResultsPanel(TablePanel[HitModel]):
     """The table of hits.
 
     Attributes:
@@ -90,11 +91,6 @@ class ResultsPanel(Panel):
         self.model.modelReset.connect(self._on_search)
         self._on_search()
 
-    def set_theme(self, theme: Theme) -> None:
-        """Draw in other colours."""
-        self.model.set_theme(theme)
-        self.table.viewport().update()
-
     def close_down(self) -> None:
         """Stop the work in the background."""
         self._job.close()
@@ -130,10 +126,6 @@ class ResultsPanel(Panel):
     def _on_row(self, current: QModelIndex, _before: QModelIndex) -> None:
         if current.isValid():
             self._opened.select_event(self.model.event_at(current.row()))
-
-    @Slot(QPoint)
-    def _on_menu(self, place: QPoint) -> None:
-        self.menu_wanted.emit(self.table.viewport().mapToGlobal(place), "")
 
     @Slot()
     def _on_search(self) -> None:
