@@ -18,7 +18,7 @@ from satview.linkage.rows import rows_where
 from satview.linkage.table import NO_EVENT, LinkKind
 from satview.linkage.transactions import transactions
 from satview.store.arguments import codes_with
-from satview.store.stretches import Cycles
+from satview.store.time_ranges import Cycles
 from satview.store.trace import Trace
 
 _SEND: Final = STATE_BY_NAME["SEND"].value

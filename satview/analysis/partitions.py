@@ -20,7 +20,7 @@ from satview.analysis.scope import Scope
 from satview.events import wire
 from satview.linkage.rows import rows_of_codes, thread_rows
 from satview.store.arguments import argument, argument_under
-from satview.store.stretches import Cycles, cut_at
+from satview.store.time_ranges import Cycles, cut_at
 from satview.store.trace import Trace
 
 IDLE: Final = -1  # in place of a partition: no thread but an idle one ran

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.basis import Runs
-from satview.store.stretches import Cycles
+from satview.store.time_ranges import Cycles
 
 _Ints = NDArray[np.int64]
 

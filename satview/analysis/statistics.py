@@ -29,7 +29,7 @@ from satview.analysis.scope import Mask, scope_of
 from satview.analysis.state_times import StateTimes, state_times
 from satview.base.time import TimeWindow
 from satview.events.states import READY
-from satview.store.stretches import Cycles
+from satview.store.time_ranges import Cycles
 from satview.store.trace import Trace
 
 
@@ -41,7 +41,7 @@ class ThreadStatistics:
         cpu_cycles: It ran, interrupts left out; where the thread measured its processor time, that.
         run_cycles: It was on a CPU, interrupts included; not measured.
         interrupted_cycles: Interrupts were handled while it had a CPU.
-        runs, longest_run_cycles, longest_run_start_cycles: Stretches on a CPU, and the longest of them.
+        runs, longest_run_cycles, longest_run_start_cycles: Intervals on a CPU, and the longest of them.
         switches, preemptions, migrations: Runs that began; of these, ends by READY; of these, on another CPU.
         ready_cycles, longest_ready_cycles, longest_ready_start_cycles: It could have run and did not.
         events, calls, sent, received: What it logged; these follow the mask, the others never do.

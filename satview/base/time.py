@@ -87,7 +87,7 @@ class Clock:
 
 @dataclass(frozen=True, slots=True)
 class TimeWindow:
-    """A stretch of time, `start <= t < end`, in cycles of the trace's clock; never empty."""
+    """A range of time, `start <= t < end`, in cycles of the trace's clock; never empty."""
 
     start: int
     end: int

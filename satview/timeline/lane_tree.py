@@ -46,7 +46,7 @@ class Timeline:
     Attributes:
         trace: The trace.
         infos: All lanes in the order of the tree.
-        lost_marks: (k, 2) int64, stretches of time in which events are missing.
+        lost_marks: (k, 2) int64, ranges of time in which events are missing.
     """
 
     def __init__(self, trace: Trace) -> None:

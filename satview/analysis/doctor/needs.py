@@ -25,7 +25,7 @@ from satview.linkage.table import OPEN
 from satview.store.idle import idle_threads
 from satview.store.losses import losses
 from satview.store.problems import KINDS
-from satview.store.stretches import Stretches
+from satview.store.time_ranges import TimeRanges
 from satview.store.trace import Trace
 
 _KER_FORM: Final = wire.KER_EXIT_OFFSET | wire.KER_INT_OFFSET
@@ -198,7 +198,7 @@ def _names(trace: Trace) -> str:
 
 
 def _loss(trace: Trace) -> str:
-    lost = Stretches.of_rows(losses(trace))
+    lost = TimeRanges.of_rows(losses(trace))
     return lost_words(trace, int((lost.end - lost.start).sum()))
 
 

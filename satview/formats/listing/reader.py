@@ -1,7 +1,7 @@
 """Reads a listing line by line: header, sections, events, and what is between them. No line is passed over silently.
 
 Continuation lines belong to the event before them; a failed kernel exit of the 6.4 printer has no line end, so the next
-event is on the same line; stretches somebody left out are marked by lines of a single dot; published listings have
+event is on the same line; what somebody left out is marked by lines of a single dot; published listings have
 extra blank lines and here and there a number that lost a digit.
 """
 
