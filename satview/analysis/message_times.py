@@ -111,7 +111,7 @@ def _in_state(scope: Scope, changes: Rows, state: int) -> tuple[Cycles, Rows]:
 
 
 def tells_sizes(trace: Trace) -> bool:
-    """Tell whether any event of a trace tells the size of a message: an exit of MSG_RECEIVEV that was logged wide."""
+    """Return whether any event of a trace tells the size of a message: an exit of MSG_RECEIVEV that was logged wide."""
     exits = rows_where(trace, codes_with(_SIZE, trace.release))
     return bool(len(exits)) and bool(np.any(trace.payloads.word_counts(exits) > _FAST_WORDS))
 

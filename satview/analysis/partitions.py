@@ -94,12 +94,12 @@ class _Budgets:
 
 
 def has_partitions(trace: Trace) -> bool:
-    """Tell whether any event names a partition, its budget or its bankruptcy."""
+    """Return whether any event names a partition, its budget or its bankruptcy."""
     return bool(trace.code_counts[[NAME, BUDGET, BANKRUPTCY]].any())
 
 
 def tells_partitions(basis: Basis) -> bool:
-    """Tell whether any RUNNING event tells in which partition its thread runs."""
+    """Return whether any RUNNING event tells in which partition its thread runs."""
     return bool(np.any(basis.runs_by_partition[1] >= 0))
 
 

@@ -37,7 +37,7 @@ class Scope:
         window: The range, within the trace.
         passes: bool (events,), events that count; None = all.
         basis: What is the same for every range.
-        is_cancelled: Asked now and then.
+        is_cancelled: Called now and then.
     """
 
     trace: Trace

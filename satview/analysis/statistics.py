@@ -126,7 +126,7 @@ class Statistics:
                 follows it: events, kernel calls, messages, interrupts. Times in states and on CPUs, and how long a
                 call took, are taken from all events whatever is masked.
             basis: What is the same for every range; pass one to several statistics to have it worked out once.
-            cancelled: Asked now and then; the table at work raises `Cancelled` when it says so.
+            cancelled: Called now and then; the table at work raises `Cancelled` when it says so.
 
         Raises:
             UsageError: The range is outside the trace, or the mask is that of another trace.

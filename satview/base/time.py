@@ -120,7 +120,7 @@ class TimeWindow:
         return TimeWindow(start, start + self.length)
 
     def contains(self, cycles: int) -> bool:
-        """Tell whether a moment is in the window."""
+        """Return whether a moment is in the window."""
         return self.start <= cycles < self.end
 
 

@@ -32,7 +32,7 @@ _Result = TypeVar("_Result")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FilterView:
-    """What a filter does; None stands for "nothing of that kind".
+    """What a filter does; None means "nothing of that kind".
 
     Attributes:
         rows: uint32, ascending event rows that show; None = all.
@@ -77,7 +77,7 @@ class FilterEvaluator(PassEvaluator):
         self._is_cancelled: IsCancelled = _never
 
     def mask(self, item: Pass) -> Mask:
-        """Return the events that fit a pass, bool (events,), not inverted; kept, not to be changed.
+        """Return the events that fit a pass, bool (events,), not inverted; cached, not to be changed.
 
         Raises:
             RuleError: Its rules or its expression are faulty.
@@ -103,7 +103,7 @@ class FilterEvaluator(PassEvaluator):
         return kept[key]
 
     def forget(self) -> None:
-        """Forget kept answers: a file of handlers may have changed."""
+        """Drop cached results: a file of handlers may have changed."""
         self._masks = {}  # a job at work keeps the old ones
 
     def alone(self, is_cancelled: IsCancelled, run: Callable[[], _Result]) -> _Result:
@@ -169,7 +169,7 @@ class FilterEvaluator(PassEvaluator):
 
 
 class _StoppableRule:
-    """A handler that ends with the work it is part of: it may be asked millions of times."""
+    """A handler that ends with the work it is part of: it may be called millions of times."""
 
     def __init__(self, rule: FunctionRule, is_cancelled: IsCancelled) -> None:
         self._rule, self._is_cancelled = rule, is_cancelled
@@ -177,7 +177,7 @@ class _StoppableRule:
         self.place = rule.place
 
     def __call__(self, facts: EventContext, /) -> int:
-        """Return the handler's answer."""
+        """Return the handler's result."""
         if self._is_cancelled():
             raise Cancelled("the filter was stopped")
         return self._rule(facts)

@@ -92,7 +92,7 @@ class Found:
         rows: NDArray[np.uint32] | None,
         threads: NDArray[np.bool_] | None,
     ) -> bool:
-        """Tell whether these are the statistics of that range and filter."""
+        """Return whether these are the statistics of that range and filter."""
         same_threads = threads is self._threads or (
             threads is not None and self._threads is not None and np.array_equal(threads, self._threads)
         )

@@ -63,7 +63,7 @@ class Timeline:
         self.infos: tuple[LaneInfo, ...] = tuple(self._tree())
 
     def is_ready(self, index: int) -> bool:
-        """Tell whether a lane can be drawn at once."""
+        """Return whether a lane can be drawn at once."""
         return index in self._lanes
 
     def lane(self, index: int) -> Lane:

@@ -71,7 +71,7 @@ def lost_words(trace: Trace, cycles: int) -> str:
 
 
 def has_class(trace: Trace, wire_class: wire.WireClass) -> bool:
-    """Tell whether a trace has any event of an internal class."""
+    """Return whether a trace has any event of an internal class."""
     codes = np.arange(wire.CODE_COUNT)
     return bool(trace.code_counts[codes >> wire.CLASS_SHIFT == wire_class].any())
 

@@ -52,7 +52,7 @@ def read_listing(
         file: Binary, so that bytes that are no UTF-8 survive; need not be seekable.
         problems: Receives what is not understood, with line numbers.
         progress: Called now and then with the bytes read so far.
-        cancelled: Asked now and then.
+        cancelled: Called now and then.
 
     Raises:
         Cancelled: `cancelled()` returned True.

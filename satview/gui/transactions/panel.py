@@ -281,7 +281,7 @@ class TransactionsPanel(TablePanel[TransactionModel]):
             self.model.unfold(row)
 
     def _is_on_sign(self, index: QModelIndex) -> bool:
-        """Tell whether the mouse is on the sign before the name, or before it."""
+        """Return whether the mouse is on the sign before the name, or before it."""
         letter_px = QFontMetrics(self.table.font()).horizontalAdvance("\N{EM SPACE}")
         right_px = _CELL_PX + letter_px * (self.model.depth_at(index.row()) + 1) + _NEAR_PX
         return self._pressed_x - self.table.visualRect(index).left() <= right_px
