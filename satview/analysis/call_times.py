@@ -16,7 +16,7 @@ from satview.events import wire
 from satview.events.wire import WireClass
 from satview.filters.expressions.columns import RowColumns
 from satview.linkage.table import LinkKind
-from satview.store.stretches import Cycles
+from satview.store.time_ranges import Cycles
 
 CALL_NUMBERS: Final = 128
 _INTERRUPTED: Final = 2  # kind of a kernel call's event in bits 7 and 8 of its number

@@ -12,7 +12,7 @@ from satview.analysis.by_key import largest_by, sum_by
 from satview.analysis.scope import Scope
 from satview.events.states import FIRST_PROCESS, IDLE, KERNEL_CALL
 from satview.store.losses import losses, losses_of
-from satview.store.stretches import Cycles, Stretches
+from satview.store.time_ranges import Cycles, TimeRanges
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ def _goes_on(scope: Scope) -> NDArray[np.bool_]:
     runs, lost = scope.basis.runs, losses(scope.trace)
     out = np.zeros(len(runs.cpu), np.bool_)
     for cpu in range(scope.trace.cpu_count if len(lost) else 0):
-        missing = Stretches.of_rows(losses_of(lost, cpu))
+        missing = TimeRanges.of_rows(losses_of(lost, cpu))
         at = np.flatnonzero((runs.cpu == cpu) & (runs.thread > 0))
         before, after = at[:-1], at[1:]
         out[after] = (runs.thread[before] == runs.thread[after]) & missing.meet(runs.end[before], runs.start[after])
@@ -183,7 +183,7 @@ def _changes(runs: Runs) -> NDArray[np.bool_]:
 
 
 def _longest(keys: NDArray[np.integer], start: Cycles, end: Cycles, count: int) -> tuple[Cycles, Cycles]:
-    """Return the longest stretch of each key, and when it begins; 0 and -1 without one."""
+    """Return the longest interval of each key, and when it begins; 0 and -1 without one."""
     longest, place = largest_by(keys, end - start, count)
     return longest, np.append(start, -1)[place]
 

@@ -18,7 +18,7 @@ from satview.linkage.rows import rows_where
 from satview.linkage.table import NO_EVENT, LinkKind
 from satview.linkage.transactions import transactions
 from satview.store.arguments import codes_with
-from satview.store.stretches import Cycles
+from satview.store.time_ranges import Cycles
 from satview.store.trace import Trace
 
 _SEND: Final = STATE_BY_NAME["SEND"].value
@@ -111,7 +111,7 @@ def _in_state(scope: Scope, changes: Rows, state: int) -> tuple[Cycles, Rows]:
 
 
 def tells_sizes(trace: Trace) -> bool:
-    """Tell whether any event of a trace tells the size of a message: an exit of MSG_RECEIVEV that was logged wide."""
+    """Return whether any event of a trace tells the size of a message: an exit of MSG_RECEIVEV that was logged wide."""
     exits = rows_where(trace, codes_with(_SIZE, trace.release))
     return bool(len(exits)) and bool(np.any(trace.payloads.word_counts(exits) > _FAST_WORDS))
 

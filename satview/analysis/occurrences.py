@@ -23,7 +23,7 @@ from satview.events.states import DEAD, FIRST_PROCESS, READY, RUNNING, STATE_BY_
 from satview.linkage.table import LinkKind
 from satview.linkage.transactions import transactions
 from satview.store.losses import losses, losses_of
-from satview.store.stretches import Cycles, Stretches
+from satview.store.time_ranges import Cycles, TimeRanges
 from satview.store.trace import Trace
 
 _BINS_PER_DECADE: Final = (40, 20, 10, 5)
@@ -241,7 +241,7 @@ def _runs(scope: Scope, threads: Mask | None) -> Occurrences:
     for number in range(trace.cpu_count if len(lost) else 0):
         here = cpu == number
         # A run that a loss cuts ends a cycle after the last event before it.
-        is_cut[here] |= Stretches.of_rows(losses_of(lost, number)).meet(end[here] - 1, end[here])
+        is_cut[here] |= TimeRanges.of_rows(losses_of(lost, number)).meet(end[here] - 1, end[here])
     cycles = np.where(is_cut, -1, end - start)
     return _known(cycles, start, thread, np.full(len(mine), -1, np.int64), threads)
 

@@ -14,8 +14,8 @@ from satview.analysis.by_key import largest_by, sum_by
 from satview.analysis.scope import Scope
 from satview.events import wire
 from satview.events.states import ABSENT, DEAD, READY, RUNNING, UNKNOWN, VALUE_COUNT
-from satview.store.stretches import Cycles
 from satview.store.tables import StateIndex
+from satview.store.time_ranges import Cycles
 from satview.store.trace import Trace
 from satview.timeline.per_thread import idle_values, thread_spans, value_of_code
 

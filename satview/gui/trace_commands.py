@@ -56,7 +56,7 @@ class TraceCommands:
         registry.bind("panels.reset", self._arrange)
 
     def is_met(self, needs: Needs) -> bool:
-        """Tell whether what a command needs is there."""
+        """Return whether what a command needs is there."""
         work = self._window.workspace
         if needs is Needs.NOTHING:
             return True

@@ -233,7 +233,7 @@ class Trace:
         return found
 
     def is_kept(self, name: str) -> bool:
-        """Tell whether `kept` has made what it keeps under a name, so that it costs no time any more."""
+        """Return whether `kept` has made what it keeps under a name, so that it costs no time any more."""
         return name in self._kept
 
     @property
