@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from satview.analysis.critical_path import CriticalPath, critical_path
     from satview.analysis.doctor.marks import Mark
     from satview.analysis.doctor.report import Diagnosis, doctor
-    from satview.analysis.opened import OpenedTrace, open_trace
     from satview.analysis.snapshot import snapshot
     from satview.analysis.statistics import Statistics
     from satview.analysis.verdicts.find import find_verdicts as check
@@ -44,6 +43,7 @@ if TYPE_CHECKING:
     from satview.linkage.accessor import Links, links
     from satview.linkage.latencies import latencies
     from satview.linkage.transactions import transactions
+    from satview.opened import OpenedTrace, open_trace
     from satview.store.records import Event
     from satview.store.tables import EventTable
     from satview.store.trace import Trace
@@ -85,7 +85,7 @@ _HOMES = {
     "Event": "satview.store.records",
     "EventTable": "satview.store.tables",
     "Links": "satview.linkage.accessor",
-    "OpenedTrace": "satview.analysis.opened",
+    "OpenedTrace": "satview.opened",
     "Mark": "satview.analysis.doctor.marks",
     "RuleSet": "satview.filters.rules.rule_set",
     "SatviewError": "satview.base.errors",
@@ -101,7 +101,7 @@ _HOMES = {
     "doctor": "satview.analysis.doctor.report",
     "latencies": "satview.linkage.latencies",
     "links": "satview.linkage.accessor",
-    "open_trace": "satview.analysis.opened",
+    "open_trace": "satview.opened",
     "read_thresholds": "satview.analysis.verdicts.thresholds",
     "select": "satview.filters.expressions.expression",
     "snapshot": "satview.analysis.snapshot",

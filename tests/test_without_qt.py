@@ -15,6 +15,7 @@ LAYERS = (
     "formats",
     "timeline",
     "analysis",
+    "tables",
     "traceparser",
     "capture",
     "threadtrace",
