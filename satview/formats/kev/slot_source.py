@@ -48,6 +48,9 @@ class SlotSource(Protocol):
     def take(self, at: NDArray[np.int64], word: int) -> NDArray[np.uint32]:
         """Return word 0 to 3 of some slots, shape (len(at),)."""
 
+    def take_slots(self, at: NDArray[np.int64]) -> NDArray[np.uint32]:
+        """Return some slots, shape (len(at), 4)."""
+
 
 class MemorySlots:
     """Slots in memory.
@@ -73,6 +76,11 @@ class MemorySlots:
         """Return one word of some slots."""
         words: NDArray[np.uint32] = self._slots[at, word]
         return words
+
+    def take_slots(self, at: NDArray[np.int64]) -> NDArray[np.uint32]:
+        """Return some slots, as `SlotSource.take_slots`."""
+        slots: NDArray[np.uint32] = self._slots[at]
+        return slots
 
 
 class SourceFile:
@@ -222,13 +230,24 @@ class FileSlots:
         """
         if len(at) < 2:
             return np.array([self.read(int(slot), int(slot) + 1)[0, word] for slot in at], np.uint32)
+        return self._taken(at, word)
+
+    def take_slots(self, at: NDArray[np.int64]) -> NDArray[np.uint32]:
+        """Return some slots, shape (len(at), 4); those near each other are read in one go.
+
+        Raises:
+            IndexError, SourceChangedError: As `read`.
+        """
+        return self._taken(at, slice(0, 4)) if len(at) else np.empty((0, 4), np.uint32)
+
+    def _taken(self, at: NDArray[np.int64], words: int | slice) -> NDArray[np.uint32]:
+        """Return a word, or all, of at least one slot."""
         steps = np.diff(at)
-        if steps.min() < 0:
+        out = np.empty(len(at) if isinstance(words, int) else (len(at), 4), np.uint32)
+        if len(steps) and steps.min() < 0:
             order = np.argsort(at, kind="stable")
-            mixed = np.empty(len(at), np.uint32)
-            mixed[order] = self.take(at[order], word)
-            return mixed
-        out = np.empty(len(at), np.uint32)
+            out[order] = self._taken(at[order], words)
+            return out
         block = at >> _BLOCK_SHIFT
         cuts = np.flatnonzero((steps > _GAP) | (block[1:] != block[:-1])) + 1
         edges = [0, *cuts.tolist(), len(at)]
@@ -236,7 +255,8 @@ class FileSlots:
         scratch = np.empty((int((last - first).max()) + 1, 4), np.uint32)
         for i, (start, end) in enumerate(zip(first.tolist(), last.tolist(), strict=True)):
             rows = slice(edges[i], edges[i + 1])
-            np.take(self.read(start, end + 1, scratch)[:, word], at[rows] - start, out=out[rows])
+            # Never out of bounds; `clip` takes straight into the output, `raise` into a buffer before.
+            np.take(self.read(start, end + 1, scratch)[:, words], at[rows] - start, 0, out[rows], "clip")
         return out
 
 

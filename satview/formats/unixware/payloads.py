@@ -85,6 +85,10 @@ class RecordPayloads:
         values = self.arguments[word // 2][events].astype(np.int64)
         return np.asarray(values >> 32 * (word % 2) & 0xFFFFFFFF, np.uint32)
 
+    def block(self, events: NDArray[np.integer], count: int) -> NDArray[np.uint32]:
+        """Return the first words of many events, as `PayloadSource.block`."""
+        return np.stack([self.column(events, word) for word in range(count)], axis=1)
+
     def word_counts(self, events: NDArray[np.integer]) -> NDArray[np.int64]:
         """Return the payload words of many events: always ten."""
         return np.full(len(events), _WORDS, np.int64)

@@ -14,8 +14,8 @@ from satview.gui.swimlane.overlays import draw_lost, lost_stretches
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.swimlane.ticks import Tick, ticks
 from satview.gui.theme import Theme, colour
-from satview.session.marks import Mark
 from satview.session.open_trace import OpenTrace
+from satview.store.mark_file import Mark
 
 HEIGHT_PX: Final = 40
 _TICK_ROW_PX: Final = 22
