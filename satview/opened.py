@@ -29,6 +29,7 @@ from satview.linkage.transactions import Transactions, transactions
 from satview.store.trace import Trace
 from satview.tables.arguments import ArgumentTable, argument_table
 from satview.tables.schema import SCHEMAS
+from satview.tables.sql import Limits, Result, sql
 from satview.tables.table import Table, table
 from satview.timeline.lane_tree import Timeline
 
@@ -147,6 +148,18 @@ class OpenedTrace(Trace):
             UsageError: No event of the release has that name.
         """
         return argument_table(self, name)
+
+    def sql(self, query: str, limits: Limits | None = None) -> Result:
+        """Return the rows of a query over the tables, views and macros of docs/tables.md; needs `satview[tables]`.
+
+        Args:
+            query: One query in the SQL of DuckDB, such as `select * from ready_wait`.
+            limits: Time and memory that it may take; None = 60 s and 2 GiB.
+
+        Raises:
+            UsageError: The query is faulty or went over a limit, or a package is not installed.
+        """
+        return sql(self, query, limits)
 
     def snapshot(self, at_cycles: int) -> Snapshot:
         """Return what every thread does at a moment (`satview.snapshot`).

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,7 +43,7 @@ def arrow_array(values: Values, *, is_nullable: bool, known: NDArray[np.bool_] |
     """
     pyarrow = required("pyarrow")
     if isinstance(values, Texts):
-        texts = pyarrow.array([visible_utf8(text) for text in values.texts], pyarrow.string())
+        texts = _dictionary(values.texts)
         code = _narrowed(values)
         if is_nullable and known is None:
             known = ~np.isin(values.code, [i for i, text in enumerate(values.texts) if not text])
@@ -55,7 +56,13 @@ def arrow_array(values: Values, *, is_nullable: bool, known: NDArray[np.bool_] |
     return _numbers(pyarrow, values, known)
 
 
-def visible_utf8(text: str) -> str:
+@lru_cache(maxsize=16)  # names of all codes take 10 ms
+def _dictionary(texts: tuple[str, ...]) -> Any:
+    pyarrow = required("pyarrow")
+    return pyarrow.array([as_utf8(text) for text in texts], pyarrow.string())
+
+
+def as_utf8(text: str) -> str:
     """Return a text that can be written as UTF-8: half a surrogate pair, which a damaged name may hold, as `?`."""
     return text.encode("utf-8", "replace").decode("utf-8")
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.analysis.activations import activations
 from satview.analysis.basis import Basis
 from satview.analysis.call_times import interrupts, kernel_calls
 from satview.analysis.client_server import client_server
@@ -351,6 +352,20 @@ def _wait(trace: Trace) -> Made:
     }
 
 
+def _activation(trace: Trace) -> Made:
+    found = activations(_scope(trace))
+    return {
+        "thread": found.thread,
+        "start_cycles": found.start,
+        "end_cycles": found.end,
+        "response_cycles": found.end - found.start,
+        "running_cycles": found.running_cycles,
+        "period_cycles": found.period_cycles,
+        "event": _rows(found.event),
+        "is_cut": found.is_cut,
+    }
+
+
 def _thread(trace: Trace) -> Made:
     threads = trace.threads
     rows = np.arange(len(threads), dtype=np.int64)
@@ -472,6 +487,7 @@ BUILDERS: Final[dict[str, Builder]] = {
     "interrupt": _interrupt,
     "wake_up": _wake_up,
     "wait": _wait,
+    "activation": _activation,
     "thread": _thread,
     "process": _process,
     "cpu": _cpu,

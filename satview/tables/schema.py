@@ -316,6 +316,20 @@ SCHEMAS: Final[dict[str, TableSchema]] = {
             ),
         ),
         TableSchema(
+            "activation",
+            "Every stretch in which a thread was READY or RUNNING without a wait, by thread, then in time order.",
+            (
+                _number("thread", "row of `thread`"),
+                *_moment("start", "when a wait was over, or the thread began"),
+                *_moment("end", "when it began to wait again, or ended"),
+                *_length("response", "from start to end"),
+                *_length("running", "of that, it ran"),
+                *_length("period", "since the start of its activation before, where that is known", is_nullable=True),
+                _maybe("event", "row of the event that begins it"),
+                _IS_CUT,
+            ),
+        ),
+        TableSchema(
             "thread",
             "Every thread; row 0 stands for what belongs to no known thread.",
             (
