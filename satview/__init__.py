@@ -11,6 +11,8 @@ The public API, each name imported when first used:
     woken = satview.links(trace).wake_ups              # what belongs together: causes and effects as event rows
     sent = satview.transactions(trace)                 # every message: queued, in service, replied, client runs again
     late = satview.latencies(trace)                    # pulses and interrupts: handler, thread ready, runs
+    states = trace.table("state").arrow()              # documented tables, for numpy, Arrow, pandas, Polars
+    late = trace.sql("select * from ready_wait")       # SQL over them, with documented views
     for verdict in satview.check(trace):               # what is wrong: deadlocks, inversions, starvation, lost data
         print(verdict.severity, verdict.says)
     for found in satview.doctor(trace):                # what it tells exactly, what as a bound, what not at all
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
     from satview.store.records import Event
     from satview.store.tables import EventTable
     from satview.store.trace import Trace
+    from satview.tables.sql import Limits
     from satview.timeline.lane_tree import Timeline
 
 __version__ = "0.2.0"
@@ -55,6 +58,7 @@ __all__ = [
     "Diagnosis",
     "Event",
     "EventTable",
+    "Limits",
     "Links",
     "Mark",
     "OpenedTrace",
@@ -84,6 +88,7 @@ _HOMES = {
     "Diagnosis": "satview.analysis.doctor.report",
     "Event": "satview.store.records",
     "EventTable": "satview.store.tables",
+    "Limits": "satview.tables.sql",
     "Links": "satview.linkage.accessor",
     "OpenedTrace": "satview.opened",
     "Mark": "satview.analysis.doctor.marks",

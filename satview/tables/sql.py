@@ -279,12 +279,13 @@ def _fits_plain_numbers(trace: Trace) -> bool:
 def _clock_macros(trace: Trace) -> Iterator[str]:
     """Yield the macros that turn cycles into nanoseconds and back, exactly as `base.time.Clock` does."""
     start, rate, second = trace.clock.start_cycles, trace.clock.cycles_per_s, NS_PER_S
-    # Integer division of DuckDB rounds towards zero: the remainder is taken off before.
-    part = f"((cycles::BIGINT % {rate} + {rate}) % {rate})"
+    # Integer division of DuckDB rounds towards zero; two of them for each value are what a query of all events takes.
+    seconds = f"(cycles::BIGINT // {rate})"
+    part = f"(cycles::BIGINT - {seconds} * {rate})"
     rest = f"((ns::BIGINT % {second} + {second}) % {second})"
     yield (
         "CREATE MACRO duration_ns(cycles) AS "
-        f"(cycles::BIGINT - {part}) // {rate} * {second} + {part} * {second} // {rate}"
+        f"{seconds} * {second} + ({part} * {second} - CASE WHEN {part} < 0 THEN {rate - 1} ELSE 0 END) // {rate}"
     )
     yield f"CREATE MACRO time_ns(cycles) AS duration_ns(cycles - ({start}))"
     yield (
@@ -308,7 +309,9 @@ def _interrupted_after(connection: Any, time_s: float) -> Iterator[None]:
 def _fetched(connection: Any, query: str, limits: Limits) -> Result:
     """Return the rows, batch by batch, so that a result beyond the limit never is in memory as a whole."""
     pyarrow = required("pyarrow")
-    reader = connection.sql(query).to_arrow_reader(_BATCH_ROWS)
+    relation = connection.sql(query)
+    # Before 1.5 it was called otherwise.
+    reader = (getattr(relation, "to_arrow_reader", None) or relation.fetch_record_batch)(_BATCH_ROWS)
     batches, size = [], 0
     for batch in reader:
         size += batch.nbytes

@@ -59,8 +59,6 @@ def test_nulls(small):
         ("install httpfs", "is no query"),
         ("set memory_limit = '1TB'", "SET is no query"),
         ("create table other as select 1", "CREATE is no query"),
-        ("pragma database_list", "PRAGMA is no query"),
-        ("call pragma_version()", "CALL is no query"),
         ("select 1; select 2", "2 statements; give one query"),
         ("", "0 statements"),
         ("select nothing from event", '"nothing" not found'),
