@@ -114,11 +114,18 @@ A query only reads. It reaches neither files nor the network, loads no extension
 | `.arrow` | the same for Arrow (Feather, version 2) | the same |
 | `.csv` | one table; texts that begin like a formula get a `'` before them | types; null is empty |
 | `.jsonl` | one table, an object a line | types |
+| `.pftrace` | the whole trace for Perfetto, see below | arguments |
+| `.json` | the whole trace for Chrome and viewers that read its format | arguments, wakers, priorities |
 | `.kev` | a smaller trace (`-e`, `--range`), as `satview filter` writes it | nothing of what was chosen |
 
 Several tables, or the events with `--by-class`, are files of a new folder, which programs that read data sets take as a
 whole. The metadata of Parquet and Arrow has `satview.cycles_per_s` and `satview.start_cycles`, which make nanoseconds
 of cycles. An event takes 4 bytes as Parquet.
+
+For Perfetto there are the scheduling of the CPUs with priorities and wakers, states, kernel calls, messages with arrows
+to the work on them, interrupts, the load of the CPUs and lost events. A thread's number is there 2,000,000,000 and its
+row in the table `thread`, as those of QNX are not unique, and a blocked thread sleeps, whatever it waits for; its track
+State says what that is. The package of Perfetto is not needed.
 """
 
 

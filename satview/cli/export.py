@@ -1,4 +1,4 @@
-"""`satview export FILE -o OUT`: tables as Parquet, Arrow, CSV or JSON lines, by the ending of the name."""
+"""`satview export FILE -o OUT`: tables as Parquet, Arrow, CSV or JSON lines, or all of it for Perfetto and Chrome."""
 
 from __future__ import annotations
 
@@ -18,9 +18,13 @@ if TYPE_CHECKING:
     from satview.store.trace import Trace
 
 _ENDINGS: Final = {".parquet": "parquet", ".arrow": "arrow", ".feather": "arrow", ".csv": "csv", ".jsonl": "jsonl",
-                   ".ndjson": "jsonl", ".kev": "kev"}  # fmt: skip
+                   ".ndjson": "jsonl", ".kev": "kev", ".pftrace": "perfetto", ".perfetto-trace": "perfetto",
+                   ".json": "chrome"}  # fmt: skip
+_WHOLE: Final = {"kev": "a .kev file holds events alone", "perfetto": "a file for Perfetto holds the whole trace",
+                 "chrome": "a file for Chrome holds the whole trace"}  # fmt: skip
 _EPILOG: Final = """\
-The ending of OUT says what is written: .parquet, .arrow, .csv, .jsonl, or .kev for a smaller trace.
+The ending of OUT says what is written: .parquet, .arrow, .csv, .jsonl for tables, .pftrace for Perfetto, .json for
+Chrome and what reads its traces, .kev for a smaller trace.
 docs/tables.md says what the tables and their columns are.
 
   satview export boot.kev -o events.parquet
@@ -29,7 +33,7 @@ docs/tables.md says what the tables and their columns are.
   satview export boot.kev -o boot --table all                 # a folder of Parquet, one file per table
   satview export boot.kev -o calls.parquet -e 'class == KER_CALL' --range 1s..2s
 
-Needs the extra packages of `pip install 'satview[tables]'`, but for .kev.
+Needs the extra packages of `pip install 'satview[tables]'`, but for .pftrace and .kev.
 Exit status: 0 fine, 1 the trace has problems that cost data, 2 not a trace or bad use.
 """
 
@@ -38,9 +42,9 @@ def add_parser(subparsers: Any) -> None:
     """Add the command to the command line."""
     parser = subparsers.add_parser(
         "export",
-        help="tables of a trace as Parquet, Arrow, CSV or JSON lines",
+        help="tables of a trace as Parquet, Arrow, CSV or JSON lines; Perfetto, Chrome",
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Write the tables of a trace for other programs.",
+        description="Write a trace for other programs.",
         epilog=_EPILOG,
     )
     add = parser.add_argument
@@ -73,6 +77,8 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("--by-class is for the table event")
     if kind == "kev":
         _write_kev(trace, args.output, rows)
+    elif kind in _WHOLE:
+        _write_whole(trace, args.output, kind)
     else:
         count = _write(args, trace, names, kind, rows)
         if not is_standard_output(args.output):
@@ -88,8 +94,9 @@ def _kind(args: argparse.Namespace, *, is_folder: bool) -> str:
         return str(args.format)
     if ending in _ENDINGS:
         kind = _ENDINGS[ending]
-        if kind == "kev" and (is_folder or args.table not in ([], ["event"])):
-            raise UsageError("a .kev file holds events alone")
+        is_part = is_folder or args.table not in ([], ["event"])
+        if kind in _WHOLE and (is_part or (kind != "kev" and (args.range or args.expression))):
+            raise UsageError(f"{_WHOLE[kind]}; the options choose a part of it")
         return kind
     if is_folder and not ending:
         return "parquet"
@@ -123,6 +130,15 @@ def _write(args: argparse.Namespace, trace: Trace, names: list[str], kind: str, 
     if len(names) > 1:
         return write_folder(trace, args.output, names, kind)
     return write_table(trace, args.output, names[0], kind, rows)
+
+
+def _write_whole(trace: Trace, path: str, kind: str) -> None:
+    from satview.export.chrome import write_chrome
+    from satview.export.perfetto import write_perfetto
+
+    count = (write_perfetto if kind == "perfetto" else write_chrome)(trace, path)
+    say_or_print = say if is_standard_output(path) else print
+    say_or_print(f"{path}: {count:,} {'packets' if kind == 'perfetto' else 'events of Chrome'}")
 
 
 def _write_kev(trace: Trace, path: str, rows: NDArray[np.bool_] | None) -> None:

@@ -185,11 +185,12 @@ def all_arguments(trace: Trace, rows: Rows) -> Arguments:
         variant = variants(trace.release, trace.events.code[part], counts, partial(_word_of, words))
         for at, layout in _layouts(trace, part, counts, variant):
             place = slice(first, first + len(part)) if isinstance(at, slice) else first + at
+            mine = words if isinstance(at, slice) else words[at]
             for argument in layout.parts:
                 if argument.is_text:
                     columns.put_texts(argument.name, place, *_texts(trace, part[at], counts[at], argument))
                 elif argument.show is not Show.STRUCT:
-                    columns.put(argument.name, place, _gathered_from(trace, words, part, at, argument))
+                    columns.put(argument.name, place, _gathered_from(trace, mine, part, at, argument))
     return columns.found
 
 
@@ -246,8 +247,8 @@ def _gathered_from(trace: Trace, words: NDArray[np.uint32], rows: Rows, at: Plac
     """Return a number of some events from their first payload words, or from the file where it is behind these."""
     if part.word + part.words > words.shape[1]:
         return _gathered(trace, rows[at], part)
-    first = words[at, part.word]
-    return _joined(trace, part, first, words[at, part.word + 1] if part.words > 1 else first)
+    first = np.ascontiguousarray(words[:, part.word])
+    return _joined(trace, part, first, words[:, part.word + 1] if part.words > 1 else first)
 
 
 def _texts(trace: Trace, rows: Rows, counts: NDArray[np.int64], part: Part) -> TextColumn:
