@@ -17,7 +17,7 @@ from satview.store.time_ranges import Cycles
 
 @dataclass(frozen=True, slots=True)
 class Activations:
-    """Ranges of time in which a thread was READY or RUNNING without a wait, by thread, then in time order; columns (n,).
+    """Times in which a thread was READY or RUNNING without a wait, by thread, then in time order; columns (n,).
 
     Idle threads have none.
 

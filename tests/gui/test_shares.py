@@ -10,12 +10,13 @@ from PySide6.QtCore import QPoint, Qt
 
 from satview.analysis.statistics import Statistics
 from satview.base.time import TimeWindow
-from satview.events import states
+from satview.events import states, wire
 from satview.gui.colours import value_colour
 from satview.gui.swimlane.lane_image import bar_of
 from satview.gui.swimlane.share_layer import Stack, draw_stack, figure
 from satview.gui.swimlane.share_text import share_text
 from satview.timeline.lane_info import LaneKind
+from satview.timeline.spans import pixel_edges
 from tests.gui.conftest import settle
 from tests.helpers.core import without_core
 
@@ -207,3 +208,24 @@ def test_the_core_draws_what_numpy_draws():
         inside = slice(max(0, top), min(height, bottom))
         assert (mine[: inside.start] == 7).all()
         assert (mine[inside.stop :] == 7).all()
+
+
+def test_the_strip_tells_the_load_of_the_cpus(dense, qtbot):
+    """Each column against the statistics of its time; while a filter chooses events, the strip counts these."""
+    overview, trace = dense.workspace.area.overview, dense.session.opened.trace
+    overview.grab()
+    load = overview.shown_load
+    edges = pixel_edges(dense.session.opened.viewport.limits, load.shape[1])
+    for column in range(50, load.shape[1] - 50, 97):
+        window = TimeWindow(int(edges[column]), int(edges[column + 1]))
+        busy = Statistics(trace, window).cpus
+        expected = (busy.busy_cycles + busy.interrupt_cycles) / window.length / 4
+        assert np.abs(load[:, column] - expected).max() < 0.01
+    assert 0.5 < load.sum(axis=0).mean() < 0.56
+    image = overview.grab().toImage()
+    heights = [sum(image.pixel(x, y) & 0xFFFFFF != dense.theme.base for y in range(10, 40)) for x in (300, 301, 302)]
+    assert all(10 <= height <= 25 for height in heights)
+    dense.session.opened.filters.only_codes([wire.THREAD_RUNNING], "one event")
+    settle(qtbot, dense)
+    overview.grab()
+    assert overview.shown_load is None

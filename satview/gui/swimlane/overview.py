@@ -1,4 +1,4 @@
-"""The whole trace in one strip: how many events, what was lost or damaged, which part shows."""
+"""The whole trace in one strip: how busy the CPUs are, what was lost or damaged, which part shows."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QWidget
 from satview.analysis.verdicts.verdict import Severity
 from satview.base.safe_text import tool_tip
 from satview.base.time import TimeWindow
+from satview.events.states import IS_BUSY
 from satview.gui.colours import mixed
 from satview.gui.swimlane.lane_image import OPAQUE
 from satview.gui.swimlane.overlays import draw_lost, lost_stretches
@@ -21,6 +22,8 @@ from satview.gui.swimlane.scale import TimeScale
 from satview.gui.theme import Theme, colour
 from satview.session.open_trace import OpenTrace
 from satview.store.doubts import damage
+from satview.timeline.lane_info import LaneKind
+from satview.timeline.lane_tree import Timeline
 from satview.timeline.spans import pixel_edges
 
 HEIGHT_PX: Final = 44
@@ -38,7 +41,10 @@ class _Part(Enum):
 
 
 class OverviewStrip(QWidget):
-    """Density of events over the whole trace, with the visible window as a handle that can be dragged."""
+    """Load of the CPUs over the whole trace, with the visible window as a handle that can be dragged.
+
+    While a filter chooses events, or where no lane tells who ran, it shows how many events there are instead.
+    """
 
     def __init__(self, opened: OpenTrace, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -48,6 +54,7 @@ class OverviewStrip(QWidget):
         self._opened = opened
         self._theme = theme
         self._picture: QPixmap | None = None
+        self.shown_load: NDArray[np.float64] | None = None
         self._dragged = _Part.NONE
         self._offset_cycles = 0
         for signal in (
@@ -201,6 +208,27 @@ class OverviewStrip(QWidget):
             lines.append(f"and {len(near) - _TOLD_AT_MOST} more, listed under Problems")
         return "\n".join(lines)
 
+    def _tops(self, width_px: int) -> list[NDArray[np.float64]]:
+        """Return where layers end, in pixels from the top, the lowest first: one for each CPU, or all events."""
+        opened, limits = self._opened, self._opened.viewport.limits
+        self.shown_load = None
+        if opened.filters.rows is None and self._knows_load():
+            self.shown_load = cpu_load(opened.timeline, pixel_edges(limits, width_px))
+            return list(HEIGHT_PX - 4 - np.cumsum(self.shown_load, axis=0) * (HEIGHT_PX - 12.0))
+        counts = density(opened.trace.events.time_cycles, opened.filters.rows, limits, width_px)
+        # The square root keeps quiet stretches visible beside a burst.
+        heights = np.sqrt(counts / max(1, counts.max(initial=1))) * (HEIGHT_PX - 12.0)
+        return [np.where(counts, HEIGHT_PX - 4 - np.maximum(1.0, heights), HEIGHT_PX)]
+
+    def _knows_load(self) -> bool:
+        return knows_load(self._opened.timeline)
+
+    @Slot()
+    def follow_lanes(self) -> None:
+        """Show the load as soon as the lanes of the CPUs tell it."""
+        if self.shown_load is None and self._knows_load():
+            self._forget()
+
     def _draw_picture(self) -> QPixmap:
         """Draw what does not change with the window."""
         ratio, theme = self.devicePixelRatioF(), self._theme
@@ -209,14 +237,14 @@ class OverviewStrip(QWidget):
         picture.setDevicePixelRatio(ratio)
         painter = QPainter(picture)
         times, limits = self._opened.trace.events.time_cycles, self._opened.viewport.limits
-        counts = density(times, self._opened.filters.rows, limits, width)
-        # The square root keeps quiet stretches visible beside a burst.
-        heights = np.sqrt(counts / max(1, counts.max(initial=1))) * (HEIGHT_PX - 12.0)
-        tops = np.where(counts, HEIGHT_PX - 4 - np.maximum(1.0, heights), HEIGHT_PX)
         hits = density(times, self._opened.search.hits, limits, width)
         rows = (np.arange(picture.height())[:, None] + 0.5) / ratio
         pixels = np.full((picture.height(), width), theme.base | OPAQUE, np.uint32)
-        pixels[(rows >= tops) & (rows < HEIGHT_PX - 4)] = mixed(theme.accent, theme.base, 0.49) | OPAQUE
+        for place, tops in enumerate(self._tops(width)):
+            tone = (0.40, 0.62)[place % 2]
+            pixels[(rows >= tops) & (rows < HEIGHT_PX - 4) & (pixels == theme.base | OPAQUE)] = (
+                mixed(theme.accent, theme.base, tone) | OPAQUE
+            )
         pixels[(rows >= 1) & (rows < 7) & (hits > 0)] = theme.hit | OPAQUE
         image = QImage(pixels.data, width, picture.height(), 4 * width, QImage.Format.Format_RGB32)
         image.setDevicePixelRatio(ratio)
@@ -228,6 +256,26 @@ class OverviewStrip(QWidget):
         painter.drawLine(QLineF(0, HEIGHT_PX - 0.5, self.width(), HEIGHT_PX - 0.5))
         painter.end()
         return picture
+
+
+def knows_load(timeline: Timeline) -> bool:
+    """Return whether the lanes of all CPUs are ready and one of them tells who ran."""
+    lanes = [info.index for info in timeline.infos if info.kind is LaneKind.CPU]
+    if not lanes or not all(timeline.is_ready(lane) for lane in lanes):
+        return False
+    return any(IS_BUSY[timeline.lane(lane).shares.values].any() for lane in lanes)
+
+
+def cpu_load(timeline: Timeline, edges: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return how much of all CPUs each of them is busy, float64 (CPUs, bins); all CPUs all of the time are 1.
+
+    Args:
+        timeline: Lanes; those of the CPUs are ready.
+        edges: int64 (bins + 1,), cycles, ascending.
+    """
+    lanes = [timeline.lane(info.index) for info in timeline.infos if info.kind is LaneKind.CPU]
+    busy = [lane.shares.cycles(edges)[:, IS_BUSY[lane.shares.values]].sum(axis=1) for lane in lanes]
+    return np.asarray(np.array(busy) / np.maximum(np.diff(edges), 1) / len(lanes))
 
 
 def density(
