@@ -28,6 +28,7 @@ from satview.base.safe_text import visible_line
 from satview.base.time import TimeWindow
 from satview.gui.colours import mixed
 from satview.gui.plain_label import PlainLabel
+from satview.gui.swimlane.overlays import draw_lost, lost_stretches
 from satview.gui.swimlane.preview_lane import draw_preview_lane, hatch
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.swimlane.tick_marks import draw_ticks
@@ -172,6 +173,7 @@ class PreviewLanes(QWidget):
         hatch(painter, QRectF(left, 0, width, STRIP_PX - 1), theme)
         scale = TimeScale(limits, width)
         window = view.viewport.window
+        self._draw_lost(painter, view, scale, QRectF(left, 0, width, STRIP_PX))
         handle = QRectF(left + round(scale.x(window.start)) + 0.5, 0.5,
                         max(6.0, round(scale.x(window.end) - scale.x(window.start)) - 1), STRIP_PX - 2)  # fmt: skip
         painter.setPen(colour(theme.accent))
@@ -200,7 +202,16 @@ class PreviewLanes(QWidget):
                 ratio = self.devicePixelRatioF()
                 draw_preview_lane(painter, view.preview, cpu, view.viewport.window, area, ratio, self._theme)
                 painter.fillRect(QRectF(self._label_px, area.bottom(), width, 1), colour(self._theme.line, 140))
+        scale = TimeScale(view.viewport.window, width)
+        height = min(len(view.preview.cpus) * self._row_px - self._scroll_px, bottom - top)
+        self._draw_lost(painter, view, scale, QRectF(self._label_px, top, width, height))
         painter.setClipping(False)
+
+    def _draw_lost(self, painter: QPainter, view: PreviewView, scale: TimeScale, area: QRectF) -> None:
+        painter.save()
+        painter.translate(area.topLeft())
+        draw_lost(painter, lost_stretches(view.preview.lost_marks, scale), area.height(), self._theme)
+        painter.restore()
 
     def _draw_labels(self, painter: QPainter, view: PreviewView) -> None:
         theme, top = self._theme, STRIP_PX + RULER_PX
