@@ -1,5 +1,6 @@
 # make run: open the dense sample trace (writes a screenshot where there is no display).
-# make test: every check. Both do their own set-up, in .venv, from the pinned versions of requirements.lock.
+# make test: every check; make test-all: the same with every combination in the tests.
+# All do their own set-up, in .venv, from the pinned versions of requirements.lock.
 
 PYTHON ?= python3
 VENV   := .venv
@@ -8,7 +9,7 @@ SAMPLE := sample_traces/dense-4cpu.kev
 STAMP  := $(VENV)/.installed
 DOCS_STAMP := $(VENV)/.installed-docs
 
-.PHONY: run test setup lint types layers pytest test-lowest test-newest bench lock docs pictures site man clean wheel
+.PHONY: run test test-all setup lint types layers pytest test-lowest test-newest bench lock docs pictures site man clean wheel
 
 run: setup
 	@if [ -n "$$DISPLAY$$WAYLAND_DISPLAY" ] || [ "$$(uname)" = Darwin ]; then \
@@ -40,8 +41,13 @@ types: setup
 layers: setup
 	$(BIN)/lint-imports
 
+# In the usual run every pair of workload, release and form of events is met; in the complete one every combination, and
+# random inputs are ten times as many.
 pytest: setup
-	QT_QPA_PLATFORM=offscreen $(BIN)/python -m pytest -n 2 --dist loadfile
+	QT_QPA_PLATFORM=offscreen $(BIN)/python -m pytest -n 2 --dist worksteal
+
+test-all: setup lint types layers
+	QT_QPA_PLATFORM=offscreen $(BIN)/python -m pytest -n 2 --dist worksteal --complete
 
 # The lowest and the newest versions that pyproject.toml allows, on each Python of 3.11 to 3.13 that is here.
 test-lowest test-newest: setup

@@ -23,7 +23,7 @@ _ROLES: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
-class EventTable:
+class EventKinds:
     """One row per kind of event that occurs, by code.
 
     Attributes:
@@ -58,7 +58,7 @@ class ThreadCounts:
     received: NDArray[np.int64]
 
 
-def event_counts(scope: Scope) -> tuple[EventTable, ThreadCounts]:
+def event_counts(scope: Scope) -> tuple[EventKinds, ThreadCounts]:
     """Return both tables, from one walk over the events of the range."""
     events, threads = scope.trace.events, len(scope.trace.threads)
     count, first, last = (np.zeros(CODE_COUNT, np.int64) for _ in range(3))
@@ -77,4 +77,4 @@ def event_counts(scope: Scope) -> tuple[EventTable, ThreadCounts]:
         count += here
         by_thread += np.bincount(thread * np.intp(_ROLES) + _ROLE[code], minlength=len(by_thread))
     seen, roles = np.flatnonzero(count), by_thread.reshape(threads, _ROLES)
-    return EventTable(seen, count[seen], first[seen], last[seen]), ThreadCounts(roles.sum(axis=1), *roles.T[1:])
+    return EventKinds(seen, count[seen], first[seen], last[seen]), ThreadCounts(roles.sum(axis=1), *roles.T[1:])

@@ -21,7 +21,7 @@ from satview.analysis.call_times import CallTable, InterruptTable, call_times, i
 from satview.analysis.client_server import ClientServer, client_server
 from satview.analysis.cpu_messages import CpuMessages, cpu_messages
 from satview.analysis.cpu_times import CpuTable, Migrations, RunTimes, cpu_times, migrations
-from satview.analysis.event_counts import EventTable, ThreadCounts, event_counts
+from satview.analysis.event_counts import EventKinds, ThreadCounts, event_counts
 from satview.analysis.measured_cpu import measured_cpu
 from satview.analysis.message_times import MessageTable, message_times
 from satview.analysis.partitions import Bankruptcies, PartitionTable, bankruptcies, partition_times
@@ -161,7 +161,7 @@ class Statistics:
         return self._cpu_times[0]
 
     @cached_property
-    def events(self) -> EventTable:
+    def events(self) -> EventKinds:
         """One row per kind of event."""
         return self._event_counts[0]
 
@@ -257,5 +257,5 @@ class Statistics:
         return cpu_times(self._scope)
 
     @cached_property
-    def _event_counts(self) -> tuple[EventTable, ThreadCounts]:
+    def _event_counts(self) -> tuple[EventKinds, ThreadCounts]:
         return event_counts(self._scope)

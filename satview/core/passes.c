@@ -9,6 +9,12 @@
  * allocated; times are cycles.
  */
 
+#if !defined(_WIN32)
+#define _POSIX_C_SOURCE 200809L
+#define _FILE_OFFSET_BITS 64
+#include <unistd.h>
+#endif
+
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -617,4 +623,312 @@ EXPORT int64_t satview_levels(const int64_t *start, const uint8_t *value, int64_
         }
     }
     return written;
+}
+
+enum {
+    IS_CALL = 1,     /* traits of a code for links: an event of a kernel call */
+    IS_ENTRY = 2,    /* one that enters it */
+    IS_END = 4,      /* one that ends it: its exit or interrupted form */
+    IS_TURN = 8,     /* a thread begins to run: what the CPU was in may go on, if it is that thread's */
+    IS_RUNNING = 16, /* any event that tells that a thread runs from then on */
+    CALL_NUMBER = 0x7F
+};
+
+static const uint32_t NO_EVENT = 0xFFFFFFFFu;
+
+/*
+ * Find the kernel call that the CPU of every event is in before it, and the entries and ends of calls that belong
+ * together. Where several events are possible the rules are those of the twins: linkage.actors.open_calls and
+ * linkage.calls. Losses are not looked at.
+ *
+ * thread: one of thread16 and thread32 is given. last_of: room for every thread. stays: which calls never block.
+ * entry: the call, NO_EVENT for none. first, last: pairs of known threads from the front, of threads that nobody knows
+ * from the back. counts: [0] pairs of known threads, [1] of unknown ones.
+ *
+ * Returns 0; -1 if there is not room enough, or a thread is not in the table.
+ */
+EXPORT int64_t satview_calls(const uint16_t *code, const uint8_t *cpu, const uint16_t *thread16,
+                             const uint32_t *thread32, int64_t count, const uint8_t *traits, const uint8_t *stays,
+                             uint32_t *last_of, int64_t threads, uint32_t *entry, uint32_t *first, uint32_t *last,
+                             int64_t room, int64_t *counts)
+{
+    enum { ALL_CPUS = 256 };
+    uint32_t open[ALL_CPUS], newest[ALL_CPUS], nobody_at[CALL_NUMBER + 1];
+    uint8_t is_clean[ALL_CPUS];
+    int64_t known = 0, unknown = 0;
+    for (int c = 0; c < ALL_CPUS; c++) {
+        open[c] = newest[c] = NO_EVENT;
+        is_clean[c] = 0;
+    }
+    for (int i = 0; i <= CALL_NUMBER; i++)
+        nobody_at[i] = NO_EVENT;
+    for (int64_t i = 0; i < threads; i++)
+        last_of[i] = NO_EVENT;
+    for (int64_t i = 0; i < count; i++) {
+        uint8_t here = cpu[i], trait = traits[code[i] & CODE_MASK];
+        uint32_t thread, before;
+        entry[i] = open[here];
+        if (!trait)
+            continue;
+        thread = thread16 ? thread16[i] : thread32[i];
+        if (thread >= threads)
+            return -1;
+        if (trait & IS_TURN)
+            open[here] = newest[here] != NO_EVENT && traits[code[newest[here]] & CODE_MASK] & IS_ENTRY &&
+                                 thread == (thread16 ? thread16[newest[here]] : thread32[newest[here]])
+                             ? newest[here]
+                             : NO_EVENT;
+        if (trait & IS_RUNNING)
+            is_clean[here] = 0;
+        if (!(trait & IS_CALL))
+            continue;
+        /* Of a known thread its last event of any call; else the last one on the CPU, if that is of nobody too. */
+        before = thread ? last_of[thread] : is_clean[here] ? newest[here] : NO_EVENT;
+        if (trait & IS_END && before != NO_EVENT && traits[code[before] & CODE_MASK] & IS_ENTRY &&
+            ((code[before] ^ code[i]) & CALL_NUMBER) == 0) {
+            uint32_t other = nobody_at[code[i] & CALL_NUMBER];
+            if (known + unknown >= room)
+                return -1;
+            if (!thread) {
+                if (stays[code[i] & CALL_NUMBER]) {
+                    unknown++;
+                    first[room - unknown] = before;
+                    last[room - unknown] = (uint32_t)i;
+                }
+            } else if (other == NO_EVENT || other < before) {
+                first[known] = before;
+                last[known++] = (uint32_t)i;
+            }
+        }
+        newest[here] = (uint32_t)i;
+        open[here] = trait & IS_ENTRY ? (uint32_t)i : NO_EVENT;
+        is_clean[here] = !thread;
+        if (thread)
+            last_of[thread] = (uint32_t)i;
+        else
+            nobody_at[code[i] & CALL_NUMBER] = (uint32_t)i;
+    }
+    counts[0] = known;
+    counts[1] = unknown;
+    return 0;
+}
+
+/*
+ * Write for each of some events the last one before it on its CPU whose code is in a table, NO_EVENT for none.
+ * Twin: linkage.rows.last_before. rows: ascending.
+ *
+ * Returns 0; -1 if the rows do not ascend or there is no such event.
+ */
+EXPORT int64_t satview_last_before(const uint16_t *code, const uint8_t *cpu, int64_t count, const uint8_t *table,
+                                   const uint32_t *rows, int64_t wanted, uint32_t *out)
+{
+    enum { ALL_CPUS = 256 };
+    uint32_t newest[ALL_CPUS];
+    int64_t i = 0;
+    for (int c = 0; c < ALL_CPUS; c++)
+        newest[c] = NO_EVENT;
+    for (int64_t k = 0; k < wanted; k++) {
+        if (rows[k] >= count || rows[k] < i)
+            return -1;
+        for (; i < rows[k]; i++)
+            if (table[code[i] & CODE_MASK])
+                newest[cpu[i]] = (uint32_t)i;
+        out[k] = newest[cpu[i]];
+    }
+    return 0;
+}
+
+/*
+ * Write the events whose code is in a table, ascending. Twin: linkage.rows.rows_where.
+ *
+ * Returns how many they are, -1 if there is not room enough.
+ */
+EXPORT int64_t satview_rows_where(const uint16_t *code, int64_t count, const uint8_t *table, uint32_t *out,
+                                  int64_t room)
+{
+    int64_t found = 0;
+    for (int64_t i = 0; i < count; i++)
+        if (table[code[i] & CODE_MASK]) {
+            if (found >= room)
+                return -1;
+            out[found++] = (uint32_t)i;
+        }
+    return found;
+}
+
+/*
+ * Read words 0 and 1, or 2 and 3, of some slots of a file, those near each other by one read. Twin:
+ * formats.kev.slot_source.FileSlots._halves_by_runs.
+ *
+ * at: ascending numbers of slots below `slots`; slot 0 is at `offset`. half: 0 or 1. scratch: room for `scratch_slots`
+ * slots. out: two words of each, as they are in the file.
+ *
+ * Returns how many of them were read: fewer where the file has lost bytes or cannot be read, and 0 on Windows.
+ */
+EXPORT int64_t satview_take_halves(int64_t file, int64_t offset, const int64_t *at, int64_t count, int64_t slots,
+                                   int64_t half, int64_t gap, uint64_t *scratch, int64_t scratch_slots, uint64_t *out)
+{
+    int64_t i = 0;
+#if !defined(_WIN32)
+    while (i < count) {
+        int64_t first = at[i], last = first, end = i + 1, wanted, done = 0;
+        if (first < 0 || first >= slots || scratch_slots < 1)
+            return i;
+        while (end < count && at[end] >= last && at[end] - last <= gap && at[end] - first < scratch_slots &&
+               at[end] < slots)
+            last = at[end++];
+        wanted = (last - first + 1) * 16;
+        while (done < wanted) {
+            ssize_t more = pread((int)file, (char *)scratch + done, (size_t)(wanted - done),
+                                 (off_t)(offset + first * 16 + done));
+            if (more <= 0)
+                return i;
+            done += more;
+        }
+        for (; i < end; i++)
+            out[i] = scratch[2 * (at[i] - first) + (half & 1)];
+    }
+#else
+    (void)file, (void)offset, (void)at, (void)count, (void)slots, (void)half, (void)gap, (void)scratch, (void)scratch_slots;
+    (void)out;
+#endif
+    return i;
+}
+
+/*
+ * Write of one lane how long it has each kind of value up to every `every`-th interval, kinds side by side.
+ * Twin: none needed, timeline.shares adds up without it where this library is missing.
+ *
+ * weight: what a cycle of each value counts for its kind. out: (count / every + 1) * kinds.
+ *
+ * Returns how many numbers it wrote; -1 if there is not room enough or a kind does not exist.
+ */
+EXPORT int64_t satview_share_index(const int64_t *start, const uint8_t *value, int64_t count, int64_t every,
+                                   const int64_t *kind_of, const int64_t *weight, int64_t kinds, int64_t *out,
+                                   int64_t room)
+{
+    int64_t sums[VALUES] = {0}, written = 0;
+    if (every < 1 || kinds < 1 || kinds > VALUES)
+        return -1;
+    for (int64_t i = 0; i < count; i++) {
+        uint8_t mine = value[i] & (VALUES - 1);
+        if (i % every == 0) {
+            if (written + kinds > room)
+                return -1;
+            for (int64_t kind = 0; kind < kinds; kind++)
+                out[written++] = sums[kind];
+        }
+        if (kind_of[mine] < 0 || kind_of[mine] >= kinds)
+            return -1;
+        if (i + 1 < count)
+            sums[kind_of[mine]] += (start[i + 1] - start[i]) * weight[mine];
+    }
+    return written;
+}
+
+/*
+ * Write how long a lane has each kind of value in each bin, kinds side by side. Twin: timeline.shares._by_sums.
+ *
+ * index: as satview_share_index wrote it, `marks` times `kinds` numbers; begins: start of every `every`-th interval, of
+ * which the search stays in the processor's cache. edges: bins + 1, ascending. A lane has no value before its first
+ * interval and from `end` on.
+ *
+ * Returns 0; -1 if the index is not that of the lane.
+ */
+EXPORT int64_t satview_shares(const int64_t *start, const uint8_t *value, int64_t count, int64_t end, int64_t every,
+                              const int64_t *kind_of, const int64_t *weight, int64_t kinds, const int64_t *index,
+                              const int64_t *begins, int64_t marks, const int64_t *edges, int64_t bins, int64_t *out)
+{
+    int64_t before[VALUES] = {0}, now[VALUES];
+    int64_t mark = 0;
+    if (every < 1 || kinds < 1 || kinds > VALUES || marks * every < count || (marks - 1) * every >= count)
+        return -1;
+    for (int kind = 0; kind < VALUES; kind++)
+        if (kind_of[kind] < 0 || kind_of[kind] >= kinds)
+            return -1;
+    for (int64_t b = 0; b <= bins; b++) {
+        int64_t edge = edges[b] < end ? edges[b] : end;
+        for (int64_t kind = 0; kind < kinds; kind++)
+            now[kind] = 0;
+        if (count && edge > begins[0]) {
+            int64_t high, step = 1, i;
+            while (mark + step < marks && begins[mark + step] < edge) {
+                mark += step;
+                step *= 2;
+            }
+            high = mark + step < marks ? mark + step : marks;
+            while (high - mark > 1) {
+                int64_t middle = mark + (high - mark) / 2;
+                if (begins[middle] < edge)
+                    mark = middle;
+                else
+                    high = middle;
+            }
+            for (int64_t kind = 0; kind < kinds; kind++)
+                now[kind] = index[mark * kinds + kind];
+            for (i = mark * every; i + 1 < count && start[i + 1] < edge; i++)
+                now[kind_of[value[i] & (VALUES - 1)]] += (start[i + 1] - start[i]) * weight[value[i] & (VALUES - 1)];
+            now[kind_of[value[i] & (VALUES - 1)]] += (edge - start[i]) * weight[value[i] & (VALUES - 1)];
+        }
+        for (int64_t kind = 0; kind < kinds; kind++) {
+            if (b)
+                out[(b - 1) * kinds + kind] = now[kind] - before[kind];
+            before[kind] = now[kind];
+        }
+    }
+    return 0;
+}
+
+/*
+ * Draw one lane as a stack of shares into rows of a picture. Twin: gui.swimlane.share_layer._draw_by_rows.
+ *
+ * tops: kinds * bins, where each kind ends, 0 = bottom, 1 = top. is_busy: of these something must be seen even where it
+ * is less than a pixel high. columns: bins + 1, ascending. The bar has the rows from top on and above bottom, of which
+ * those of the picture are drawn.
+ *
+ * Returns 0; -1 if a column is not in the picture or there are too many kinds.
+ */
+EXPORT int64_t satview_draw_stack(const double *tops, int64_t kinds, int64_t bins, const uint8_t *is_busy,
+                                  const int64_t *columns, const uint32_t *colours, uint32_t background, int64_t top,
+                                  int64_t bottom, uint32_t *pixels, int64_t width, int64_t height)
+{
+    double level[VALUES];
+    int64_t first = top > 0 ? top : 0, last = bottom < height ? bottom : height, size = bottom - top;
+    if (kinds < 1 || kinds > VALUES)
+        return -1;
+    for (int64_t b = 0; b < bins; b++) {
+        int64_t left = columns[b], right = columns[b + 1], raised = -1, busy = -1;
+        double most = 0, ran = 0;
+        if (left < 0 || right < left || right > width)
+            return -1;
+        if (left == right)
+            continue;
+        for (int64_t k = 0; k < kinds; k++) {
+            double share = tops[k * bins + b] - (k ? tops[(k - 1) * bins + b] : 0);
+            level[k] = (double)(int64_t)(tops[k * bins + b] * (double)size + 0.5);
+            if (is_busy[k]) {
+                if (busy < 0 || share > most) {
+                    most = share;
+                    raised = k;
+                }
+                busy = k;
+                ran += share;
+            }
+        }
+        if (busy >= 0 && ran > 0 && level[busy] < 1)
+            for (int64_t k = raised; k < kinds; k++)
+                if (level[k] < 1)
+                    level[k] = 1;
+        for (int64_t row = first; row < last; row++) {
+            double here = (double)(bottom - row) - 0.5;
+            int64_t k = 0;
+            uint32_t colour;
+            while (k < kinds && level[k] < here)
+                k++;
+            colour = k < kinds ? colours[k] : background;
+            for (int64_t x = left; x < right; x++)
+                pixels[row * width + x] = colour;
+        }
+    }
+    return 0;
 }

@@ -17,9 +17,16 @@ from satview.core.library import library
 LOG_SEED: Final = 0
 LOG_TIME: Final = 1
 LOG_CROSSING: Final = 2
+IS_CALL: Final = 1  # traits of a code for `calls`
+IS_ENTRY: Final = 2
+IS_END: Final = 4
+IS_TURN: Final = 8
+IS_RUNNING: Final = 16
 _LOG_WIDTH: Final = 4
 _CPUS: Final = 64
 _BYTES: Final = 256
+_CODES: Final = 1 << 15
+_CALLS: Final = 128
 _COUNTS: Final = 10
 _I64: Final = ctypes.c_int64
 _POINTER: Final = ctypes.c_void_p
@@ -366,6 +373,226 @@ def levels(
     last = sizes[-1]
     return np.split(out, np.cumsum(sizes[: depth - 1])), cover.ravel()[: last * len(kinds.value_of)].reshape(
         last, -1).T, flags[:last].view(np.bool_)  # fmt: skip
+
+
+def take_halves(
+    file: int, offset: int, at: NDArray[np.int64], slots: int, half: int, gap: int, most_slots: int
+) -> NDArray[np.uint64] | None:
+    """Return words 0 and 1, or 2 and 3, of some slots of a file as one number each, None if not all can be read.
+
+    Args:
+        file: Descriptor.
+        offset: Byte offset of slot 0.
+        at: int64 (n,), ascending.
+        slots: Slots of the file.
+        half: 0 or 1.
+        gap: Slots nobody asked for that cost no more to read than another call.
+        most_slots: Slots of one read at most.
+    """
+    out, scratch = np.empty(len(at), np.uint64), np.empty((most_slots, 2), np.uint64)
+    at = np.ascontiguousarray(at, np.int64)
+    done = _function("satview_take_halves")(
+        _I64(file), _I64(offset), _POINTER(at.ctypes.data), _I64(len(at)), _I64(slots), _I64(half),
+        _I64(gap), _POINTER(scratch.ctypes.data), _I64(most_slots), _POINTER(out.ctypes.data),
+    )  # fmt: skip
+    return out if done == len(at) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """The kernel calls of a trace.
+
+    Attributes:
+        entry: uint32 (events,), entry of the call that the CPU of each event is in before it, 2^32 - 1 for none.
+        known: Two uint32 (n,), entries and ends of the calls of threads that are known.
+        unknown: Two uint32 (m,), those of the calls of threads that are not.
+    """
+
+    entry: NDArray[np.uint32]
+    known: tuple[NDArray[np.uint32], NDArray[np.uint32]]
+    unknown: tuple[NDArray[np.uint32], NDArray[np.uint32]]
+
+
+def calls(
+    code: NDArray[np.uint16],
+    cpu: NDArray[np.uint8],
+    thread: NDArray[np.unsignedinteger],
+    thread_count: int,
+    traits: NDArray[np.uint8],
+    stays: NDArray[np.bool_],
+) -> Calls:
+    """Return in which kernel call every CPU is when, and what ends each call.
+
+    Args:
+        code: uint16 (n,).
+        cpu: uint8 (n,).
+        thread: uint16 or uint32 (n,), rows of the thread table.
+        thread_count: Rows of that table.
+        traits: uint8 (32768,), of every code the sum of `IS_CALL` and so on.
+        stays: bool (128,), by number, which calls never block.
+    """
+    assert len(code) == len(cpu) == len(thread)
+    assert (len(traits), len(stays)) == (_CODES, _CALLS)
+    narrow = thread.dtype == np.uint16
+    thread = np.ascontiguousarray(thread if narrow else thread.astype(np.uint32, copy=False))
+    room = int(np.count_nonzero(traits[np.asarray(code)] & IS_END))
+    entry, last_of = np.empty(len(code), np.uint32), np.empty(thread_count, np.uint32)
+    first, last, counts = np.empty(room, np.uint32), np.empty(room, np.uint32), np.zeros(2, np.int64)
+    failed = _function("satview_calls")(
+        _POINTER(code.ctypes.data), _POINTER(cpu.ctypes.data), _POINTER(thread.ctypes.data if narrow else None),
+        _POINTER(None if narrow else thread.ctypes.data), _I64(len(code)), _POINTER(traits.ctypes.data),
+        _POINTER(stays.ctypes.data), _POINTER(last_of.ctypes.data), _I64(thread_count), _POINTER(entry.ctypes.data),
+        _POINTER(first.ctypes.data), _POINTER(last.ctypes.data), _I64(room), _POINTER(counts.ctypes.data),
+    )  # fmt: skip
+    assert not failed
+    known, unknown = counts.tolist()
+    return Calls(entry, (first[:known], last[:known]), (first[room - unknown :], last[room - unknown :]))
+
+
+def rows_where(code: NDArray[np.uint16], table: NDArray[np.bool_], room: int) -> NDArray[np.uint32]:
+    """Return the events whose code is in a table, uint32 (n,), ascending.
+
+    Args:
+        code: uint16 (events,).
+        table: bool (32768,).
+        room: How many they are.
+    """
+    assert len(table) == _CODES
+    out = np.empty(room, np.uint32)
+    found = _function("satview_rows_where")(
+        _POINTER(code.ctypes.data), _I64(len(code)), _POINTER(table.ctypes.data), _POINTER(out.ctypes.data), _I64(room)
+    )
+    assert found == room
+    return out
+
+
+def last_before(
+    code: NDArray[np.uint16], cpu: NDArray[np.uint8], table: NDArray[np.bool_], rows: NDArray[np.uint32]
+) -> NDArray[np.uint32]:
+    """Return for each of some events the last one before it on its CPU whose code is in a table.
+
+    Args:
+        code: uint16 (n,).
+        cpu: uint8 (n,).
+        table: bool (32768,).
+        rows: uint32 (k,), ascending.
+
+    Returns:
+        uint32 (k,), 2^32 - 1 for none.
+    """
+    assert len(code) == len(cpu)
+    assert len(table) == _CODES
+    rows = np.ascontiguousarray(rows)
+    out = np.empty(len(rows), np.uint32)
+    failed = _function("satview_last_before")(
+        _POINTER(code.ctypes.data), _POINTER(cpu.ctypes.data), _I64(len(code)), _POINTER(table.ctypes.data),
+        _POINTER(rows.ctypes.data), _I64(len(rows)), _POINTER(out.ctypes.data),
+    )  # fmt: skip
+    assert not failed
+    return out
+
+
+def share_index(
+    start: NDArray[np.int64],
+    value: NDArray[np.uint8],
+    every: int,
+    kind_of: NDArray[np.int64],
+    weight: NDArray[np.int64],
+    kinds: int,
+) -> NDArray[np.int64]:
+    """Return how long a lane has each kind of value up to every `every`-th interval, int64 (marks, kinds).
+
+    Args:
+        start: int64 (n,), when intervals begin, ascending.
+        value: uint8 (n,).
+        every: How many intervals from one mark to the next.
+        kind_of: int64 (64,), kind of each value.
+        weight: int64 (64,), what a cycle of each value counts.
+        kinds: How many kinds there are.
+    """
+    assert len(start) == len(value)
+    assert len(kind_of) == len(weight) == _CPUS
+    marks = -(-len(start) // every)
+    out = np.empty((marks, kinds), np.int64)
+    written = _function("satview_share_index")(
+        _POINTER(start.ctypes.data), _POINTER(value.ctypes.data), _I64(len(start)), _I64(every),
+        _POINTER(kind_of.ctypes.data), _POINTER(weight.ctypes.data), _I64(kinds), _POINTER(out.ctypes.data),
+        _I64(out.size),
+    )  # fmt: skip
+    assert written == out.size
+    return out
+
+
+def shares(
+    start: NDArray[np.int64],
+    value: NDArray[np.uint8],
+    end: int,
+    every: int,
+    kind_of: NDArray[np.int64],
+    weight: NDArray[np.int64],
+    index: NDArray[np.int64],
+    begins: NDArray[np.int64],
+    edges: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """Return how long a lane has each kind of value in each bin, int64 (bins, kinds), cycles times weight.
+
+    Args:
+        start: int64 (n,), when intervals begin, ascending.
+        value: uint8 (n,).
+        end: Where the last one ends, cycles.
+        every: Of the index.
+        kind_of: int64 (64,), kind of each value.
+        weight: int64 (64,), what a cycle of each value counts.
+        index: As `share_index` returns it.
+        begins: int64 (marks,), `start` of every `every`-th interval.
+        edges: int64 (bins + 1,), cycles, ascending.
+    """
+    assert len(start) == len(value)
+    assert len(kind_of) == len(weight) == _CPUS
+    assert len(begins) == len(index)
+    bins, kinds = max(0, len(edges) - 1), index.shape[1]
+    out = np.empty((bins, kinds), np.int64)
+    failed = _function("satview_shares")(
+        _POINTER(start.ctypes.data), _POINTER(value.ctypes.data), _I64(len(start)), _I64(end), _I64(every),
+        _POINTER(kind_of.ctypes.data), _POINTER(weight.ctypes.data), _I64(kinds), _POINTER(index.ctypes.data),
+        _POINTER(begins.ctypes.data), _I64(len(index)), _POINTER(edges.ctypes.data), _I64(bins),
+        _POINTER(out.ctypes.data),
+    )  # fmt: skip
+    assert not failed
+    return out
+
+
+def draw_stack(
+    tops: NDArray[np.float64],
+    is_busy: NDArray[np.bool_],
+    columns: NDArray[np.int64],
+    colours: NDArray[np.uint32],
+    background: int,
+    rows: tuple[int, int],
+    pixels: NDArray[np.uint32],
+) -> None:
+    """Draw one lane as a stack of shares.
+
+    Args:
+        tops: float64 (k, bins), where each kind ends, 0 = bottom, 1 = top.
+        is_busy: bool (k,), of these something must be seen even where it is less than a pixel high.
+        columns: int64 (bins + 1,), ascending.
+        colours: uint32 (k,).
+        background: Of what no kind covers.
+        rows: First row of the bar and the one behind its last; may lie outside of the picture.
+        pixels: uint32 (height, width), changed.
+    """
+    kinds, bins = tops.shape
+    assert len(is_busy) == len(colours) == kinds
+    assert len(columns) == bins + 1
+    assert pixels.flags.c_contiguous
+    tops, columns = np.ascontiguousarray(tops), np.ascontiguousarray(columns, np.int64)
+    failed = _function("satview_draw_stack")(
+        _POINTER(tops.ctypes.data), _I64(kinds), _I64(bins), _POINTER(is_busy.ctypes.data),
+        _POINTER(columns.ctypes.data), _POINTER(colours.ctypes.data), ctypes.c_uint32(background), _I64(rows[0]),
+        _I64(rows[1]), _POINTER(pixels.ctypes.data), _I64(pixels.shape[1]), _I64(pixels.shape[0]),
+    )  # fmt: skip
+    assert not failed
 
 
 @dataclass(frozen=True, slots=True)

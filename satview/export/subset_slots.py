@@ -319,7 +319,6 @@ def _fill_rows(slots: NDArray[np.uint32], at: NDArray[np.int64], rows: NDArray[n
             kind = np.where(is_last & ~is_cut[open_], Struct.SIMPLE, Struct.COMBINE_BEGIN)
         slots[place, 0] = header[open_] | kind.astype(np.uint32) << STRUCT_SHIFT
         slots[place, 1] = stamp[open_]
-        slots[place, 2] = payloads.column(rows[open_], 2 * step)
-        slots[place, 3] = payloads.column(rows[open_], 2 * step + 1)
+        slots[place, 2], slots[place, 3] = payloads.pair(rows[open_], 2 * step)
         step += 1
         open_ = open_[count[open_] > step]

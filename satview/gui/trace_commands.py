@@ -47,6 +47,7 @@ class TraceCommands:
         registry.bind("lanes.hide_empty", partial(self._run, self._hide_empty), self._hides_empty)
         for mode in ("off", "selection", "all"):
             registry.bind(f"view.arrows_{mode}", partial(self._set_arrows, mode), partial(self._has_arrows, mode))
+        registry.bind("view.shares", self._toggle_shares, partial(self._settings.flag, "swimlane/shares"))
         registry.bind("view.legend", self._toggle_legend, partial(self._settings.flag, "swimlane/show_legend"))
         for row in PANELS:
             shows = partial(self._panel_shows, row.name)
@@ -276,6 +277,9 @@ class TraceCommands:
 
     def _toggle_legend(self) -> None:
         self._settings.set("swimlane/show_legend", not self._settings.flag("swimlane/show_legend"))
+
+    def _toggle_shares(self) -> None:
+        self._settings.set("swimlane/shares", not self._settings.flag("swimlane/shares"))
 
     def _set_arrows(self, mode: str) -> None:
         # All arrows are switched on and off by one key; what comes back is the arrows of the selection.

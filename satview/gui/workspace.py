@@ -61,10 +61,8 @@ class Workspace(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         self._stale: set[str] = set()
-        self.docks: dict[str, QDockWidget] = {}
+        self.docks = {row.name: self._dock(row.name, row.plain_title) for row in PANELS}
         self._make_views(opened)
-        for row in PANELS:
-            self.docks[row.name] = self._dock(row.name, row.plain_title)
         self.arrange()
         self._restore_docks()
         if not self.area.no_states.isHidden():
@@ -100,7 +98,8 @@ class Workspace(QWidget):
         context = PanelContext(
             self.opened, self.navigation, self._settings, self._theme, self.area, self.find_bar.look_for
         )
-        panel = make_panel(next(row for row in PANELS if row.name == name), context, self._window)
+        # In its dock from the first: to move a widget with its children costs Qt as much as to make it.
+        panel = make_panel(next(row for row in PANELS if row.name == name), context, self.docks[name])
         panel.menu_wanted.connect(self.menu_wanted)
         if panel.waits_to_be_seen:
             self._stale.add(name)
@@ -201,7 +200,7 @@ class Workspace(QWidget):
         self._stop()
         for dock in self.docks.values():
             self._window.removeDockWidget(dock)
-            dock.setParent(None)  # at once: the next trace's docks have the same names
+            dock.setObjectName("")  # at once: the next trace's docks have the same names
             dismantle(dock)
 
     def _stop(self) -> None:

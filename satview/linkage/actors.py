@@ -8,12 +8,27 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.core import passes
 from satview.events import wire
-from satview.linkage.rows import by_cpu, last_before, rows_by_cpu, rows_of_codes, rows_where
+from satview.linkage.calls import scanned
+from satview.linkage.rows import (
+    by_cpu,
+    in_time_order,
+    last_before,
+    last_in_table,
+    last_of_codes,
+    narrow,
+    rows_of_codes,
+    rows_where,
+)
 from satview.linkage.table import NO_EVENT
+from satview.store.arguments import distinct
 from satview.store.trace import Trace
 
 _FORM: Final = 0x180  # of the code of an event of a kernel call; 0 = entry
+_TURNS: Final = np.arange(wire.CODE_COUNT) >> wire.CLASS_SHIFT == wire.WireClass.KER_CALL  # to other work
+_TURNS[wire.THREAD_RUNNING] = True
+_TURNS.setflags(write=False)
 TIMER: Final = wire.code(wire.WireClass.SYSTEM, 18)
 _INTERRUPTS: Final = tuple(wire.code(wire.WireClass.INT, event) for event in (1, 5, 7))  # entries; deliveries of 8.0
 
@@ -26,15 +41,12 @@ def open_calls(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
     Returns:
         uint32 (n,), rows of entries; `NO_EVENT` for none, as within the work of an interrupt.
     """
-    if len(rows) < len(trace.events) >> 6 or np.all(rows[1:] >= rows[:-1]):
+    if passes.is_available():
+        return scanned(trace).entry[rows]
+    if len(rows) < len(trace.events) >> 6:
         return _open_calls(trace, rows)
     # In order of time the search stays in the processor's cache.
-    is_there = np.zeros(len(trace.events), np.bool_)
-    is_there[rows] = True
-    ordered = np.flatnonzero(is_there).astype(np.uint32)
-    found = np.empty(len(trace.events), np.uint32)
-    found[ordered] = _open_calls(trace, ordered)
-    return found[rows]
+    return in_time_order(trace, rows, lambda ordered: _open_calls(trace, ordered))
 
 
 def _open_calls(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
@@ -67,8 +79,7 @@ def works(trace: Trace) -> dict[int, CpuWork]:
 
 
 def _works(trace: Trace) -> dict[int, CpuWork]:
-    codes = np.arange(wire.CODE_COUNT)
-    turns = rows_where(trace, (codes >> wire.CLASS_SHIFT == wire.WireClass.KER_CALL) | (codes == wire.THREAD_RUNNING))
+    turns = rows_where(trace, _TURNS)
     return {cpu: CpuWork(rows, _calls_from(trace, rows)) for cpu, rows in by_cpu(trace, turns)}
 
 
@@ -86,6 +97,8 @@ def _calls_from(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
 
 def last_work(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
     """Return the last event before each at which its CPU turned to other work, uint32 (n,); `NO_EVENT` for none."""
+    if passes.is_available():
+        return last_in_table(trace, _TURNS, rows)
     return last_before(trace, tuple((cpu, work.row) for cpu, work in works(trace).items()), rows)
 
 
@@ -113,12 +126,11 @@ def last_of_usual(
         uint32 (n,), rows of entries, `NO_EVENT` for none; and bool (n,): there is only one since then.
     """
     entries = interrupt_rows(trace)
-    by_cpu_rows = rows_by_cpu(trace, *_INTERRUPTS)
-    found = last_before(trace, by_cpu_rows, rows)
+    found = last_of_codes(trace, _INTERRUPTS, rows)
     found[(found != NO_EVENT) & (found < since)] = NO_EVENT
     at = np.flatnonzero(found != NO_EVENT)
     is_only = np.zeros(len(rows), np.bool_)
-    before = last_before(trace, by_cpu_rows, found[at])
+    before = last_of_codes(trace, _INTERRUPTS, found[at])
     is_only[at] = (before == NO_EVENT) | (before < since[at])
     if not len(at):
         return found, is_only
@@ -127,8 +139,9 @@ def last_of_usual(
     usual = _most_frequent(group[at], own, count)
     other = np.flatnonzero(usual != own)
     cpu = trace.events.cpu
-    key = (cpu[entries] * np.int64(count) + vector) << 32 | entries
-    key.sort()
+    key = cpu[entries] * np.int64(count) + vector
+    order = np.argsort(narrow(key, int(key.max()) + 1), kind="stable")
+    key = key[order] << 32 | entries[order]
     at, source = at[other], cpu[rows[at[other]]] * np.int64(count) + usual[other]
     place = np.searchsorted(key, source << 32 | rows[at]) - 1
     last = key[np.maximum(place, 0)]
@@ -139,7 +152,7 @@ def last_of_usual(
 
 def _vectors(trace: Trace) -> tuple[NDArray[np.intp], int]:
     """Return which interrupt each of `interrupt_rows` is, and how many different ones there are."""
-    vectors, which = np.unique(trace.payloads.column(interrupt_rows(trace), 0), return_inverse=True)
+    vectors, which = distinct(trace.payloads.column(interrupt_rows(trace), 0).astype(np.int64))
     return which, len(vectors)
 
 
@@ -172,5 +185,4 @@ def quiet_between(trace: Trace, first: NDArray[np.uint32], last: NDArray[np.uint
     table = np.ones(wire.CODE_COUNT, np.bool_)
     table[np.arange(wire.CODE_COUNT) >> wire.CLASS_SHIFT == wire.WireClass.INT] = False
     table[np.arange(wire.CODE_COUNT) >> wire.CLASS_SHIFT == wire.WireClass.CONTROL] = False
-    before = last_before(trace, tuple(by_cpu(trace, rows_where(trace, table))), last)
-    return np.asarray(before == first)
+    return np.asarray(last_in_table(trace, table, last) == first)

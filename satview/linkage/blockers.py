@@ -82,8 +82,9 @@ def _blockers(trace: Trace) -> Blockers:
     mine = trace.threads.pid[found.thread[at]].view(np.uint32)
     tell(at, thread_rows(trace, mine, found.object[at].astype(np.uint32)), Certainty.EXACT)
     at = np.flatnonzero((found.value == MUTEX) & found.has_object)
-    tell(at, _owners(trace, found, at), Certainty.EXACT)
-    tell(at, _owners_elsewhere(trace, found, at), Certainty.INFERRED)
+    word, is_known = _owner_words(trace, found, at)
+    tell(at, _owners(trace, found, at, word, is_known), Certainty.EXACT)
+    tell(at, _owners_elsewhere(trace, found, at, word, is_known), Certainty.INFERRED)
     tell(at, _next_to_give(trace, at), Certainty.INFERRED)
     at = np.flatnonzero(np.isin(found.value, RWLOCKS) & found.has_object & (found.end_row != OPEN))
     tell(at, _who_let_in(trace, found, at), Certainty.INFERRED)
@@ -107,13 +108,6 @@ def _of_messages(trace: Trace, found: Waits) -> tuple[NDArray[np.intp], _Ints, _
     return at, server, to
 
 
-def _owners(trace: Trace, found: Waits, at: NDArray[np.intp]) -> _Ints:
-    """Return the threads that the words of mutexes name as owners in the process that waits, -1 for none."""
-    word, known = _owner_words(trace, found, at)
-    who = owners_within(trace, word, trace.threads.pid[found.thread[at]].astype(np.int64))
-    return np.where(known, who, 0)
-
-
 def _owner_words(trace: Trace, found: Waits, at: NDArray[np.intp]) -> tuple[_Ints, NDArray[np.bool_]]:
     """Return the words of mutexes that threads wait for without bit 31, and whether they are known."""
     word, known = argument(trace, found.call_row[at], "owner")
@@ -121,9 +115,14 @@ def _owner_words(trace: Trace, found: Waits, at: NDArray[np.intp]) -> tuple[_Int
     return word & OWNER_MASK, known
 
 
-def _owners_elsewhere(trace: Trace, found: Waits, at: NDArray[np.intp]) -> _Ints:
+def _owners(trace: Trace, found: Waits, at: NDArray[np.intp], word: _Ints, known: NDArray[np.bool_]) -> _Ints:
+    """Return the threads that the words of mutexes name as owners in the process that waits, -1 for none."""
+    who = owners_within(trace, word, trace.threads.pid[found.thread[at]].astype(np.int64))
+    return np.where(known, who, 0)
+
+
+def _owners_elsewhere(trace: Trace, found: Waits, at: NDArray[np.intp], word: _Ints, known: NDArray[np.bool_]) -> _Ints:
     """Return the threads of any process that the words of mutexes fit, -1 where that is none or several."""
-    word, known = _owner_words(trace, found, at)
     out = np.where(known, owners_anywhere(trace, word), -1)
     out[out == found.thread[at]] = -1
     return out

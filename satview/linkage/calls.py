@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.core import passes
 from satview.events import wire
 from satview.events.kernel_calls import never_block
 from satview.events.states import RUNNING
@@ -28,9 +29,43 @@ def calls(trace: Trace) -> tuple[_Rows, _Rows]:
     be the next kernel call event of the CPU, and the call one that never blocks: a thread that enters another gives way
     to one that may well come back from the same call.
     """
-    rows = rows_of_class(trace, wire.WireClass.KER_CALL)
-    of_threads, of_nobody = _of_threads(trace, rows), _of_nobody(trace, rows)
+    if passes.is_available():
+        of_threads, of_nobody = _by_core(trace)
+    else:
+        rows = rows_of_class(trace, wire.WireClass.KER_CALL)
+        of_threads, of_nobody = _of_threads(trace, rows), _of_nobody(trace, rows)
     return np.concatenate((of_threads[0], of_nobody[0])), np.concatenate((of_threads[1], of_nobody[1]))
+
+
+def scanned(trace: Trace) -> passes.Calls:
+    """Return what the compiled core finds in one pass over the events; kept with the trace, 4 bytes per event."""
+    return trace.kept("links.scanned_calls", _scanned)
+
+
+def _scanned(trace: Trace) -> passes.Calls:
+    events, codes = trace.events, np.arange(wire.CODE_COUNT)
+    form = codes & _FORM
+    is_call = codes >> wire.CLASS_SHIFT == wire.WireClass.KER_CALL
+    traits = np.where(is_call, passes.IS_CALL, 0)
+    traits[is_call & (form == 0)] |= passes.IS_ENTRY
+    traits[is_call & ((form == wire.KER_EXIT_OFFSET) | (form == wire.KER_INT_OFFSET))] |= passes.IS_END
+    traits[wire.THREAD_RUNNING] |= passes.IS_TURN
+    traits[trace.catalogue.state_value_of_code == RUNNING] |= passes.IS_RUNNING
+    return passes.calls(
+        events.code, events.cpu, events.thread, len(trace.threads), traits.astype(np.uint8), never_block(trace.release)
+    )
+
+
+def _by_core(trace: Trace) -> tuple[tuple[_Rows, _Rows], tuple[_Rows, _Rows]]:
+    """Return entries and exits of known threads, and those of unknown ones."""
+    found = scanned(trace)
+    sure = is_whole(trace, *found.known)
+    first, last = found.unknown
+    is_sure = np.ones(len(first), np.bool_)
+    for cpu in np.unique(trace.events.cpu[first]).tolist():
+        mine = trace.events.cpu[first] == cpu
+        is_sure[mine] = is_whole_on(trace, cpu, first[mine], last[mine])
+    return (found.known[0][sure], found.known[1][sure]), (first[is_sure], last[is_sure])
 
 
 def _is_pair(first: NDArray[np.uint16], second: NDArray[np.uint16]) -> NDArray[np.bool_]:

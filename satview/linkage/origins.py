@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from satview.events import wire
 from satview.events.kernel_calls import call_numbers
 from satview.linkage import actors, pulses
-from satview.linkage.rows import comm_words, last_before, rows_by_cpu, rows_of_codes
+from satview.linkage.rows import comm_words, last_of_codes, rows_of_codes
 from satview.linkage.table import NO_EVENT, Certainty, LinkKind, LinkTable, Pairs, no_pairs, pairs_of
 from satview.linkage.waits import number_of
 from satview.linkage.whole import is_whole
@@ -46,7 +46,7 @@ def _deliveries(trace: Trace) -> Pairs:
         return no_pairs()
     cause, certainty = actors.open_calls(trace, rows), np.full(len(rows), Certainty.EXACT, np.uint8)
     free = np.flatnonzero(cause == NO_EVENT)
-    timer = last_before(trace, rows_by_cpu(trace, actors.TIMER), rows[free])
+    timer = last_of_codes(trace, (actors.TIMER,), rows[free])
     known = np.flatnonzero(timer != NO_EVENT)
     known = known[actors.quiet_between(trace, timer[known], rows[free[known]])]
     cause[free[known]] = timer[known]

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from satview.events import wire
 from satview.events.states import STATE_BY_NAME
 from satview.linkage.messages import receiver_keys
-from satview.linkage.rows import by_cpu, comm_words, depth_within, last_before, narrow, rows_of_codes
-from satview.linkage.states import following
+from satview.linkage.rows import comm_words, depth_within, last_of_codes, narrow, rows_of_codes
+from satview.linkage.states import following, state_values
 from satview.linkage.table import NO_EVENT, OPEN, Certainty, LinkKind, LinkTable, Pairs, no_pairs, pairs_of
 from satview.linkage.whole import is_whole
 from satview.store.losses import losses
@@ -62,7 +62,7 @@ def _pulses(trace: Trace) -> Pairs:
 def _waiting(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
     """Return the events by which threads enter RECEIVE and those that end it, both of the same threads, whole ones."""
     rows, ends = trace.states.event, following(trace)
-    at = np.flatnonzero((trace.catalogue.state_value_of_code[trace.events.code[rows]] == RECEIVE) & (ends != OPEN))
+    at = np.flatnonzero((state_values(trace) == RECEIVE) & (ends != OPEN))
     begins, ends = rows[at], ends[at]
     sure = is_whole(trace, begins, ends)
     return begins[sure], ends[sure]
@@ -78,7 +78,7 @@ def _handed_over(
     after it, if no other wait of the thread begins before.
     """
     events, (begins, ends) = trace.events, waiting
-    pulse = last_before(trace, tuple(by_cpu(trace, sends)), ends)
+    pulse = last_of_codes(trace, SENDS, ends)
     at = np.flatnonzero((pulse != NO_EVENT) & (pulse > begins))
     begins, ends, pulse = begins[at], ends[at], pulse[at]
     owner = events.thread[receipts].astype(np.int64)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import pairwise
 from typing import Final
@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.core import passes
 from satview.events.wire import CLASS_SHIFT, CODE_COUNT, WireClass
 from satview.linkage.table import NO_EVENT
 from satview.store.trace import Trace
@@ -17,6 +18,7 @@ from satview.store.trace import Trace
 RowsByCpu = tuple[tuple[int, NDArray[np.uint32]], ...]  # of every CPU that has some its rows, ascending
 _BLOCK: Final = 1 << 16
 _FEW_CPUS: Final = 8  # so many passes are faster than sorting
+_FEW: Final = 256  # so many searches are faster than a pass over all events
 
 
 def rows_of_class(trace: Trace, wire_class: WireClass) -> NDArray[np.uint32]:
@@ -35,11 +37,7 @@ def rows_of_codes(trace: Trace, *codes: int) -> NDArray[np.uint32]:
 def _rows_of_codes(trace: Trace, codes: tuple[int, ...]) -> NDArray[np.uint32]:
     table = np.zeros(CODE_COUNT, np.bool_)
     table[list(codes)] = True
-    classes = {code >> CLASS_SHIFT for code in codes}
-    if len(classes) > 1:
-        return rows_where(trace, table)
-    rows = rows_of_class(trace, WireClass(classes.pop()))
-    return rows[table[trace.events.code[rows]]]
+    return rows_where(trace, table)
 
 
 def rows_by_cpu(trace: Trace, *codes: int) -> RowsByCpu:
@@ -55,6 +53,8 @@ def rows_where(trace: Trace, table: NDArray[np.bool_]) -> NDArray[np.uint32]:
         table: bool (32768,), codes.
     """
     code = trace.events.code
+    if passes.is_available():
+        return passes.rows_where(code, table, int(trace.code_counts[table].sum()))
     found = [np.flatnonzero(table[code[i : i + _BLOCK]]) + i for i in range(0, len(code), _BLOCK)]
     return np.concatenate(found).astype(np.uint32) if found else np.empty(0, np.uint32)
 
@@ -67,13 +67,17 @@ def comm_words(trace: Trace, rows: NDArray[np.integer]) -> tuple[NDArray[np.uint
         rows: (n,), rows of the event table, all of that class.
     """
     first, second = trace.kept("links.comm_words", _comm_words)
-    place = np.searchsorted(rows_of_class(trace, WireClass.COMM), rows.astype(np.uint32))
+    every = rows_of_class(trace, WireClass.COMM)
+    if len(rows) == len(every) and np.array_equal(rows, every):
+        return first, second
+    place = np.searchsorted(every, rows.astype(np.uint32))
     return first[place], second[place]
 
 
 def _comm_words(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
     rows = rows_of_class(trace, WireClass.COMM)
-    return trace.payloads.column(rows, 0), trace.payloads.column(rows, 1)
+    first, second = trace.payloads.pair(rows, 0)
+    return np.ascontiguousarray(first), np.ascontiguousarray(second)
 
 
 def by_cpu(trace: Trace, rows: NDArray[np.uint32]) -> Iterator[tuple[int, NDArray[np.uint32]]]:
@@ -117,6 +121,64 @@ def last_before(trace: Trace, candidates: RowsByCpu, rows: NDArray[np.integer]) 
         place = np.searchsorted(mine, rows[at].astype(np.uint32))
         out[at[place > 0]] = mine[place[place > 0] - 1]
     return out
+
+
+def last_of_codes(trace: Trace, codes: tuple[int, ...], rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Return for each of some events the last one of some codes before it on the same CPU.
+
+    Args:
+        trace: The events.
+        codes: Which.
+        rows: uint32 (n,), rows of the event table, in any order.
+
+    Returns:
+        uint32 (n,), `NO_EVENT` for none.
+    """
+    if not trace.code_counts[list(codes)].any():
+        return np.full(len(rows), NO_EVENT, np.uint32)
+    if len(rows) <= _FEW or not passes.is_available():
+        return last_before(trace, rows_by_cpu(trace, *codes), rows)
+    table = np.zeros(CODE_COUNT, np.bool_)
+    table[list(codes)] = True
+    return last_in_table(trace, table, rows)
+
+
+def last_in_table(trace: Trace, table: NDArray[np.bool_], rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Return for each of some events the last one before it on the same CPU whose code is in a table.
+
+    Args:
+        trace: The events.
+        table: bool (32768,), codes.
+        rows: uint32 (n,), rows of the event table, in any order.
+
+    Returns:
+        uint32 (n,), `NO_EVENT` for none.
+    """
+    if not passes.is_available():
+        return last_before(trace, tuple(by_cpu(trace, rows_where(trace, table))), rows)
+    return in_time_order(
+        trace, rows, lambda ordered: passes.last_before(trace.events.code, trace.events.cpu, table, ordered)
+    )
+
+
+def in_time_order(
+    trace: Trace, rows: NDArray[np.uint32], of: Callable[[NDArray[np.uint32]], NDArray[np.uint32]]
+) -> NDArray[np.uint32]:
+    """Return a function of single events for events in any order, called with ascending ones.
+
+    Args:
+        trace: The events.
+        rows: uint32 (n,), rows of the event table.
+        of: The function.
+    """
+    if np.all(rows[1:] >= rows[:-1]):
+        return of(rows)
+    is_there = np.zeros(len(trace.events), np.bool_)
+    is_there[rows] = True
+    ordered = np.flatnonzero(is_there).astype(np.uint32)
+    found = np.empty(len(trace.events), np.uint32)
+    found[ordered] = of(ordered)
+    return found[rows]
 
 
 def thread_rows(trace: Trace, pids: NDArray[np.uint32], tids: NDArray[np.uint32]) -> NDArray[np.int64]:

@@ -12,6 +12,18 @@ from satview.store.losses import EVERY_CPU, losses
 from satview.store.trace import Trace
 
 
+def state_values(trace: Trace) -> NDArray[np.uint8]:
+    """Return for every entry of `Trace.states.event` the state that it tells, as lane value (`events.states`), uint8.
+
+    Made at the first call and kept with the trace, a byte per entry.
+    """
+    return trace.kept("links.state_values", _state_values)
+
+
+def _state_values(trace: Trace) -> NDArray[np.uint8]:
+    return trace.catalogue.state_value_of_code[trace.events.code[trace.states.event]]
+
+
 def following(trace: Trace) -> NDArray[np.uint32]:
     """Return for every entry of `Trace.states.event` the thread's next one, `OPEN` for its last, uint32.
 
@@ -29,15 +41,21 @@ def states(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
     States in which events are missing are left out; while a thread runs, only its own CPU can end that, so that others
     do not matter then.
     """
+    ends, is_known = whole_states(trace)
+    return trace.states.event[is_known], ends[is_known]
+
+
+def whole_states(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
+    """Return `following`, and which entries of `Trace.states.event` are states in which no event is missing."""
     events, rows, ends = trace.events, trace.states.event, following(trace)
-    value = trace.catalogue.state_value_of_code[events.code[rows]]
+    value = state_values(trace)
     is_known = value != NOT_A_STATE
     for cpu in np.unique(losses(trace)[:, 2]).tolist():
         is_elsewhere = (value == RUNNING) & (cpu != EVERY_CPU) & (events.cpu[rows] != cpu)
         at = np.flatnonzero(is_known & ~is_elsewhere)
         first, last = rows[at], np.minimum(ends[at], np.uint32(len(events) - 1))
         is_known[at] = is_whole(trace, first, last) if cpu == EVERY_CPU else is_whole_on(trace, cpu, first, last)
-    return rows[is_known], ends[is_known]
+    return ends, is_known
 
 
 def state_places(trace: Trace, rows: NDArray[np.integer], threads: NDArray[np.int64]) -> NDArray[np.intp]:
@@ -51,13 +69,10 @@ def state_places(trace: Trace, rows: NDArray[np.integer], threads: NDArray[np.in
     Returns:
         Places; a thread has none left where the place is that of another thread, or the end.
     """
-    index = trace.states.event
-    key = trace.events.thread[index].astype(np.int64) << 32 | index  # by thread, then in time order
-    wanted = threads << 32 | rows.astype(np.int64)
-    order = np.argsort(wanted)  # in that order the search stays in the processor's cache
-    places = np.empty(len(rows), np.intp)
-    places[order] = np.searchsorted(key, wanted[order])
-    return places
+    states = trace.states
+    key = np.repeat(np.arange(len(trace.threads), dtype=np.int64) << 32, np.diff(states.start))
+    key |= states.event  # by thread, then in time order
+    return np.searchsorted(key, threads << 32 | rows.astype(np.int64))
 
 
 def first_that_fits(

@@ -13,6 +13,7 @@ from satview.events import wire
 from satview.events.states import NOT_A_STATE
 from satview.linkage import interrupts, messages, mutexes, origins, pulses, wake_ups
 from satview.linkage.columns import partner, partners, state_ends
+from satview.linkage.rows import rows_where
 from satview.linkage.table import NO_EVENT, Certainty, Link, LinkKind, LinkTable, Rows, pairs_of
 from satview.store.tables import UNKNOWN_THREAD
 from satview.store.trace import Trace
@@ -89,20 +90,26 @@ def _of_columns(trace: Trace, kind: LinkKind) -> LinkTable:
         rows = np.flatnonzero(state_ends(trace) != NO_EVENT).astype(np.uint32)
         ends = state_ends(trace)[rows]
     else:
-        ends = partners(trace)
-        rows = np.flatnonzero((ends != NO_EVENT) & (ends > np.arange(len(ends), dtype=np.uint32))).astype(np.uint32)
-        rows = rows[_is_of(trace, kind, rows)]
-        ends = ends[rows]
+        rows = rows_where(trace, _codes_of(trace, kind))
+        ends = partners(trace)[rows]
+        begins = np.flatnonzero((ends != NO_EVENT) & (ends > rows))
+        rows, ends = rows[begins], ends[begins]
     return LinkTable(kind, rows, ends, _certainty(trace, kind, rows))
 
 
 def _is_of(trace: Trace, kind: LinkKind, rows: Rows) -> NDArray[np.bool_]:
-    """Tell of events that begin links of `partners` whether these are calls, interrupts or handlers."""
-    code = trace.events.code[rows]
-    is_interrupt = (code >> wire.CLASS_SHIFT == wire.WireClass.INT) & (trace.pairs is None)
+    """Return of events that begin links of `partners` whether these are calls, interrupts or handlers."""
+    return _codes_of(trace, kind)[trace.events.code[rows]]
+
+
+def _codes_of(trace: Trace, kind: LinkKind) -> NDArray[np.bool_]:
+    """Return the codes of the events of calls, interrupts or handlers, bool (32768,)."""
+    codes = np.arange(wire.CODE_COUNT)
+    is_interrupt = (codes >> wire.CLASS_SHIFT == wire.WireClass.INT) & (trace.pairs is None)
     if kind is LinkKind.CALL:
-        return np.asarray(~is_interrupt)
-    is_handler = np.isin(code & wire.EVENT_MASK, _HANDLER_EVENTS)
+        is_call = codes >> wire.CLASS_SHIFT == wire.WireClass.KER_CALL
+        return np.asarray(~is_interrupt & (is_call | (trace.pairs is not None)))
+    is_handler = np.isin(codes & wire.EVENT_MASK, _HANDLER_EVENTS)
     return np.asarray(is_interrupt & (is_handler == (kind is LinkKind.HANDLER)))
 
 

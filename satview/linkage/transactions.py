@@ -13,7 +13,7 @@ from satview.linkage.blockers import REPLY as REPLY_STATE
 from satview.linkage.blockers import SEND as SEND_STATE
 from satview.linkage.messages import answers, messages, sends_of
 from satview.linkage.rows import comm_words
-from satview.linkage.states import first_that_fits, state_places
+from satview.linkage.states import first_that_fits, state_places, state_values
 from satview.linkage.table import NO_EVENT, Certainty, ReadOnlyColumns
 from satview.linkage.waits import calls_of
 from satview.linkage.whole import is_whole
@@ -132,7 +132,7 @@ def _client_states(trace: Trace, sends: NDArray[np.uint32]) -> tuple[_Ints, _Int
     Clients that the send did not block are not told of: they never stopped.
     """
     index = trace.states.event
-    value = trace.catalogue.state_value_of_code[trace.events.code[index]]
+    value = state_values(trace)
     is_wait = (value == SEND_STATE) | (value == REPLY_STATE)
     client = trace.events.thread[sends].astype(np.int64)
     places = state_places(trace, sends, client)

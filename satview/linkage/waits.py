@@ -12,9 +12,9 @@ from satview.events import wire
 from satview.events.kernel_calls import call_numbers
 from satview.events.states import DEAD, NOT_A_STATE, READY, RUNNING, STATE_BY_NAME
 from satview.linkage.actors import open_calls
-from satview.linkage.columns import state_ends
 from satview.linkage.rows import rows_of_codes
-from satview.linkage.table import NO_EVENT, Rows
+from satview.linkage.states import state_values, whole_states
+from satview.linkage.table import NO_EVENT, OPEN, Rows
 from satview.linkage.whole import is_whole
 from satview.store.arguments import argument
 from satview.store.tables import UNKNOWN_THREAD
@@ -44,6 +44,7 @@ class Waits:
         value: uint8, the state as lane value (`events.states`).
         row: uint32, the event that begins it.
         end_row: uint32, the thread's next event of state; `OPEN` where the trace ends before it.
+        end_value: uint8, the state that this one is, as lane value; `NOT_A_STATE` where it is none.
         first_row: uint32, the event by which the thread left the CPU, before the first wait without a break.
         call_row: uint32, entry of the kernel call that it waits in; `NO_EVENT` where the trace does not tell.
         call: int64, number of that call; -1.
@@ -56,6 +57,7 @@ class Waits:
     value: NDArray[np.uint8]
     row: NDArray[np.uint32]
     end_row: NDArray[np.uint32]
+    end_value: NDArray[np.uint8]
     first_row: NDArray[np.uint32]
     call_row: NDArray[np.uint32]
     call: NDArray[np.int64]
@@ -72,11 +74,10 @@ def waits(trace: Trace) -> Waits:
 
 
 def _waits(trace: Trace) -> Waits:
-    events, index = trace.events, trace.states.event
+    index, value = trace.states.event, state_values(trace)
     owner = np.repeat(np.arange(len(trace.threads)), np.diff(trace.states.start))
-    value = trace.catalogue.state_value_of_code[events.code[index]]
-    ends = state_ends(trace)[index]
-    is_wait = _IS_WAIT[value] & (ends != NO_EVENT)
+    ends, is_whole_state = whole_states(trace)
+    is_wait = _IS_WAIT[value] & is_whole_state
     if trace.pairs is not None:  # the format tells itself what threads wait for
         is_wait[:] = False
     at = np.flatnonzero(is_wait)
@@ -86,7 +87,9 @@ def _waits(trace: Trace) -> Waits:
     call_row = calls_of(trace, first, thread)
     call = number_of(trace, call_row)
     found, known = _objects(trace, value[at], call_row, call)
-    return Waits(thread, value[at], row, end, first, call_row, call, found, known)
+    end_value = np.append(value, np.uint8(NOT_A_STATE))[at + 1]
+    end_value[end == OPEN] = NOT_A_STATE
+    return Waits(thread, value[at], row, end, end_value, first, call_row, call, found, known)
 
 
 def calls_of(trace: Trace, rows: NDArray[np.uint32], thread: NDArray[np.int64]) -> NDArray[np.uint32]:
@@ -132,11 +135,12 @@ def objects_of(trace: Trace, entries: Rows, call: NDArray[np.int64], names: dict
         int64 (n,), and bool (n,): it is known.
     """
     values, known = np.zeros(len(entries), np.int64), np.zeros(len(entries), np.bool_)
-    numbers = call_numbers(trace.release)
+    numbers, has_call = call_numbers(trace.release), np.flatnonzero(call >= 0)
+    mine = call[has_call]
     for name in sorted(set(names.values())):
         wanted = np.zeros(wire.KER_EXIT_OFFSET, np.bool_)
         wanted[[numbers[spelt] for spelt, argued in names.items() if argued == name and spelt in numbers]] = True
-        at = np.flatnonzero(wanted[call] & (call >= 0))
+        at = has_call[wanted[mine]]
         if len(at):
             values[at], known[at] = sync_argument(trace, entries[at], name)
     return values, known

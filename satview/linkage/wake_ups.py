@@ -11,11 +11,11 @@ from satview.events import wire
 from satview.events.kernel_calls import call_numbers
 from satview.events.states import READY, RUNNING, STATE_BY_NAME
 from satview.linkage import actors, messages, pulses
-from satview.linkage.rows import comm_words, last_before, rows_by_cpu, rows_of_codes, thread_rows
-from satview.linkage.table import NO_EVENT, OPEN, Certainty, LinkKind, LinkTable, Pairs, pairs_of
+from satview.linkage.rows import comm_words, last_of_codes, rows_of_codes, thread_rows
+from satview.linkage.table import NO_EVENT, Certainty, LinkKind, LinkTable, Pairs, pairs_of
 from satview.linkage.waits import Waits, number_of, objects_of, waits
 from satview.linkage.whole import is_whole
-from satview.store.arguments import argument
+from satview.store.arguments import arguments
 from satview.store.trace import Trace
 
 _SIGNAL: Final = wire.code(wire.WireClass.COMM, 9)
@@ -64,10 +64,14 @@ class _WakeUps:
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
-        value = trace.catalogue.state_value_of_code
         found = waits(trace)
-        ended = np.flatnonzero(found.end_row != OPEN)
-        self.at = ended[np.isin(value[trace.events.code[found.end_row[ended]]], (READY, RUNNING))]
+        ended = np.flatnonzero((found.end_value == READY) | (found.end_value == RUNNING))
+        # In order of time all searches below stay in the processor's cache.
+        self.at = np.empty(len(trace.events), np.uint32)
+        self.at[found.end_row[ended]] = ended
+        is_end = np.zeros(len(trace.events), np.bool_)
+        is_end[found.end_row[ended]] = True
+        self.at = self.at[is_end].astype(np.intp)
         self.waits: Waits = found
         self.row = found.end_row[self.at]
         self.begin = found.row[self.at]
@@ -144,7 +148,7 @@ class _WakeUps:
         at, place = at[place < len(key)], place[place < len(key)]
         fits = key[place] >> 32 == self.thread[at]
         at, receipt = at[fits], (key[place[fits]] & 0xFFFFFFFF).astype(np.uint32)
-        last = last_before(trace, rows_by_cpu(trace, messages.SEND, *pulses.SENDS), self.row[at])
+        last = last_of_codes(trace, (messages.SEND, *pulses.SENDS), self.row[at])
         for table in (messages.messages(trace), pulses.pulses(trace)):
             link = table.ended_by(receipt)
             known = np.flatnonzero(link >= 0)
@@ -175,7 +179,7 @@ class _WakeUps:
         expired = rows_of_codes(trace, actors.TIMER)
         if not len(expired):
             return
-        (pid, _), (tid, _), (ident, _) = (argument(trace, expired, name) for name in ("pid", "tid", "timer_id"))
+        (pid, _), (tid, _), (ident, _) = arguments(trace, expired, "pid", "tid", "timer_id")
         thread = thread_rows(trace, pid.astype(np.uint32), tid.astype(np.uint32))
         at = np.flatnonzero(self.cause == NO_EVENT)
         is_timeout = ident == _NO_TIMER
@@ -193,7 +197,7 @@ class _WakeUps:
         at = self._in("JOIN", "SEND", "REPLY")
         if not len(ended) or not len(at):
             return
-        last = last_before(trace, rows_by_cpu(trace, wire.THREAD_DESTROY), self.row[at])
+        last = last_of_codes(trace, (wire.THREAD_DESTROY,), self.row[at])
         keep = np.flatnonzero((last != NO_EVENT) & (last > self.begin[at]))
         at, last = at[keep], last[keep]
         dead = trace.events.thread[last].astype(np.int64)
@@ -216,7 +220,7 @@ class _WakeUps:
         sent = rows_of_codes(trace, _SIGNAL)
         if not len(sent):
             return
-        last = last_before(trace, rows_by_cpu(trace, _SIGNAL), self.row[at])
+        last = last_of_codes(trace, (_SIGNAL,), self.row[at])
         keep = np.flatnonzero((last != NO_EVENT) & (last > self.begin[at]))
         at, last = at[keep], last[keep]
         # A signal that ends a process wakes one thread after the other; no call and no other thread comes between.
@@ -256,12 +260,16 @@ def last_sends(trace: Trace, thread: NDArray[np.int64], rows: NDArray[np.uint32]
         thread: int64 (n,), rows of the thread table.
         rows: uint32 (n,), rows of the event table.
     """
-    sends = messages.sends_of(trace)
     out = np.full(len(rows), NO_EVENT, np.uint32)
-    key = np.sort(trace.events.thread[sends].astype(np.int64) << 32 | sends)
+    key = trace.kept("links.sends_by_thread", _sends_by_thread)
     place = np.searchsorted(key, thread << 32 | rows) - 1
     found = np.flatnonzero(place >= 0)
     last = key[place[found]]
     fits = last >> 32 == thread[found]
     out[found[fits]] = (last[fits] & 0xFFFFFFFF).astype(np.uint32)
     return out
+
+
+def _sends_by_thread(trace: Trace) -> NDArray[np.int64]:
+    sends = messages.sends_of(trace)
+    return np.sort(trace.events.thread[sends].astype(np.int64) << 32 | sends)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _HOLD_MS = 100
 _MEGABYTE = 1 << 20
 CACHED_BYTES = 32 * _MEGABYTE  # smaller files are decoded as fast as a cache is looked for
+_GIVE_BACK_MS = 500  # Qt has deleted then what it deletes later
 _CHECK_MS = 500  # a file that was cut short is told, even if nobody looks into it
 
 
@@ -275,7 +276,7 @@ class Session(QObject):
                 self._unstored.append(opened.marks)
             opened.shut_down()
             dismantle(opened)
-            QTimer.singleShot(_CHECK_MS, give_back)  # what goes with the objects that Qt deletes later
+            QTimer.singleShot(_GIVE_BACK_MS, give_back)  # what goes with the objects that Qt deletes later
 
     def _set_stage(self, stage: Stage) -> None:
         self.stage = stage

@@ -55,6 +55,7 @@ SETTINGS: Final = (
     Setting("swimlane/lane_height_px", 20, "Height of a lane.", low=8, high=64),
     Setting("swimlane/label_width_px", 232, "Width of the column of lane names.", low=80, high=600, is_shown=False),
     Setting("swimlane/show_legend", True, "Show the legend of colours under the lanes."),
+    Setting("swimlane/shares", True, "Zoomed out, show how lanes divide their time."),
     Setting(
         "swimlane/arrows",
         "selection",

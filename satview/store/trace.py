@@ -56,6 +56,9 @@ class PayloadSource(Protocol):
     def column(self, events: NDArray[np.integer], word: int) -> NDArray[np.uint32]:
         """Return payload word number `word` of many events, shape (len(events),); 0 where an event is shorter."""
 
+    def pair(self, events: NDArray[np.integer], word: int) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+        """Return the payload words `word` and `word` + 1 of many events, as `column`; one read if `word` is even."""
+
     def word_counts(self, events: NDArray[np.integer]) -> NDArray[np.int64]:
         """Return the payload words of many events, padding included."""
 

@@ -13,7 +13,7 @@ from types import TracebackType
 
 from satview.threadtrace import codes
 from satview.threadtrace.install import install
-from satview.threadtrace.recorder import Settings
+from satview.threadtrace.recorder import RecordOptions
 
 _USAGE = 2
 _OWN = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120  -- pathlib is not for traced programs
@@ -35,7 +35,7 @@ def main(argv: list[str] | None = None) -> int:
         return _refuse(f"{program}: there is no such file; check the name")
     if is_module and not _exists(program):
         return _refuse(f"there is no module {program}; check the name and the current directory")
-    settings, strange = Settings.from_environment()
+    settings, strange = RecordOptions.from_environment()
     if strange:
         known = ":".join(codes.CATEGORIES)
         return _refuse(f"THR_TRACE_EVENTS names no category with {', '.join(strange)}; there are {known}")

@@ -12,7 +12,7 @@ from typing import Any
 
 from satview.threadtrace import codes, state, threads, times, waiting
 from satview.threadtrace.locks import TracedLock, TracedRLock
-from satview.threadtrace.recorder import Recorder, Settings
+from satview.threadtrace.recorder import Recorder, RecordOptions
 
 _WAYS_OUT = ("_exit", "abort", "execv", "execve")  # of a process that run no exit functions
 
@@ -24,7 +24,7 @@ class _Installed:
     watches_forks = False
 
 
-def install(settings: Settings, program: str = "") -> Recorder:
+def install(settings: RecordOptions, program: str = "") -> Recorder:
     """Trace from here on.
 
     Args:
@@ -128,7 +128,7 @@ def tracing(directory: str, categories: str = "", direct: bool = False) -> Itera
         OSError: The directory cannot be made or written to.
     """
     wanted = frozenset(categories.split(":") if categories else codes.CATEGORIES)
-    recorder = install(Settings(os.path.abspath(directory), wanted, direct))  # noqa: PTH100
+    recorder = install(RecordOptions(os.path.abspath(directory), wanted, direct))  # noqa: PTH100
     try:
         yield recorder
     finally:

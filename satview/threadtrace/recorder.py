@@ -21,7 +21,7 @@ _CPU_SAMPLE_NS: Final = 150_000_000  # less than the interval: at each flush of 
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class RecordOptions:
     """What the environment asks for.
 
     Attributes:
@@ -35,7 +35,7 @@ class Settings:
     direct: bool
 
     @classmethod
-    def from_environment(cls) -> tuple[Settings, list[str]]:
+    def from_environment(cls) -> tuple[RecordOptions, list[str]]:
         """Return the settings of THR_TRACE_EVENTS, THR_TRACE_DIR and THR_TRACE_BUF, and words that are no category."""
         words = {word.strip() for word in os.environ.get("THR_TRACE_EVENTS", "").split(":")} - {""}
         known = frozenset(codes.CATEGORIES)
@@ -56,7 +56,7 @@ class Recorder:
 
     addresses = itertools.count(_FIRST_ADDRESS, _ADDRESS_STEP)
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: RecordOptions) -> None:
         self.settings = settings
         self.is_closed = False
         self.tids = itertools.count(1)

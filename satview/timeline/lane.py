@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from satview.timeline.levels import Levels
+from satview.timeline.shares import Shares
 from satview.timeline.spans import LaneSpans, Span
 
 
@@ -14,13 +15,17 @@ class Lane:
     Attributes:
         spans: Its intervals.
         levels: Coarse copies.
+        shares: How it divides its time.
+        use: Of a process, how many CPUs it has when; None of other lanes.
     """
 
-    __slots__ = ("levels", "spans")
+    __slots__ = ("levels", "shares", "spans", "use")
 
-    def __init__(self, spans: LaneSpans, levels: Levels) -> None:
+    def __init__(self, spans: LaneSpans, levels: Levels, shares: Shares, use: Shares | None = None) -> None:
         self.spans = spans
         self.levels = levels
+        self.shares = shares
+        self.use = use
 
     def at(self, cycles: int) -> Span | None:
         """Return the interval that covers a moment."""

@@ -32,6 +32,7 @@ from satview.timeline.lane_info import LaneInfo, LaneKind
 from satview.timeline.levels import PixelCells, build_levels, finest_shift
 from satview.timeline.per_cpu import cpu_spans, interrupt_spans, run_slices
 from satview.timeline.per_thread import idle_values, process_spans, thread_spans, value_of_code
+from satview.timeline.shares import Shares, use_spans
 from satview.timeline.spans import LaneSpans, Span, constant_lane, exact_raster, pixel_edges
 
 __all__ = ["LaneInfo", "LaneKind", "Timeline"]
@@ -56,6 +57,7 @@ class Timeline:
         self._values = value_of_code(trace)
         self._mark_codes = mark_codes()
         self._idle_values = idle_values(self._values)
+        self._by_process: tuple[NDArray[np.uint32], NDArray[np.intp]] | None = None  # slices in that order, and where
         self._lanes: dict[int, Lane] = {}
         self._rows: tuple[int, NDArray[np.uint32]] = (-1, np.empty(0, np.uint32))
         self._lock = threading.Lock()
@@ -97,7 +99,9 @@ class Timeline:
             for (index, lane), seen in zip(spans.items(), cells, strict=True):
                 if cancelled is not None and cancelled():
                     return
-                self._lanes[index] = Lane(lane, build_levels(lane, window, seen))
+                self._lanes[index] = Lane(
+                    lane, build_levels(lane, window, seen), Shares.of(lane), self._use(self.infos[index])
+                )
 
     def events_of(self, index: int) -> NDArray[np.uint32]:
         """Return the rows of the events that belong to a lane, in time order.
@@ -235,6 +239,21 @@ class Timeline:
         if info.kind == LaneKind.INTERRUPTS:
             return interrupt_spans(trace, info.cpu) or constant_lane(trace.window)
         return cpu_spans(trace, info.cpu, run_slices(trace), self._idle)
+
+    def _use(self, info: LaneInfo) -> Shares | None:
+        """Return how many CPUs a process has when; None of other lanes."""
+        if info.kind is not LaneKind.PROCESS:
+            return None
+        rows, ends = run_slices(self.trace)
+        with self._lock:
+            if self._by_process is None:
+                thread = self.trace.events.thread[rows]
+                process = np.where(self._idle[thread], 0, self.trace.threads.process[thread])
+                order = np.argsort(process, kind="stable").astype(np.uint32)
+                self._by_process = order, np.searchsorted(process[order], np.arange(len(self.trace.processes) + 1))
+            order, starts = self._by_process
+        mine = order[starts[info.process] : starts[info.process + 1]]
+        return Shares.counting(use_spans(self.trace.events.time_cycles[rows[mine]], ends[mine], self.trace.window))
 
     def _thread_spans(self, thread: int) -> LaneSpans:
         return thread_spans(self.trace, thread, self._idle_values if self._idle[thread] else self._values)

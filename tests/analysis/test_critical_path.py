@@ -17,9 +17,11 @@ from satview.events.spec import Release
 from satview.events.states import STATE_BY_VALUE
 from satview.store.trace import Trace
 from tests.analysis.test_why import made_of
+from tests.helpers.extent import LOSS, WIDTH, points
 
 RELEASES = (Release.QNX_6, Release.QNX_7, Release.QNX_8)
 PATHS = 25
+NAMES = [name for name, _ in registry.names()]
 
 
 def told(trace: Trace, path: CriticalPath) -> list[str]:
@@ -109,10 +111,7 @@ def joined(pieces):
     return out
 
 
-@pytest.mark.parametrize("release", RELEASES, ids=str)
-@pytest.mark.parametrize("wide", [False, True], ids=["fast", "wide"])
-@pytest.mark.parametrize("loss", [False, True], ids=["whole", "loss"])
-@pytest.mark.parametrize("name", [name for name, _ in registry.names()])
+@points(name=NAMES, loss=LOSS, wide=WIDTH, release=RELEASES)
 def test_every_piece_is_true(name, loss, wide, release, tmp_path: Path) -> None:
     made = made_of(name, release, wide, loss, tmp_path)
     trace, truth = made.trace, Truth(made)

@@ -12,10 +12,11 @@ from satview.__main__ import main
 from satview.analysis.statistics import Statistics
 from satview.analysis.statistics_sheets import SHEETS
 from satview.base.errors import SatviewError
+from tests.helpers.extent import usually
 
 WORKLOADS = ("nested-servers", "partition-starvation", "client-server", "deadlock")
 KEYS = ("client-server", "migration", "cpu-matrix", "partition")
-DAMAGES = 40
+DAMAGES = usually(20, complete=40)
 
 
 @pytest.fixture(scope="module", params=WORKLOADS)

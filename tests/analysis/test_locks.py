@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from satview.analysis.locks import KINDS, lock_table
@@ -184,7 +184,6 @@ def test_no_records_no_locks(tmp_path):
 _step = st.tuples(st.integers(1, 3), st.sampled_from(("lock", "unlock")), st.sampled_from((16, 32)))
 
 
-@settings(max_examples=60)
 @given(st.lists(_step, min_size=1, max_size=40))
 def test_holds_agree_with_a_loop(tmp_path_factory, steps):
     lines, depth, since, expected, now = [], {}, {}, {16: [], 32: []}, 0

@@ -258,7 +258,7 @@ def thread_totals(found):
     return out[1:]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(STEPS, st.sampled_from(("7.1.0", "8.0.0")), st.data())
 def test_sums_agree(tmp_path, steps, release, data):
     trace = any_trace(tmp_path, steps, release)
@@ -283,7 +283,7 @@ def test_sums_agree(tmp_path, steps, release, data):
             assert (getattr(parts[0].threads, name) == total).all(), name
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(STEPS, st.sampled_from(("7.1.0", "8.0.0")))
 def test_states_are_those_of_the_lanes(tmp_path, steps, release):
     trace = any_trace(tmp_path, steps, release)
@@ -299,7 +299,7 @@ def test_states_are_those_of_the_lanes(tmp_path, steps, release):
             assert (found == expected).all()
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(STEPS, st.randoms(use_true_random=False))
 def test_counts_are_those_of_a_loop(tmp_path, steps, random):
     trace = any_trace(tmp_path, steps)

@@ -21,15 +21,11 @@ from satview.store.trace import Trace
 from tests.capture import mishaps
 from tests.capture.made import FAST, WIDE, Traced, traced
 from tests.capture.truth_sums import Lengths, TruthSums
+from tests.helpers.extent import fixture_params
 
 RELEASES = (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8)
 NAMES = [*(name for name, _ in registry.names()), "mishaps"]
-CASES = [
-    pytest.param((name, release, modes), id=f"{name}-{release}-{form}")
-    for name in NAMES
-    for release in RELEASES
-    for form, modes in (("fast", FAST), ("wide", WIDE))
-]
+CASES = fixture_params(name=NAMES, release=RELEASES, modes={"fast": FAST, "wide": WIDE})
 
 
 def workload(name: str) -> tuple[Callable[[Kernel], None], float, int]:

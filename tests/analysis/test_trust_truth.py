@@ -21,6 +21,7 @@ from satview.events.states import READY, STATE_BY_VALUE
 from tests.analysis import faults
 from tests.capture.made import FAST, WIDE, Traced, damaged, traced
 from tests.capture.truth_sums import Lengths, TruthSums
+from tests.helpers.extent import RING, points
 
 RELEASES = (Release.QNX_6, Release.QNX_7, Release.QNX_8)
 FAULTS = [value for name, value in vars(faults).items()
@@ -150,9 +151,7 @@ def workload(name: str) -> tuple[Callable[[Kernel], None], int]:
     return found.setup, found.cpus
 
 
-@pytest.mark.parametrize("release", RELEASES, ids=str)
-@pytest.mark.parametrize("modes", [FAST, WIDE], ids=["fast", "wide"])
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
+@points(fault=FAULTS, modes={"fast": FAST, "wide": WIDE}, release=RELEASES)
 def test_figures_of_whole_traces_are_exact_and_equal(
     fault: Callable[[Kernel], None], modes: tuple[tuple[str, ...], ...], release: Release, tmp_path: Path
 ) -> None:
@@ -164,9 +163,7 @@ def test_figures_of_whole_traces_are_exact_and_equal(
     assert set(check(made, middle)) == {Mark.EXACT}
 
 
-@pytest.mark.parametrize("release", RELEASES, ids=str)
-@pytest.mark.parametrize("ring", [False, True], ids=["loss", "ring"])
-@pytest.mark.parametrize("setup", [*FAULTS, *LESSONS], ids=lambda it: it if isinstance(it, str) else it.__name__)
+@points(setup=[*FAULTS, *LESSONS], ring=RING, release=RELEASES)
 def test_figures_of_traces_with_holes_are_bounds_and_never_above(
     setup: Callable[[Kernel], None] | str, ring: bool, release: Release, tmp_path: Path
 ) -> None:

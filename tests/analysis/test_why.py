@@ -18,9 +18,11 @@ from satview.events.spec import Release
 from satview.events.states import READY, RUNNING
 from satview.linkage.table import Certainty
 from tests.capture.made import FAST, WIDE, Traced, damaged, traced
+from tests.helpers.extent import LOSS, WIDTH, points
 
 RELEASES = (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8)
 QUESTIONS = 60
+NAMES = [name for name, _ in registry.names()]
 
 
 def made_of(name: str, release: Release, wide: bool, loss: bool, folder: Path) -> Traced:
@@ -33,10 +35,7 @@ def made_of(name: str, release: Release, wide: bool, loss: bool, folder: Path) -
     return traced(lesson.setup, ms, folder, release, lesson.cpus, 5, WIDE if wide else FAST, skew_ns=0)
 
 
-@pytest.mark.parametrize("release", RELEASES, ids=str)
-@pytest.mark.parametrize("wide", [False, True], ids=["fast", "wide"])
-@pytest.mark.parametrize("loss", [False, True], ids=["whole", "loss"])
-@pytest.mark.parametrize("name", [name for name, _ in registry.names()])
+@points(name=NAMES, loss=LOSS, wide=WIDTH, release=RELEASES)
 def test_every_step_is_true(name: str, loss: bool, wide: bool, release: Release, tmp_path: Path) -> None:
     made = made_of(name, release, wide, loss, tmp_path)
     trace, truth = made.trace, made.truth

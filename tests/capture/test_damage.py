@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from satview.capture.workloads import registry
 from satview.events.spec import Release
@@ -17,16 +16,14 @@ from satview.timeline.lane_tree import LaneKind, Timeline
 from tests.capture.judge import Judge
 from tests.capture.made import damaged
 from tests.capture.overstating import check_nothing_is_overstated
+from tests.helpers.extent import RING, WIDTH, points
 
 RELEASES = (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8)
 PAIRS = (LinkKind.CALL, LinkKind.INTERRUPT, LinkKind.HANDLER)
 NAMES = [name for name, _ in registry.names()]
 
 
-@pytest.mark.parametrize("release", RELEASES, ids=str)
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("wide", [False, True], ids=["fast", "wide"])
-@pytest.mark.parametrize("ring", [False, True], ids=["loss", "ring"])
+@points(name=NAMES, ring=RING, wide=WIDTH, release=RELEASES)
 def test_holes_are_marked_and_nothing_wrong_is_shown(
     name: str, release: Release, wide: bool, ring: bool, tmp_path: Path
 ) -> None:
@@ -51,9 +48,7 @@ def test_holes_are_marked_and_nothing_wrong_is_shown(
         assert len(judge.lost)
 
 
-@pytest.mark.parametrize("release", RELEASES, ids=str)
-@pytest.mark.parametrize("ring", [False, True], ids=["loss", "ring"])
-@pytest.mark.parametrize("name", ["automotive", "client-server", "interrupt-flood"])
+@points(name=["automotive", "client-server", "interrupt-flood"], ring=RING, release=RELEASES)
 def test_filters_know_the_pairs_and_states_that_a_click_shows(
     name: str, ring: bool, release: Release, tmp_path: Path
 ) -> None:

@@ -21,6 +21,7 @@ from satview.formats.kev.reader import open_kev
 from satview.store.trace import Trace
 from tests.capture.judge import Judge
 from tests.capture.made import FAST, WIDE, events, traced
+from tests.helpers.extent import WIDTH, points
 
 RELEASES = (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8)
 STATES = {
@@ -56,9 +57,7 @@ def setup_of(name: str) -> tuple[registry.Workload, float]:
     return workload, ms
 
 
-@pytest.mark.parametrize("release", RELEASES, ids=str)
-@pytest.mark.parametrize("name", [name for name, _ in registry.names()])
-@pytest.mark.parametrize("wide", [False, True], ids=["fast", "wide"])
+@points(name=[name for name, _ in registry.names()], wide=WIDTH, release=RELEASES)
 def test_every_state_message_and_interrupt_is_in_the_trace(
     name: str, release: Release, tmp_path: Path, wide: bool
 ) -> None:

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.commands import satview
+from tests.helpers.extent import usually
 from tests.helpers.kev import TraceBuilder
 from tests.helpers.packing import PACKERS, zstd
 
@@ -26,11 +28,6 @@ def trace(tmp_path):
     for number in range(50):
         builder.state("RUNNING", 10 + number, 2, 1)
     return builder.write(tmp_path / "t.kev")
-
-
-def satview(*arguments, code=ONE, **named):
-    named = {"capture_output": True, "timeout": 60} | named
-    return subprocess.run([sys.executable, "-c", code, *map(str, arguments)], check=False, **named)
 
 
 def wait_until(is_so):
@@ -75,7 +72,7 @@ def test_standard_input_and_appending_are_guarded_too(trace):
         done = satview("traceprinter", "-f", "-", "-o", trace, stdin=file)
     assert done.returncode == 2
     with trace.open("ab") as file:
-        done = satview("traceprinter", "-f", trace, stdout=file, stderr=subprocess.PIPE, capture_output=False)
+        done = satview("traceprinter", "-f", trace, stdout=file)
     assert done.returncode == 2
     assert "is being read" in said(done)
     assert trace.read_bytes() == before
@@ -181,19 +178,23 @@ READERS = ["info {t}", "info --json {t}", "stats {t}", "stats --by all {t}", "fi
 
 
 @pytest.mark.parametrize("command", READERS)
-def test_full_or_closed_standard_output_is_one_sentence(trace, command):
+def test_full_standard_output_is_one_sentence_and_one_without_a_reader_none(trace, command):
     arguments = command.format(t=trace).split()
     with Path("/dev/full").open("wb") as full:
-        done = satview(*arguments, stdout=full, stderr=subprocess.PIPE, capture_output=False)
+        done = satview(*arguments, stdout=full)
     assert (done.returncode, said(done)) == (2, "satview: standard output: No space left on device")
-    shell = f'exec {sys.executable} -c "{ONE}" {" ".join(arguments)} >&-'
-    done = subprocess.run(["/bin/sh", "-c", shell], capture_output=True, check=False, timeout=60)
-    assert (done.returncode, said(done)) == (2, "satview: standard output: it is closed")
     reading, writing = os.pipe()
     os.close(reading)
-    done = satview(*arguments, stdout=writing, stderr=subprocess.PIPE, capture_output=False)
+    done = satview(*arguments, stdout=writing)
     os.close(writing)
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize("command", READERS[: usually(1, len(READERS))])
+def test_closed_standard_output_is_one_sentence(trace, command):
+    shell = f'exec {sys.executable} -c "{ONE}" {command.format(t=trace)} >&-'
+    done = subprocess.run(["/bin/sh", "-c", shell], capture_output=True, check=False, timeout=60)
+    assert (done.returncode, said(done)) == (2, "satview: standard output: it is closed")
 
 
 def test_dead_display_is_one_sentence(trace):
@@ -285,7 +286,7 @@ def test_zstd_frames_in_a_row_are_one_file(trace):
 
 def test_internal_error_has_its_own_code_and_a_report(trace):
     code = "import satview.cli.info as m; m.run = lambda args: {}['\\x1b[2J']; " + ONE
-    done = satview("info", trace, code=code)
+    done = subprocess.run([sys.executable, "-c", code, "info", trace], capture_output=True, check=False, timeout=60)
     text = done.stderr.decode()
     assert done.returncode == 70
     assert "an error inside satview" in text

@@ -18,6 +18,7 @@ from satview.filters.rules.text import parse_rules
 from tests.export.c_target import everything, passed
 from tests.filters.matrix import rules
 from tests.filters.random_rules import RandomRules
+from tests.helpers.extent import usually
 
 
 def is_untold(line, release):
@@ -53,7 +54,7 @@ def test_view_and_c_agree_on_every_field_of_every_class(release, name, wide, tmp
         wrong = sorted(set(chosen.tolist()) ^ set(found.tolist()))
         assert not wrong, (text, [(row, trace.catalogue.name(int(trace.events.code[row]))) for row in wrong[:10]])
         divided += 0 < len(found) < len(rows)
-    assert divided > 10, "the conditions leave something out"
+    assert divided > usually(5, complete=10), "the conditions leave something out"
 
 
 @pytest.mark.parametrize(
@@ -63,7 +64,7 @@ def test_view_and_c_agree_on_random_rules(release, wide, cpus, tmp_path):
     capture = everything("automotive", release, tmp_path, wide=wide, cpus=cpus, ms=6)
     trace = capture.trace
     expected, programs = [], []
-    for text in RandomRules(trace, 20261121, wide=wide).texts(14):
+    for text in RandomRules(trace, 20261121, wide=wide).texts(usually(6, complete=14)):
         built = build(parse_rules(text, release, process_names(trace)), release)
         captured, program = for_capture(built), c_program(built)
         assert program.faults == (), text
@@ -77,4 +78,4 @@ def test_view_and_c_agree_on_random_rules(release, wide, cpus, tmp_path):
         if not any("thread" in note for note in captured.notes):
             assert found.tolist() == rows[built.mask(trace)[rows]].tolist(), text
         divided += 0 < len(found) < len(rows)
-    assert divided > 9
+    assert divided > usually(3, complete=9)

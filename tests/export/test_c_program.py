@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from satview.events.catalogue import catalogue
@@ -82,7 +82,6 @@ def test_programs_compile_and_set_the_same_state(tmp_path, release):
         assert (ran.state, ran.attached) == (state, set())
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10**6), st.sampled_from(RELEASES))
 def test_any_rule_set_comes_back_from_its_program(seed, release):
     rules = random_rules(seed, release)
@@ -242,7 +241,6 @@ def test_what_the_logger_does_not_tell():
     assert "-F 99 is not known" in from_tracelogger_args("-F 99", QNX_6).notes[0]
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.text("-FwdraE 123nsS\x00xyz", max_size=40))
 def test_any_arguments_can_be_read(arguments):
     build(from_tracelogger_args(arguments, Release.QNX_7).rules, Release.QNX_7)

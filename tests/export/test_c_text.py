@@ -4,7 +4,7 @@ import ast
 import re
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from satview.base.errors import UsageError
@@ -70,7 +70,6 @@ def words_of(source):
     return set(re.findall(r"\b[A-Za-z_]\w*", code_of(source)))
 
 
-@settings(max_examples=200)
 @given(texts)
 @example("*\\")
 @example("*" * 100 + "/")
@@ -81,7 +80,6 @@ def test_comments_hold_any_text(text):
     assert code_of(f"a {' b '.join(lines)} c").split() == ["a", *["b"] * (len(lines) - 1), "c"]
 
 
-@settings(max_examples=200)
 @given(texts)
 def test_literals_hold_any_text(text):
     shown = literal(text)
@@ -131,7 +129,6 @@ def program_of(text):
 PLAIN = program_of("plain").source
 
 
-@settings(max_examples=60, deadline=None)
 @given(texts)
 def test_no_text_of_rules_becomes_code(text):
     try:

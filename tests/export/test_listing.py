@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from satview.base.errors import UsageError
@@ -447,7 +447,6 @@ def test_message_texts_follow_the_rule_for_one(rows):
     assert message_texts(raw) == [message_text(row) for row in rows]
 
 
-@settings(max_examples=60)
 @given(
     st.sampled_from(["6", "7", "8"]),
     st.lists(

@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from satview.events.catalogue import catalogue
@@ -311,7 +311,6 @@ conditions = st.recursive(
 )
 
 
-@settings(max_examples=250, deadline=None)
 @given(conditions, st.integers(0, 5), st.booleans())
 def test_vectorised_is_one_by_one(text, seed, is_big):
     trace, derived, events = _prepared(seed, is_big)
@@ -334,7 +333,6 @@ def _prepared(seed, is_big):
     return _KEPT[key]
 
 
-@settings(max_examples=400, deadline=None)
 @given(
     st.one_of(
         st.text(max_size=60),

@@ -5,7 +5,7 @@ import re
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from satview.events.spec import Release
@@ -35,7 +35,6 @@ anchored = st.tuples(st.sampled_from(["", "^"]), patterns, st.sampled_from(["", 
 texts = st.text("abAB.x-1\n ", max_size=12)
 
 
-@settings(max_examples=400, deadline=None)
 @given(anchored, texts, st.booleans())
 def test_regex_is_that_of_re(pattern, text, ignores_case):
     # re lets $ stand before a last line feed; here it is the end.
@@ -57,14 +56,12 @@ def fits(automaton, text, is_whole):
     return 0 in states
 
 
-@settings(max_examples=400, deadline=None)
 @given(anchored, texts, st.booleans())
 def test_the_automaton_of_exported_programs_says_what_views_say(pattern, text, ignores_case):
     compiled = regex(pattern, ignores_case)
     assert fits(Automaton(compiled.root), text, is_whole=False) == compiled.matches(text)
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.text("ab*?[]-", max_size=8), st.text("ab[]-", max_size=8))
 def test_the_automaton_of_a_glob_says_what_views_say(pattern, text):
     try:
@@ -74,7 +71,6 @@ def test_the_automaton_of_a_glob_says_what_views_say(pattern, text):
     assert fits(Automaton(compiled.root), text, is_whole=True) == compiled.matches(text)
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.text("ab*?[]-", max_size=8), st.text("ab[]-", max_size=8))
 def test_glob_is_that_of_fnmatch(pattern, text):
     if "[" in pattern:
@@ -153,7 +149,6 @@ def test_the_budget_stops_what_is_costly_even_so(monkeypatch):
         any(pattern.matches(text[i:] + str(i)) for i in range(1000))
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.text("ab()[]{}*+?|^$\\.,-0123d", max_size=30), texts)
 def test_any_pattern_compiles_or_is_refused(pattern, text):
     try:

@@ -4,7 +4,7 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from satview.events.modes import RULE_MODES, Mode
@@ -332,7 +332,6 @@ HANDLERS = [lambda context, n=n: (context.words[0] + context.tid + n) % 3 for n 
 releases = st.sampled_from(list(RELEASES))
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10**6), releases)
 def test_vectorised_is_one_by_one(seed, release):
     trace = random_trace(seed % 17, 250, release, "big" if seed % 2 else "little")
@@ -346,7 +345,6 @@ def test_vectorised_is_one_by_one(seed, release):
         assert rules.mask(trace, rows).tolist() == together[rows].tolist()
 
 
-@settings(max_examples=80, deadline=None)
 @given(st.integers(0, 10**6), st.integers(0, 10**6), releases)
 def test_written_rules_set_the_same_state_from_any_other(seed, other_seed, release):
     rules, other = random_rules(seed, release), random_rules(other_seed, release)

@@ -26,6 +26,7 @@ from satview.filters.views.would_capture import would_capture
 from tests.capture.made import as_trace, finish, kernel, mode, run
 from tests.filters.matrix import rules
 from tests.filters.random_rules import RandomRules
+from tests.helpers.extent import usually
 
 NAMES = (PROC_CREATE, PROC_CREATE_NAME, PROC_DESTROY, PROC_DESTROY_NAME, PROC_THREAD_NAME)
 RELEASES = (Release.QNX_6, Release.QNX_6_6, Release.QNX_7)
@@ -80,7 +81,7 @@ def test_view_and_capture_agree_on_every_field_of_every_class(release, name, wid
         logged = events(captured(name, release, text, small))
         assert logged == selected, text
         divided += 0 < len(selected) < total
-    assert divided > 10, "the conditions leave something out"
+    assert divided > usually(5, complete=10), "the conditions leave something out"
 
 
 @pytest.mark.parametrize("wide", [False, True], ids=["fast", "wide"])
@@ -89,7 +90,7 @@ def test_random_rules_choose_log_and_foretell_the_same_events(release, wide, tmp
     everything = captured("client-server", release, "ADDALLCLASSES\nSETALLCLASSESWIDE\n", tmp_path)
     (tmp_path / "rules").mkdir()
     divided = 0
-    for text in RandomRules(everything, 20261121, wide=wide).texts(8):
+    for text in RandomRules(everything, 20261121, wide=wide).texts(usually(5, complete=8)):
         built = build(parse_rules(text, release, process_names(everything)), release)
         logged = captured("client-server", release, text, tmp_path / "rules")
         if wide and not built.conditions and "SETCLASSTID COMM" not in text:
@@ -101,7 +102,7 @@ def test_random_rules_choose_log_and_foretell_the_same_events(release, wide, tmp
         assert {name: count for name, (count, _) in found.by_class.items() if count} == logged.class_counts(), text
         assert found.slots == logged.slot_count, text
         divided += 0 < found.events < 0.9 * found.total_events
-    assert divided > 3
+    assert divided > usually(1, complete=3)
 
 
 def test_several_processes_chosen_in_a_view_become_a_capture(tmp_path):

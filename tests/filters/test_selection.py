@@ -4,7 +4,7 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from satview.base.errors import UsageError
@@ -178,7 +178,6 @@ def test_too_many_threads_to_list():
         rules_of_selection(trace, codes, threads)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10_000), st.sampled_from(list(RELEASES)), st.integers(0, 3))
 def test_rules_let_pass_what_the_view_shows(seed, release, how):
     """Random check boxes, every switch as a whole: enter of both widths, all vectors, ERROR with REPLY."""

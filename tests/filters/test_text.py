@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from satview.base.errors import UsageError
@@ -242,7 +242,6 @@ def test_a_strangers_file_cannot_take_long():
         assert len(faults) <= 101
 
 
-@settings(max_examples=200, deadline=None)
 @given(
     st.lists(
         st.lists(

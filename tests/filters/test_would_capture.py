@@ -11,6 +11,7 @@ from satview.filters.rules.building import build
 from satview.filters.rules.text import parse_rules
 from satview.filters.views.would_capture import would_capture
 from tests.filters.test_rules_everywhere import captured
+from tests.helpers.extent import points
 
 RULES = {
     "fast": "ADDALLCLASSES\nSETALLCLASSESFAST",
@@ -40,9 +41,11 @@ def by_name(trace):
     return {trace.catalogue.name(code): int(trace.code_counts[code]) for code in np.flatnonzero(trace.code_counts)}
 
 
-@pytest.mark.parametrize("text", RULES.values(), ids=RULES)
-@pytest.mark.parametrize("release", [Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8], ids=str)
-@pytest.mark.parametrize("name", ["client-server", "interrupt-flood", "automotive"])
+@points(
+    name=["client-server", "interrupt-flood", "automotive"],
+    release=[Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8],
+    text=RULES,
+)
 def test_every_event_and_slot_is_foretold(name, release, text, tmp_path):
     everything, logged = both(name, release, text, tmp_path)
     agree(forecast(everything, text), logged)

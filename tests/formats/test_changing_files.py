@@ -14,6 +14,8 @@ from satview.capture.logger_options import LoggerOptions
 from satview.capture.run import Capture, run
 from satview.events.spec import Release
 from satview.formats.kev.reader import open_kev
+from tests.helpers.commands import satview
+from tests.helpers.extent import usually
 from tests.helpers.scene import scene
 
 LOOK = """
@@ -86,7 +88,7 @@ def test_no_command_dies_of_a_file_that_is_cut_while_it_runs(command, tmp_path):
     run(Capture("small-system", release=Release.QNX_7, options=options, duration_ns=100_000_000), path)
     slots = open_kev(path).payloads.slots.astype("<u4").tobytes()
     with path.open("ab") as file:
-        file.write(slots * (12_000_000 // len(slots)))
+        file.write(slots * (usually(4_000_000, complete=12_000_000) // len(slots)))
     arguments = {
         "info": ["info", str(path)],
         "stats": ["stats", str(path)],
@@ -98,11 +100,14 @@ def test_no_command_dies_of_a_file_that_is_cut_while_it_runs(command, tmp_path):
         cutter = subprocess.Popen([sys.executable, "-c", CUTTER, str(path), pause], stdout=subprocess.PIPE)
         try:
             assert cutter.stdout.readline() == b"ready\n"
-            for _ in range(3):
-                done = subprocess.run(
-                    [sys.executable, "-m", "satview", *arguments],
-                    capture_output=True, env=environment, timeout=60, check=False,
-                )  # fmt: skip
+            for _ in range(usually(1, complete=3)):
+                if command == "screenshot":  # Qt begins in a process of its own
+                    done = subprocess.run(
+                        [sys.executable, "-m", "satview", *arguments],
+                        capture_output=True, env=environment, timeout=60, check=False,
+                    )  # fmt: skip
+                else:
+                    done = satview(*arguments)
                 shown = done.stderr.decode()
                 assert done.returncode in (0, 1, 2), shown
                 assert "Traceback" not in shown

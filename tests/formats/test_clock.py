@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from satview.formats.kev.clock import ClockRebuilder
+from satview.formats.kev.clock_chunk import ClockChunk
 from satview.formats.kev.rollover import ROLLOVER, SLACK, place, place_segments
 
 UNUSABLE = -1
@@ -53,27 +54,26 @@ def events(draw):
     return found
 
 
-def rebuilt(given_events, chunk):
+def rebuilt(given_events, size):
     """Return the clock, and the times it gives (CPU, stamp, value of a TIME or None) in chunks."""
     clock, times = ClockRebuilder(), []
-    for begin in range(0, len(given_events), chunk):
-        part = given_events[begin : begin + chunk]
+    for begin in range(0, len(given_events), size):
+        part = given_events[begin : begin + size]
         out = np.zeros(len(part), np.int64)
         at = np.array([i for i, (_, _, value) in enumerate(part) if value is not None], np.intp)
-        clock.chunk(
+        chunk = ClockChunk(
             np.array([stamp for _, stamp, _ in part], np.uint32),
             np.array([cpu for cpu, _, _ in part], np.uint8),
             at,
             np.array([part[i][2] for i in at], np.int64),
             np.empty(0, np.intp),
             begin,
-            out,
         )
+        clock.place(chunk, out)
         times += out.tolist()
     return clock, times
 
 
-@settings(max_examples=400, deadline=None)
 @given(events(), st.sampled_from([1, 3, 8, 100]))
 def test_clock_follows_the_rules(given_events, chunk):
     clock, times = rebuilt(given_events, chunk)
@@ -86,7 +86,6 @@ def test_clock_follows_the_rules(given_events, chunk):
     assert clock.timed == walk.timed
 
 
-@settings(max_examples=400, deadline=None)
 @given(events(), st.sampled_from([3, 8, 100]))
 def test_verdicts_are_the_same_in_chunks_of_any_size(given_events, chunk):
     one_by_one, _ = rebuilt(given_events, 1)

@@ -68,7 +68,7 @@ def slot_lists(draw):
     return slots
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(slot_lists(), st.sampled_from([4, 16, 1 << 17]))
 def test_equals_the_rules_one_slot_at_a_time(slots, chunk):
     # Combine slots have old stamps of their own here, so a rollover of the clock between head and tail cannot be told

@@ -36,7 +36,7 @@ class Chunk:
         decode_module.CHUNK_SLOTS = self.original
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(slot_lists(), st.lists(st.integers(0, 60), max_size=6), st.sampled_from([4, 16, 1 << 17]))
 def test_decoder_that_goes_on_equals_a_new_one(slots, stops, chunk):
     array = np.array(slots, np.uint32).reshape(-1, 4)

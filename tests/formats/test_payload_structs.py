@@ -9,7 +9,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from satview.events import variants, wire
@@ -257,7 +257,6 @@ def test_columns_of_listings_read_what_constructs_build(release, order):
             assert [part.word for part in printed.parts[1:]] == ends[:-1], "printed arguments follow one another"
 
 
-@settings(max_examples=400, deadline=None)
 @given(
     release=st.sampled_from(QNX),
     order=st.sampled_from(ORDERS),

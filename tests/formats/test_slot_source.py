@@ -7,10 +7,11 @@ import os
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from satview.base.errors import SourceChangedError
+from satview.core import passes
 from satview.formats.kev import slot_source
 from satview.formats.kev.slot_source import FileSlots, MemorySlots, SourceFile
 
@@ -24,7 +25,6 @@ def both(request, tmp_path_factory):
     return FileSlots(SourceFile(path, path.stat().st_size), 3, len(SLOTS), request.param), MemorySlots(SLOTS)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     at=st.lists(st.integers(0, len(SLOTS) - 1), max_size=40), word=st.integers(0, 3), gap=st.sampled_from([1, 50, 9999])
 )
@@ -60,6 +60,7 @@ def test_a_vanished_disk_is_told_in_a_sentence(both, monkeypatch):
         raise OSError(errno.EIO, "Input/output error")
 
     monkeypatch.setattr(os, "preadv", fails)
+    monkeypatch.setattr(passes, "take_halves", lambda *_args: None)  # the core cannot read it either
     with pytest.raises(SourceChangedError, match="it cannot be read any more: Input/output error; open it again"):
         both[0].take(np.arange(10), 0)
 

@@ -5,7 +5,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from satview.base.errors import TraceFormatError
@@ -281,7 +281,6 @@ def both(rows):
     )
 
 
-@settings(max_examples=400, deadline=None)
 @given(st.lists(NEAR, max_size=24))
 def test_stream_and_full_decoder_match_the_same_tails(rows):
     stream, stream_problems, batch, batch_problems = both(rows)

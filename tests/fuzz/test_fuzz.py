@@ -13,9 +13,10 @@ from tests.fuzz.batch import run_one
 from tests.fuzz.cases import FOLDER, all_cases, keep, reasons, signature
 from tests.fuzz.run import Totals, run_batch, table
 from tests.fuzz.targets import TARGETS, Target, input_of
+from tests.helpers.extent import usually
 
 _SEED = 20261122
-_INPUTS_EACH = 30
+_INPUTS_EACH = usually(15, complete=100)
 
 
 @pytest.mark.parametrize(

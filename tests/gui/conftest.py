@@ -14,6 +14,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
 from satview.gui.application import Application
+from satview.session import session
 from satview.session.recent_files import RecentFiles
 from satview.session.session import Stage
 from satview.session.settings import Settings
@@ -24,6 +25,14 @@ from tests.helpers.scene import scene
 @pytest.fixture(scope="session")
 def qapp_args():
     return ["satview"]
+
+
+@pytest.fixture(scope="package", autouse=True)
+def nothing_waits_for_memory():
+    """Give memory back at once: a timer of half a second would outlive every test that closes a trace."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(session, "_GIVE_BACK_MS", 0)
+        yield
 
 
 @pytest.fixture(autouse=True)

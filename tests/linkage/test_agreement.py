@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from satview.analysis.event_counts import IS_CALL
 from satview.analysis.scope import scope_of
@@ -26,6 +25,7 @@ from satview.store.losses import losses
 from satview.store.trace import Trace
 from satview.timeline.lane_tree import LaneKind, Timeline
 from tests.capture.made import ALL, Traced, damaged, traced
+from tests.helpers.extent import LOSS, WIDTH, points
 from tests.helpers.shared import shared_path
 
 RELEASES = (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8)
@@ -92,10 +92,7 @@ def check_truth(made: Traced) -> None:
     assert not wrong, f"{len(wrong)} of {len(calls)} links join events of different calls"
 
 
-@pytest.mark.parametrize("release", RELEASES, ids=str)
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("wide", [False, True], ids=["fast", "wide"])
-@pytest.mark.parametrize("loss", [False, True], ids=["whole", "loss"])
+@points(name=NAMES, loss=LOSS, wide=WIDTH, release=RELEASES)
 def test_calls_alone(name: str, release: Release, wide: bool, loss: bool, tmp_path: Path) -> None:
     made = capture(name, release, tmp_path, wide=wide, loss=loss)
     trace = made.trace
@@ -122,9 +119,7 @@ def test_how_much_there_is_to_agree_on(tmp_path: Path) -> None:
     assert len(link_table(holed, LinkKind.CALL)) > 10
 
 
-@pytest.mark.parametrize("release", RELEASES, ids=str)
-@pytest.mark.parametrize("name", ["automotive", "client-server", "signals", "interrupt-flood"])
-@pytest.mark.parametrize("loss", [False, True], ids=["whole", "loss"])
+@points(name=["automotive", "client-server", "signals", "interrupt-flood"], loss=LOSS, release=RELEASES)
 def test_calls_among_all_classes(name: str, release: Release, loss: bool, tmp_path: Path) -> None:
     made = capture(name, release, tmp_path, wide=False, loss=loss, everything=True)
     agreed_calls(made.trace)

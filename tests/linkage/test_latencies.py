@@ -17,6 +17,7 @@ from satview.events import wire
 from satview.events.spec import Release
 from satview.linkage.table import Certainty
 from tests.capture.made import ALL, WIDE, damaged, traced
+from tests.helpers.extent import points
 from tests.helpers.kev import TraceBuilder
 from tests.linkage.test_truth import RELEASES, Case, capture, workload
 
@@ -93,9 +94,7 @@ def capture_of(folder: Path, name: str, release: Release, form: str, loss: str) 
     return Case(made, False, True)
 
 
-@pytest.mark.parametrize("loss", ["whole", "loss", "ring"])
-@pytest.mark.parametrize("form", ["fast", "wide"])
-@pytest.mark.parametrize("release", RELEASES, ids=str)
+@points(loss=["whole", "loss", "ring"], form=["fast", "wide"], release=RELEASES)
 def test_no_moment_is_wrong_and_most_are_found(release: Release, form: str, loss: str, tmp_path: Path) -> None:
     there, found, complete = Counter(), Counter(), 0
     for name in WORKLOADS:

@@ -26,16 +26,11 @@ from satview.linkage.table import Certainty, LinkKind
 from satview.linkage.trace_links import link_table
 from tests.capture import mishaps
 from tests.capture.made import ALL, FAST, WIDE, Traced, as_trace, damaged, finish, run, traced
+from tests.helpers.extent import fixture_params
 
 RELEASES = (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8)
 NAMES = [*(name for name, _ in registry.names()), "mishaps"]
-CASES = [
-    pytest.param((name, release, form, loss), id=f"{name}-{release}-{form}-{loss}")
-    for name in NAMES
-    for release in RELEASES
-    for form in ("fast", "wide")
-    for loss in ("whole", "loss")
-]
+CASES = fixture_params(name=NAMES, release=RELEASES, form=["fast", "wide"], loss=["whole", "loss"])
 
 
 def workload(name: str, longest_ms: float = 50) -> tuple[Callable[[Kernel], None], float, int]:

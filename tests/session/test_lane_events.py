@@ -24,7 +24,7 @@ def test_what_lies_on_a_lane_is_what_the_timeline_says(opened, lane):
     assert mine.tolist() == opened.timeline.events_of(lane).tolist()
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(start=st.integers(0, 20_000), length=st.integers(1, 20_000))
 def test_busy_lanes_are_those_with_events_in_the_window(opened, start, length):
     window = TimeWindow(opened.trace.clock.cycles(start), opened.trace.clock.cycles(start + length))

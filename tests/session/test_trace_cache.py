@@ -61,6 +61,12 @@ def same_lanes(mine: Timeline, theirs: Timeline, indices) -> None:
             assert np.array_equal(one, other), name
         assert (first.levels.origin, first.levels.shift) == (second.levels.origin, second.levels.shift)
         assert [c.tolist() for c in first.levels.cells] == [c.tolist() for c in second.levels.cells]
+        edges = np.linspace(mine.trace.window.start, mine.trace.window.end, 50).astype(np.int64)
+        assert first.shares.values.tolist() == second.shares.values.tolist()
+        assert first.shares.cycles(edges).tolist() == second.shares.cycles(edges).tolist()
+        assert (first.use is None) == (second.use is None)
+        if first.use is not None:
+            assert first.use.cycles(edges).tolist() == second.use.cycles(edges).tolist()
 
 
 def same_reading(mine: Reading, theirs: Reading) -> None:
@@ -187,7 +193,7 @@ def test_made_up_columns_are_refused(cache, tmp_path):
                         ("events.slot_count", 0), ("events.time_cycles", 0), ("threads.process", 999),
                         ("threads.process", -1), ("states.event", 9999), ("states.start", 9999), ("code_counts", 5),
                         ("lane.1.start", 0), ("lane.1.value", 64), ("lane.1.event", 99999), ("lane.0.thread", 999),
-                        ("events_of_thread", 7)):  # fmt: skip
+                        ("lane.2.use.start", 0), ("lane.2.use.value", 64), ("events_of_thread", 7)):  # fmt: skip
         if name in arrays and len(arrays[name]):
             tried(name, put(value))
     for name in ("events.time_cycles", "events.cpu", "threads.pid", "states.start", "lane.1.cells", "lane.1.event"):

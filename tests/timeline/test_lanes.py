@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from satview.base.time import TimeWindow
@@ -195,14 +195,12 @@ def lanes(draw_from):
     return LaneSpans(starts, values, np.zeros(count, np.uint32), None, int(starts[-1]) + steps[-1])
 
 
-@settings(max_examples=200, deadline=None)
 @given(lanes(), st.integers(-50, 500), st.integers(41, 5000), st.integers(1, 40))
 def test_exact_pixels_equal_a_brute_force_sum(spans, start, length, width):
     window = TimeWindow(start, start + length)
     assert exact_raster([spans], window, width)[0].tolist() == brute_force(spans, window, width)
 
 
-@settings(max_examples=60, deadline=None)
 @given(lanes())
 def test_level_cells_equal_a_brute_force_sum(spans):
     # One cycle here is 4096 there, so that the finest cells hold several intervals.

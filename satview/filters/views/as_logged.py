@@ -75,6 +75,10 @@ class LoggedPayloads:
                 result[at] = self._source.column(events[at], old - 1)
         return result
 
+    def pair(self, events: NDArray[np.integer], word: int) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+        """See `PayloadSource.pair`."""
+        return self.column(events, word), self.column(events, word + 1)
+
     def word_counts(self, events: NDArray[np.integer]) -> NDArray[np.int64]:
         """See `PayloadSource.word_counts`."""
         form = self._form[events]

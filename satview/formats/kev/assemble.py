@@ -264,7 +264,7 @@ def _split_contested(decoded: Decoded, slots: SlotSource, moves: Moves | None) -
     is_combine = is_open | (decoded.slots[rows] > 1)
     rows, is_open = rows[is_combine], is_open[is_combine]
     at = decoded.slot[rows].astype(np.int64)
-    headers, stamps = slots.take(at, 0), slots.take(at, 1)
+    headers, stamps = slots.take_halves(at, 0).T
     hit = combine.contested(combine.keys(headers, stamps), is_open)
     if hit.any():
         rows = rows[hit]
@@ -369,7 +369,7 @@ def _buffers(
     problems: Problems,
     has_whole_buffers: bool,
 ) -> BufferTable:
-    words = np.stack((payloads.column(control, 0), payloads.column(control, 1)), axis=1)
+    words = np.stack(payloads.pair(control, 0), axis=1)
     code, slot, time = events.code[control], events.slot[control], events.time_cycles[control]
     report_control_events(code, words, slot, time, region, problems)
     is_buffer = code == wire.CONTROL_BUFFER

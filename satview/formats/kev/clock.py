@@ -16,13 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.core import passes
+from satview.formats.kev.clock_chunk import ClockChunk
 from satview.formats.kev.clock_review import Claim, ClockReview, Verdicts
 from satview.formats.kev.rollover import ROLLOVER, SLACK, place, place_segments
 
-LATEST: Final = 1 << 62  # beyond this a TIME event is damage: no counter has run that long
 MAX_CPUS: Final = 64
 _UNSET: Final = -1 << 62  # no time, while small negative ones are: stamps from before a counter's zero
-_LAG: Final = 1 << 26  # cycles between the clock in a TIME event and its stamp, generously; a real one has 0x32c
 _TAIL: Final = 8192  # the latest time of a CPU is nearly always among the last events of a chunk
 
 
@@ -66,87 +65,64 @@ class ClockRebuilder:
         """Return corrections and reports for all events so far, as if none followed."""
         return self.review.at_end(self.references, _UNSET, self.rows)
 
-    def chunk(
-        self,
-        stamps: NDArray[np.uint32],
-        cpus: NDArray[np.uint8],
-        time_rows: NDArray[np.intp],
-        time_values: NDArray[np.int64],
-        same_as_next: NDArray[np.intp],
-        first_row: int,
-        out: NDArray[np.int64],
-    ) -> None:
-        """Place one chunk of events.
+    def place(self, chunk: ClockChunk, out: NDArray[np.int64]) -> None:
+        """Place the events of a chunk.
 
         Args:
-            stamps: (n,), low halves.
-            cpus: (n,).
-            time_rows: Positions of the TIME events, ascending.
-            time_values: Their payload as `time_values` gives it; negative = unusable.
-            same_as_next: Positions of BUFFER events that share their stamp with the next event of the chunk: they take
-                its time and leave the clock alone.
-            first_row: Number of the chunk's first event, for reports.
-            out: (n,), receives the times.
+            chunk: Its n events; chunks come in the order of the file.
+            out: (n,), receives the times in cycles.
         """
-        self.rows = first_row + len(stamps)
-        if not len(stamps):
+        self.rows = chunk.first_row + len(chunk.stamps)
+        if not len(chunk.stamps):
             return
         if self.last == _UNSET:
-            self.last = int(stamps[0])
-        usable = time_rows[time_values >= 0]
+            self.last = int(chunk.stamps[0])
+        usable = chunk.time_rows[chunk.time_values >= 0]
         if len(usable) and not self.has_time:
             self.has_time = True
-            self.review.begin(int(cpus[usable[0]]), first_row + int(usable[0]))
+            self.review.begin(int(chunk.cpus[usable[0]]), chunk.first_row + int(usable[0]))
         if passes.is_available():
-            self._place_by_core(stamps, cpus, time_rows, time_values, same_as_next, first_row, out)
+            self._place_by_core(chunk, out)
             return
-        if not self._place_all_between_rollovers(stamps, cpus, time_rows, time_values, same_as_next, first_row, out):
-            self._place_by_cpu(stamps, cpus, time_rows, time_values, same_as_next, first_row, out)
+        if not self._place_all_between_rollovers(chunk, out):
+            self._place_by_cpu(chunk, out)
+        same_as_next = chunk.same_as_next
         if len(same_as_next):  # several in a row all take the time of the event behind them
             ends = np.flatnonzero(np.append(np.diff(same_as_next) != 1, True))
             out[same_as_next] = np.repeat(out[same_as_next[ends] + 1], np.diff(ends, prepend=-1))
         self.last = int(out[-1])
 
-    def _place_by_core(
-        self,
-        stamps: NDArray[np.uint32],
-        cpus: NDArray[np.uint8],
-        time_rows: NDArray[np.intp],
-        time_values: NDArray[np.int64],
-        same_as_next: NDArray[np.intp],
-        first_row: int,
-        out: NDArray[np.int64],
-    ) -> None:
+    def _place_by_core(self, chunk: ClockChunk, out: NDArray[np.int64]) -> None:
         """Place a chunk by the compiled walk, and hand what is odd to the review."""
-        self.ignored += (time_rows[time_values < 0] + first_row).tolist()
+        self.ignored += (chunk.time_rows[chunk.time_values < 0] + chunk.first_row).tolist()
         references = np.array(self.references, np.int64)
-        self.last, log = passes.clock(stamps, cpus, time_rows, time_values, same_as_next, references, self.last, out)
+        self.last, log = passes.clock(
+            chunk.stamps,
+            chunk.cpus,
+            chunk.time_rows,
+            chunk.time_values,
+            chunk.same_as_next,
+            references,
+            self.last,
+            out,
+        )
         self.references = references.tolist()
         if len(log):
-            self._review_log(log, cpus, time_rows, time_values, first_row)
+            self._review_log(log, chunk)
 
-    def _review_log(
-        self,
-        log: NDArray[np.int64],
-        cpus: NDArray[np.uint8],
-        time_rows: NDArray[np.intp],
-        time_values: NDArray[np.int64],
-        first_row: int,
-    ) -> None:
+    def _review_log(self, log: NDArray[np.int64], chunk: ClockChunk) -> None:
         """Note what the compiled walk met; of CPUs that have nothing odd only where their last TIME is.
 
         Args:
             log: int64 (m, 4), as `core.passes.clock` returns it.
-            cpus: (n,), of the chunk's events.
-            time_rows: Positions of the TIME events, ascending.
-            time_values: Their values.
-            first_row: Number of the chunk's first event.
+            chunk: The events.
         """
         kind, row, amount, extra = log.T
-        cpu = cpus[row].astype(np.int64)
+        first_row = chunk.first_row
+        cpu = chunk.cpus[row].astype(np.int64)
         is_time = kind == passes.LOG_TIME
         value = np.zeros(len(log), np.int64)
-        value[is_time] = time_values[np.searchsorted(time_rows, row[is_time])]
+        value[is_time] = chunk.time_values[np.searchsorted(chunk.time_rows, row[is_time])]
         for at in np.flatnonzero(is_time & (extra == 0)).tolist():
             if self.review.starts_at(int(row[at]) + first_row):  # the file's first TIME: nothing leads to it
                 amount[at] = value[at]
@@ -167,31 +143,23 @@ class ClockRebuilder:
         rest = is_time & ~np.isin(cpu, list(watched))
         self.timed.update(zip(cpu[rest].tolist(), (row[rest] + first_row).tolist(), strict=True))
 
-    def _place_all_between_rollovers(
-        self,
-        stamps: NDArray[np.uint32],
-        cpus: NDArray[np.uint8],
-        time_rows: NDArray[np.intp],
-        time_values: NDArray[np.int64],
-        same_as_next: NDArray[np.intp],
-        first_row: int,
-        out: NDArray[np.int64],
-    ) -> bool:
+    def _place_all_between_rollovers(self, chunk: ClockChunk, out: NDArray[np.int64]) -> bool:
         """Place a chunk with one addition, if no CPU can pass a rollover in it; return whether it did."""
-        if np.any(time_values < 0):
+        if np.any(chunk.time_values < 0):
             return False
-        low, high = int(stamps.min()), int(stamps.max())
-        values = [int(v) for v in time_values]
+        low, high = int(chunk.stamps.min()), int(chunk.stamps.max())
+        values = chunk.time_values.tolist()
         # Every CPU ever seen is easy to ask for, and mostly enough. Only a CPU silent for long needs the closer look.
         references = [r for r in self.references if r != _UNSET]
         base = _common_rollover([*references, self.last, *values], low, high)
         if base is None:
-            base = _common_rollover([*self._references_that_matter(cpus, time_rows), *values], low, high)
+            references = self._references_that_matter(chunk.cpus, chunk.time_rows)
+            base = _common_rollover([*references, *values], low, high)
         if base is None or any(value // ROLLOVER * ROLLOVER != base for value in values):
             return False
-        out[:] = stamps
+        out[:] = chunk.stamps
         out += base
-        self._move_references(base, stamps, cpus, time_rows, values, same_as_next, first_row)
+        self._move_references(base, chunk)
         return True
 
     def _references_that_matter(self, cpus: NDArray[np.uint8], time_rows: NDArray[np.intp]) -> list[int]:
@@ -204,22 +172,14 @@ class ClockRebuilder:
             if row not in times
         ]
 
-    def _move_references(
-        self,
-        base: int,
-        stamps: NDArray[np.uint32],
-        cpus: NDArray[np.uint8],
-        time_rows: NDArray[np.intp],
-        values: list[int],
-        same_as_next: NDArray[np.intp],
-        first_row: int,
-    ) -> None:
+    def _move_references(self, base: int, chunk: ClockChunk) -> None:
         """Set every CPU's reference to the latest time placed on it since its last TIME."""
-        takes_part = np.ones(len(stamps), np.bool_)
-        takes_part[same_as_next] = False
+        stamps, cpus, first_row = chunk.stamps, chunk.cpus, chunk.first_row
+        takes_part = chunk.takes_part
         since = [0] * MAX_CPUS
-        self._note_passed_rollovers(base, cpus, takes_part, time_rows, first_row)
-        for row, cpu, value in zip(time_rows.tolist(), cpus[time_rows].tolist(), values, strict=True):
+        self._note_passed_rollovers(base, chunk, takes_part)
+        time_cpus = cpus[chunk.time_rows].tolist()
+        for row, cpu, value in zip(chunk.time_rows.tolist(), time_cpus, chunk.time_values.tolist(), strict=True):
             reference = self.references[cpu]
             # Only the first event of a CPU in this chunk can be far from its reference, and then that is up to date.
             is_placed = reference != _UNSET
@@ -242,18 +202,15 @@ class ClockRebuilder:
                 self.review.seed(cpu, first_row + first)
             self.references[cpu] = max(self.references[cpu], base + latest)
 
-    def _note_passed_rollovers(
-        self, base: int, cpus: NDArray[np.uint8], takes_part: NDArray[np.bool_], time_rows: NDArray[np.intp],
-        first_row: int,
-    ) -> None:  # fmt: skip
+    def _note_passed_rollovers(self, base: int, chunk: ClockChunk, takes_part: NDArray[np.bool_]) -> None:
         """Note the CPUs with a TIME before that pass a rollover in a chunk without another one."""
-        times = set(time_rows.tolist())
+        times = set(chunk.time_rows.tolist())
         for cpu in self.timed:
             if _UNSET < self.references[cpu] < base:
-                rows = np.flatnonzero((cpus == cpu) & takes_part)
+                rows = np.flatnonzero((chunk.cpus == cpu) & takes_part)
                 if len(rows) and int(rows[0]) not in times:
                     passed = base // ROLLOVER - self.references[cpu] // ROLLOVER
-                    self._note_crossing(cpu, first_row + int(rows[0]), passed)
+                    self._note_crossing(cpu, chunk.first_row + int(rows[0]), passed)
 
     def _note_crossing(self, cpu: int, row: int, rollovers: int) -> None:
         """Tell the review of events past a rollover, unless the TIME that belongs there may be lost."""
@@ -270,19 +227,9 @@ class ClockRebuilder:
             is_excused = self.review.is_excused(cpu, -1 if before is None else before, row)
             self.review.time(cpu, Claim(row, rollovers, cycles, before is None, is_placed, is_excused))
 
-    def _place_by_cpu(
-        self,
-        stamps: NDArray[np.uint32],
-        cpus: NDArray[np.uint8],
-        time_rows: NDArray[np.intp],
-        time_values: NDArray[np.int64],
-        same_as_next: NDArray[np.intp],
-        first_row: int,
-        out: NDArray[np.int64],
-    ) -> None:
-        takes_part = np.ones(len(stamps), np.bool_)
-        takes_part[same_as_next] = False
-        is_time = np.zeros(len(stamps), np.bool_)
+    def _place_by_cpu(self, chunk: ClockChunk, out: NDArray[np.int64]) -> None:
+        cpus, time_rows, takes_part = chunk.cpus, chunk.time_rows, chunk.takes_part
+        is_time = np.zeros(len(cpus), np.bool_)
         is_time[time_rows] = True
         order = np.argsort(cpus, kind="stable")
         order = order[takes_part[order]]
@@ -291,40 +238,48 @@ class ClockRebuilder:
         # In the order of their first events, so that a CPU without a clock is seeded from one already placed.
         for _, cpu in sorted(starts):
             rows = order[edges[cpu] : edges[cpu + 1]]
-            time_at = np.flatnonzero(is_time[rows])
-            values = time_values[np.searchsorted(time_rows, rows[time_at])]
             is_placed = self.references[cpu] != _UNSET
             if not is_placed:
-                begins_with_time = is_time[rows[0]] and values[0] >= 0
-                is_start = begins_with_time and self.review.starts_at(first_row + int(rows[0]))
-                seed = values[0] if is_start else self._seed(rows[0], cpus, out, starts, same_as_next)
+                value = chunk.time_values[np.searchsorted(time_rows, rows[0])] if is_time[rows[0]] else -1
+                begins_with_time = value >= 0
+                is_start = begins_with_time and self.review.starts_at(chunk.first_row + int(rows[0]))
+                seed = value if is_start else self._seed(rows[0], chunk, out, starts)
                 self.references[cpu] = int(seed)
                 if not begins_with_time:
-                    self.review.seed(cpu, first_row + int(rows[0]))
+                    self.review.seed(cpu, chunk.first_row + int(rows[0]))
                     is_placed = True
-            self._place_cpu(cpu, stamps, rows, time_at, values, first_row, out, is_placed=is_placed)
+            self._place_cpu(cpu, chunk, rows, out, is_time[rows], is_placed=is_placed)
 
     def _place_cpu(
         self,
         cpu: int,
-        stamps: NDArray[np.uint32],
+        chunk: ClockChunk,
         rows: NDArray[np.intp],
-        time_at: NDArray[np.intp],
-        values: NDArray[np.int64],
-        first_row: int,
         out: NDArray[np.int64],
+        is_time: NDArray[np.bool_],
         *,
         is_placed: bool,
     ) -> None:
-        """Place the events of one CPU, and note what is odd about its TIME events."""
+        """Place the events of one CPU, and note what is odd about its TIME events.
+
+        Args:
+            cpu: The CPU.
+            chunk: The chunk.
+            rows: (m,), positions of its events that move the clock, ascending.
+            out: (n,), receives the times of the chunk.
+            is_time: bool (m,), which of its events are TIME events.
+            is_placed: Whether its reference is of an event before the chunk.
+        """
+        time_at = np.flatnonzero(is_time)
+        values = chunk.time_values[np.searchsorted(chunk.time_rows, rows[time_at])]
         usable = values >= 0
         if not usable.all():
-            self.ignored += (rows[time_at[~usable]] + first_row).tolist()
+            self.ignored += (rows[time_at[~usable]] + chunk.first_row).tolist()
             time_at, values = time_at[usable], values[usable]
         starts = np.append(self.references[cpu], values)
-        ends = place_segments(starts, stamps, rows, time_at, out)
+        ends = place_segments(starts, chunk.stamps, rows, time_at, out)
         self.references[cpu] = int(ends[-1])
-        self._note_oddities(cpu, starts, ends, rows, time_at, first_row, out, is_placed=is_placed)
+        self._note_oddities(cpu, starts, ends, rows, time_at, chunk.first_row, out, is_placed=is_placed)
 
     def _note_oddities(
         self,
@@ -365,17 +320,11 @@ class ClockRebuilder:
                 passed = int(ends[number] // ROLLOVER - starts[number] // ROLLOVER)
                 self._note_crossing(cpu, int(mine[beyond[0]]) + first_row, passed)
 
-    def _seed(
-        self,
-        row: np.intp,
-        cpus: NDArray[np.uint8],
-        out: NDArray[np.int64],
-        starts: list[tuple[int, int]],
-        same_as_next: NDArray[np.intp],
-    ) -> int:
+    def _seed(self, row: np.intp, chunk: ClockChunk, out: NDArray[np.int64], starts: list[tuple[int, int]]) -> int:
         """Return the last time placed before a row on a CPU that is already done, else that of the chunk before."""
         done = np.array([cpu for at, cpu in starts if at < row], np.uint8)
-        before = np.setdiff1d(np.flatnonzero(np.isin(cpus[:row], done)), same_as_next, assume_unique=True)
+        earlier = np.flatnonzero(np.isin(chunk.cpus[:row], done))
+        before = np.setdiff1d(earlier, chunk.same_as_next, assume_unique=True)
         return int(out[before[-1]]) if len(before) else self.last
 
 
@@ -393,20 +342,6 @@ def _latest_stamp(
         if mine.any():
             latest = max(latest or 0, int(np.multiply(stamps[part], mine).max()))
     return latest
-
-
-def time_values(upper: NDArray[np.uint32], lower: NDArray[np.uint32], stamps: NDArray[np.uint32]) -> NDArray[np.int64]:
-    """Return the 64-bit clock in TIME events, cycles, -1 for values that no kernel writes; same shape.
-
-    Args:
-        upper: First payload words.
-        lower: Second payload words.
-        stamps: Of the TIME slots: read right after the clock.
-    """
-    values = upper.astype(np.int64) << 32 | lower
-    lag = (stamps - lower).astype(np.int32)
-    values[(values >= LATEST) | (values < 0) | (np.abs(lag.astype(np.int64)) > _LAG)] = -1
-    return values
 
 
 def held_times(stamps: NDArray[np.uint32], value: int) -> NDArray[np.int64]:

@@ -23,7 +23,8 @@ from satview.events.catalogue import Catalogue
 from satview.events.spec import Release
 from satview.events.states import NOT_A_STATE
 from satview.formats.kev import combine
-from satview.formats.kev.clock import ClockRebuilder, held_times, time_values
+from satview.formats.kev.clock import ClockRebuilder, held_times
+from satview.formats.kev.clock_chunk import ClockChunk, time_values
 from satview.formats.kev.growing_column import GrowingColumn
 from satview.formats.kev.owners import Jumps, RunningThreads, ThreadNumbers
 from satview.formats.kev.slot_source import SlotSource, source_of
@@ -403,28 +404,15 @@ class Decoder:
         rare: NDArray[np.intp],
     ) -> None:
         time_rows = rare[code[rare] == wire.CONTROL_TIME]
-        slot_of_time = part[at[time_rows]]
-        values = time_values(slot_of_time[:, 2], slot_of_time[:, 3], slot_of_time[:, 1])
         buffers = rare[code[rare] == wire.CONTROL_BUFFER]
-        buffers = buffers[buffers + 1 < len(at)]
-        shared = buffers[stamps[buffers] == stamps[buffers + 1]]
+        chunk = ClockChunk.of(part[at[time_rows]], stamps, cpu, time_rows, buffers, rows.start)
         out, held = self.time[rows], 0
         slots = self.slot[rows]
         if int(slots[0]) < self._held:
             held = int(np.searchsorted(slots, slots.dtype.type(self._held)))
             out[:held] = held_times(stamps[:held], self._held_from)
-            unusable = time_rows < held
-            self._clock.ignored += (time_rows[unusable] + rows.start).tolist()
-            time_rows, values = time_rows[~unusable], values[~unusable]
-        self._clock.chunk(
-            stamps[held:],
-            cpu[held:],
-            time_rows - held,
-            values,
-            shared[shared >= held] - held,
-            held + rows.start,
-            out[held:],
-        )
+            self._clock.ignored += (time_rows[time_rows < held] + rows.start).tolist()
+        self._clock.place(chunk.without(held), out[held:])
 
     def _own(
         self,

@@ -84,7 +84,7 @@ class SlotPayloads:
         first, end = int(at[0]), int(at[-1]) + 1
         if end - first == len(at):
             return self._slots.read(first, end)[:, 2:4].ravel()
-        return np.stack([self._slots.take(at, word) for word in (2, 3)], axis=1).ravel()
+        return self._slots.take_halves(at, 1).ravel()
 
     def raw(self, event: int) -> bytes:
         """Return the payload bytes as the target wrote them."""
@@ -108,18 +108,38 @@ class SlotPayloads:
 
     def column(self, events: NDArray[np.integer], word: int) -> NDArray[np.uint32]:
         """Return payload word number `word` of many events, shape (len(events),); 0 where an event is shorter."""
+        at, inside = self._places(events, word)
+        found = self._slots.take(at, 2 + word % 2)
+        if inside is None:
+            return found
+        out = np.zeros(len(events), np.uint32)
+        out[inside] = found
+        return out
+
+    def pair(self, events: NDArray[np.integer], word: int) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+        """Return the payload words `word` and `word` + 1 of many events, as `column`; one read if `word` is even."""
+        if word % 2:
+            return self.column(events, word), self.column(events, word + 1)
+        at, inside = self._places(events, word)
+        found = self._slots.take_halves(at, 1)
+        if inside is None:
+            return found[:, 0], found[:, 1]
+        out = np.zeros((len(events), 2), np.uint32)
+        out[inside] = found
+        return out[:, 0], out[:, 1]
+
+    def _places(self, events: NDArray[np.integer], word: int) -> tuple[NDArray[np.int64], NDArray[np.bool_] | None]:
+        """Return the slots that hold a payload word, and which of the events have it; None: all of them."""
         self.check()
-        step, place = word // 2, 2 + word % 2
+        step = word // 2
         at = self._events.slot[events].astype(np.int64)
         if step == 0:
-            return self._slots.take(at, place)
+            return at, None
         inside = self._events.slot_count[events] > step
         at += step
         if len(self._fragments.event):
             self._redirect(events, at, step)
-        out = np.zeros(len(events), np.uint32)
-        out[inside] = self._slots.take(at[inside], place)
-        return out
+        return at[inside], inside
 
     def _redirect(self, events: NDArray[np.integer], at: NDArray[np.int64], step: int) -> None:
         found = np.searchsorted(self._fragments.event, events)

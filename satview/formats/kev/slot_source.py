@@ -20,11 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.errors import SourceChangedError
+from satview.core import passes
 from satview.events.wire import SLOT_BYTES
 
 _START_BYTES: Final = 4096
 _BLOCK_SHIFT: Final = 16  # slots of one read: a megabyte, which stays in the second-level cache
-_GAP: Final = 1024  # slots nobody asked for that cost no more to read than another call
+_GAP: Final = 8192  # slots nobody asked for that cost no more to read than another call
+_CORE_GAP: Final = 512  # the same, where the call comes from the core
 
 
 class SlotSource(Protocol):
@@ -47,6 +49,9 @@ class SlotSource(Protocol):
 
     def take(self, at: NDArray[np.int64], word: int) -> NDArray[np.uint32]:
         """Return word 0 to 3 of some slots, shape (len(at),)."""
+
+    def take_halves(self, at: NDArray[np.int64], half: int) -> NDArray[np.uint32]:
+        """Return words 0 and 1 (half 0), or 2 and 3, of some slots, shape (len(at), 2), at the price of one."""
 
 
 class MemorySlots:
@@ -72,6 +77,11 @@ class MemorySlots:
     def take(self, at: NDArray[np.int64], word: int) -> NDArray[np.uint32]:
         """Return one word of some slots."""
         words: NDArray[np.uint32] = self._slots[at, word]
+        return words
+
+    def take_halves(self, at: NDArray[np.int64], half: int) -> NDArray[np.uint32]:
+        """Return words 0 and 1, or 2 and 3, of some slots, shape (len(at), 2)."""
+        words: NDArray[np.uint32] = self._slots[at, 2 * half : 2 * half + 2]
         return words
 
 
@@ -160,6 +170,17 @@ class SourceFile:
                 self._refuse_cut(offset + done)
             done += count
 
+    def take_halves(self, at: NDArray[np.int64], offset: int, slots: int, half: int) -> NDArray[np.uint64] | None:
+        """Return words 0 and 1, or 2 and 3, of some slots as one number each; None if they cannot all be read.
+
+        Args:
+            at: int64 (n,), ascending.
+            offset: Byte offset of slot 0.
+            slots: How many there are.
+            half: 0 or 1.
+        """
+        return passes.take_halves(self._file, offset, at, slots, half, _CORE_GAP, 1 << _BLOCK_SHIFT)
+
     def _at_most(self, count: int, offset: int) -> bytes:
         if hasattr(os, "pread"):
             return os.pread(self._file, count, offset)
@@ -220,24 +241,41 @@ class FileSlots:
         Raises:
             IndexError, SourceChangedError: As `read`.
         """
-        if len(at) < 2:
-            return np.array([self.read(int(slot), int(slot) + 1)[0, word] for slot in at], np.uint32)
-        steps = np.diff(at)
-        if steps.min() < 0:
+        return np.ascontiguousarray(self.take_halves(at, word // 2)[:, word % 2])
+
+    def take_halves(self, at: NDArray[np.int64], half: int) -> NDArray[np.uint32]:
+        """Return words 0 and 1 (half 0), or 2 and 3, of some slots, shape (len(at), 2), at the price of one.
+
+        Raises:
+            IndexError, SourceChangedError: As `read`.
+        """
+        at = np.asarray(at, np.int64)
+        if len(at) > 1 and (at[1:] < at[:-1]).any():
             order = np.argsort(at, kind="stable")
-            mixed = np.empty(len(at), np.uint32)
-            mixed[order] = self.take(at[order], word)
+            mixed = np.empty((len(at), 2), np.uint32)
+            mixed[order] = self.take_halves(at[order], half)
             return mixed
-        out = np.empty(len(at), np.uint32)
+        found = None
+        if passes.is_available():
+            found = self._file.take_halves(at, self._offset, self._count, half)
+        if found is None:  # no core, or one that could not read everything: this way says where and why
+            return self._halves_by_runs(at, half)
+        words = found.view(np.uint32).reshape(len(at), 2)
+        return words if self._is_native else words.byteswap(inplace=True)
+
+    def _halves_by_runs(self, at: NDArray[np.int64], half: int) -> NDArray[np.uint32]:
+        out = np.empty(len(at), np.uint64)
+        if not len(at):
+            return out.view(np.uint32).reshape(0, 2)
         block = at >> _BLOCK_SHIFT
-        cuts = np.flatnonzero((steps > _GAP) | (block[1:] != block[:-1])) + 1
+        cuts = np.flatnonzero((np.diff(at) > _GAP) | (block[1:] != block[:-1])) + 1
         edges = [0, *cuts.tolist(), len(at)]
         first, last = at[edges[:-1]], at[np.array(edges[1:]) - 1]
         scratch = np.empty((int((last - first).max()) + 1, 4), np.uint32)
         for i, (start, end) in enumerate(zip(first.tolist(), last.tolist(), strict=True)):
             rows = slice(edges[i], edges[i + 1])
-            np.take(self.read(start, end + 1, scratch)[:, word], at[rows] - start, out=out[rows])
-        return out
+            out[rows] = self.read(start, end + 1, scratch).view(np.uint64)[at[rows] - start, half]
+        return out.view(np.uint32).reshape(len(at), 2)
 
 
 def source_of(slots: NDArray[np.uint32] | SlotSource) -> SlotSource:

@@ -21,7 +21,8 @@ from satview.events.wire import SLOT_BYTES, Struct
 from satview.formats.kev import combine
 from satview.formats.kev.batch import Batch
 from satview.formats.kev.buffer_watch import BufferWatch
-from satview.formats.kev.clock import ClockRebuilder, held_times, time_values
+from satview.formats.kev.clock import ClockRebuilder, held_times
+from satview.formats.kev.clock_chunk import ClockChunk
 from satview.formats.kev.clock_review import ClockReview, Verdicts, correct
 from satview.formats.kev.combine import MAX_SLOTS, last_times
 from satview.formats.kev.open_events import OpenEvent, OpenEvents
@@ -260,39 +261,26 @@ class EventStream:
         """Return the 64-bit times of events from their stamps and the TIME events among them."""
         stamps = stamps[at]
         time = np.empty(len(at), np.int64)
-        rows = np.flatnonzero(code == wire.CONTROL_TIME)
-        values = time_values(slots[at[rows], 2], slots[at[rows], 3], stamps[rows])
-        held = self._hold_back(rows, values, stamps, time)
-        buffers = np.flatnonzero(code[:-1] == wire.CONTROL_BUFFER) if len(code) else rows[:0]
-        shared = buffers[stamps[buffers] == stamps[buffers + 1]]
-        self._clock.chunk(
-            stamps[held:],
-            cpu[held:],
-            rows[rows >= held] - held,
-            values[rows >= held],
-            shared[shared >= held] - held,
-            self._count + held,
-            time[held:],
-        )
+        rows, buffers = np.flatnonzero(code == wire.CONTROL_TIME), np.flatnonzero(code == wire.CONTROL_BUFFER)
+        chunk = ClockChunk.of(slots[at[rows]], stamps, cpu, rows, buffers, self._count)
+        held = self._hold_back(chunk, time)
+        self._clock.place(chunk.without(held), time[held:])
         return time
 
-    def _hold_back(
-        self, rows: NDArray[np.intp], values: NDArray[np.int64], stamps: NDArray[np.uint32], time: NDArray[np.int64]
-    ) -> int:
+    def _hold_back(self, given: ClockChunk, time: NDArray[np.int64]) -> int:
         """Place what comes before the first TIME of the file backwards from it; return how many events that are.
 
         Events of blocks before that are delivered keep times that count from the first stamp; all others move.
         """
-        if not self._awaits_time or not len(rows):
-            return 0
-        rows, values = rows[values >= 0], values[values >= 0]
-        if not len(rows):
+        is_usable = given.time_values >= 0
+        if not self._awaits_time or not is_usable.any():
             return 0
         self._awaits_time = False
-        held, value = int(rows[0]), int(values[0])
+        first = int(np.argmax(is_usable))
+        held, value = int(given.time_rows[first]), int(given.time_values[first])
         self._clock = ClockRebuilder(review=ClockReview(breaks=self._clock.review.breaks))
         self._clock.start_from(value)
-        time[:held] = held_times(stamps[:held], value)
+        time[:held] = held_times(given.stamps[:held], value)
         for chunk in self._waiting:
             chunk.time[:] = held_times(chunk.slots[chunk.at[chunk.begins], 1], value)
         self._open.place_back(value)

@@ -54,7 +54,7 @@ def thread_and_process_tables(
     pids[0], tids[0] = -1, -1
     processes: dict[int, _Process] = {}
     thread_names: dict[tuple[int, int], int] = {}  # (pid, tid) to the row of the last event that names it
-    firsts, seconds = (payloads.column(process_rows, word).astype(np.int32).tolist() for word in (0, 1))
+    firsts, seconds = (column.astype(np.int32).tolist() for column in payloads.pair(process_rows, 0))
     codes, times = events.code[process_rows].tolist(), events.time_cycles[process_rows].tolist()
     for row, first, second, code, time in zip(process_rows.tolist(), firsts, seconds, codes, times, strict=True):
         if code == wire.PROC_THREAD_NAME:

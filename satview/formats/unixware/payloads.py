@@ -85,6 +85,10 @@ class RecordPayloads:
         values = self.arguments[word // 2][events].astype(np.int64)
         return np.asarray(values >> 32 * (word % 2) & 0xFFFFFFFF, np.uint32)
 
+    def pair(self, events: NDArray[np.integer], word: int) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+        """Return the payload words `word` and `word` + 1 of many events."""
+        return self.column(events, word), self.column(events, word + 1)
+
     def word_counts(self, events: NDArray[np.integer]) -> NDArray[np.int64]:
         """Return the payload words of many events: always ten."""
         return np.full(len(events), _WORDS, np.int64)

@@ -55,6 +55,7 @@ class SwimlaneArea(QWidget):
         self._connect()
         self.legend.setVisible(settings.flag("swimlane/show_legend"))
         self.view.arrows.set_mode(ArrowMode(settings.text("swimlane/arrows")))
+        self.view.set_shares(settings.flag("swimlane/shares"))
         self._on_scrolled()
 
     def set_theme(self, theme: Theme) -> None:
@@ -150,6 +151,8 @@ class SwimlaneArea(QWidget):
             self._opened.lanes.set_lane_height(self._settings.number(key))
         elif key == "swimlane/show_legend":
             self.legend.setVisible(self._settings.flag(key))
+        elif key == "swimlane/shares":
+            self.view.set_shares(self._settings.flag(key))
         elif key == "swimlane/arrows":
             self.view.arrows.set_mode(ArrowMode(self._settings.text(key)))
 

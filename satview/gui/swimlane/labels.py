@@ -22,6 +22,7 @@ from satview.base.safe_text import tool_tip
 from satview.events.states import PROCESS_HUES
 from satview.gui.colours import process_colour
 from satview.gui.swimlane.fitted_text import FittedTexts
+from satview.gui.swimlane.share_layer import figure
 from satview.gui.swimlane.view import SwimlaneView
 from satview.gui.theme import Theme, colour
 from satview.session.event_text import lane_path
@@ -32,6 +33,7 @@ from satview.timeline.lane_tree import LaneKind
 _INDENT_PX: Final = 16
 _TRIANGLE_PX: Final = 20
 _GRIP_PX: Final = 5
+_FIGURE_PX: Final = 40  # how busy a lane is; the same for all, so that what is left of it stands in a column
 _SMALL_BELOW_PX: Final = 16  # lower lanes have smaller names
 
 
@@ -68,6 +70,8 @@ class LaneLabels(QWidget):
         opened.lanes.changed.connect(self.update)
         opened.selection.changed.connect(self.update)
         view.scrolled.connect(self.update)
+        opened.viewport.window_changed.connect(self.update)
+        view.source.refined.connect(self.update)
 
     def set_theme(self, theme: Theme) -> None:
         """Draw in other colours."""
@@ -175,12 +179,17 @@ class LaneLabels(QWidget):
         names = self._names[is_top, row.height_px < _SMALL_BELOW_PX]
         title = lane_path(self._opened.timeline, row.index) if row.is_pinned else info.title
         room = area.right() - 8 - x
-        number = self._numbers.fit(info.subtitle, room) if info.subtitle not in ("", info.title) else None
-        # The number gives way before the name does.
-        if number is not None and room - number.size().width() - 8 >= min(60.0, names.metrics.horizontalAdvance(title)):
-            place = x + room - number.size().width()
-            self._draw_text(painter, self._numbers, number, place, area, theme.faint)
-            room -= number.size().width() + 8
+        whole_px = float(names.metrics.horizontalAdvance(title))
+        is_busy = info.kind in (LaneKind.CPU, LaneKind.PROCESS)
+        busy = figure(self._opened.timeline, row, self._view.scale.window) if is_busy else ""
+        # The number of a process gives way to its name, and how busy it is leaves most of the name.
+        for text, is_figure, least_px in ((busy, True, min(60.0, whole_px)), (info.subtitle, False, whole_px)):
+            number = self._numbers.fit(text, room) if text not in ("", info.title) else None
+            width = max(_FIGURE_PX, number.size().width()) if number is not None and is_figure else 0
+            if number is not None and room - max(width, number.size().width()) - 8 >= least_px:
+                place = x + room - number.size().width()
+                self._draw_text(painter, self._numbers, number, place, area, theme.dim if is_figure else theme.faint)
+                room -= max(width, number.size().width()) + 8
         words = names.fit(title, room)
         if words is not None:
             is_bright = is_top or row.index == self._opened.selection.lane

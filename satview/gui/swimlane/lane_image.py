@@ -24,6 +24,7 @@ from PySide6.QtGui import QImage
 
 from satview.events import states
 from satview.gui.colours import THICK, mixed, value_colour
+from satview.gui.swimlane.share_layer import Stack, draw_stack
 from satview.gui.theme import Theme
 
 if TYPE_CHECKING:
@@ -142,6 +143,7 @@ def compose(
     ticks: Sequence[Ticks] = (),
     faded: NDArray[np.bool_] | None = None,
     lit: NDArray[np.bool_] | None = None,
+    stacks: dict[int, Stack] | None = None,
 ) -> QImage:
     """Return the picture of the lanes.
 
@@ -156,6 +158,7 @@ def compose(
         ticks: Marks of events in colours of their own.
         faded: bool, shape as `values`: pixels whose bars fade.
         lit: bool, shape as `values`: pixels whose bars are underlined because a filter marks them.
+        stacks: Place in `rows` to what shows instead of bars.
     """
     count, width = values.shape
     strips = np.empty((len(Kind) * count + 3, width), np.uint32)
@@ -174,11 +177,21 @@ def compose(
             strips[Kind.TICKS * count + tick.place, columns] = tick.colour
     source = _row_sources(rows, scroll_px, height_px, ratio)
     pixels = strips.take(source, axis=0)
+    for place, stack in (stacks or {}).items():
+        top, bottom = bar_of(rows[place], scroll_px, ratio)
+        draw_stack(pixels, stack, top, bottom, int(palette.background))
     image = QImage(pixels.data, width, len(source), width * 4, QImage.Format.Format_RGB32)
     image.setDevicePixelRatio(ratio)
     # The image does not own its pixels; the holder of the image must hold the array.
     image._pixels = pixels  # type: ignore[attr-defined]
     return image
+
+
+def bar_of(row: LaneRow, scroll_px: int, ratio: float) -> tuple[int, int]:
+    """Return the first device pixel row of a lane's bar without marks of events, and the one behind its last."""
+    top, bottom = (round((y_px - scroll_px) * ratio) for y_px in (row.y_px, row.y_px + row.height_px))
+    parts = bands(bottom - top, ratio)
+    return top + parts.ticks_top, top + parts.bar_end
 
 
 def _faded(table: Pixels, base: int) -> Pixels:

@@ -27,6 +27,9 @@ _NAMES: Final = {
 }
 
 
+_SHARES: Final = -1  # no lane value: how lanes are drawn where intervals are too dense for bars
+
+
 class Legend(QWidget):
     """Swatches with names, in as many rows as the width asks for."""
 
@@ -71,14 +74,25 @@ class Legend(QWidget):
         painter.fillRect(QRectF(0, 0, self.width(), 1), colour(theme.line))
         painter.setFont(self._font)
         for (value, name), place in zip(self._entries, self._places(self.width()), strict=True):
-            rgb = value_colour(value, theme.is_dark)
+            if value == _SHARES:
+                self._draw_shares(painter, place)
+            rgb = value_colour(value, theme.is_dark) if value != _SHARES else None
             height = 10 if value in THICK else 7
             swatch = QRectF(place.left(), place.center().y() - height / 2, 14, height)
-            painter.fillRect(swatch, colour(theme.base if rgb is None else rgb))
+            if value != _SHARES:
+                painter.fillRect(swatch, colour(theme.base if rgb is None else rgb))
             painter.setPen(colour(theme.dim))
             painter.drawText(
                 place.adjusted(19, 0, 0, 0), Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine, name
             )
+
+    def _draw_shares(self, painter: QPainter, place: QRectF) -> None:
+        """Draw three bars of different height."""
+        running = value_colour(states.RUNNING, self._theme.is_dark) or 0
+        painter.fillRect(QRectF(place.left(), place.center().y() - 5, 14, 10), colour(self._theme.line))
+        for step, height in enumerate((4, 9, 6)):
+            bar = QRectF(place.left() + step * 5, place.center().y() + 5 - height, 4, height)
+            painter.fillRect(bar, colour(running))
 
     def _places(self, width: int) -> list[QRectF]:
         metrics = QFontMetricsF(self._font)
@@ -112,3 +126,4 @@ def _entries(opened: OpenTrace) -> Iterable[tuple[int, str]]:
         yield states.KERNEL_CALL, _NAMES[states.KERNEL_CALL]
     yield states.WAITING, _NAMES[states.WAITING]
     yield states.UNKNOWN, _NAMES[states.UNKNOWN]
+    yield _SHARES, "dense: height is share of time"

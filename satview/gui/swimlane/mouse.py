@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QWidget
 from satview.base.time import TimeWindow
 from satview.gui.swimlane.hover import HoverCard, hover_text
 from satview.gui.swimlane.scale import TimeScale
+from satview.gui.swimlane.share_text import longest_of, share_text
 from satview.gui.swimlane.view import SwimlaneView
 from satview.session.lane_events import event_near
 from satview.session.lane_row import LaneRow
@@ -165,6 +166,14 @@ class SwimlaneMouse(QObject):
         if row is None:
             self._opened.selection.select(None, None, None)
             return
+        share = self._view.share_at(row, place.x(), place.y())
+        if share is not None:
+            # Of hundreds of intervals that one place shows: the longest of the kind that one points at.
+            window, value = share
+            spans = self._opened.timeline.lane(row.index).spans
+            moment = longest_of(spans, window, value)
+            self._opened.select_at(row.index, self._view.scale.cycles(place.x()) if moment is None else moment)
+            return
         event = self._event_near(row, place.x())
         if event is not None:
             self._opened.select_event(event, row.index, reveal=False)
@@ -225,11 +234,16 @@ class SwimlaneMouse(QObject):
         arrow_before, self._view.arrows.hovered = self._view.arrows.hovered, self._view.arrows.at(place)
         if row is not None and self._opened.timeline.is_ready(row.index):
             cycles = scale.cycles(place.x())
-            span = self._opened.timeline.lane(row.index).at(cycles)
-            event = self._event_near(row, place.x())
-            if span is not None and span.value:
-                self._view.hovered = (row, scale.x(span.start_cycles), scale.x(span.end_cycles))
-            text = hover_text(self._opened, row.index, span, event, cycles)
+            share = self._view.share_at(row, place.x(), place.y())
+            if share is not None:
+                self._view.hovered = (row, scale.x(share[0].start), scale.x(share[0].end))
+                text = share_text(self._opened, row.index, share[0])
+            else:
+                span = self._opened.timeline.lane(row.index).at(cycles)
+                event = self._event_near(row, place.x())
+                if span is not None and span.value:
+                    self._view.hovered = (row, scale.x(span.start_cycles), scale.x(span.end_cycles))
+                text = hover_text(self._opened, row.index, span, event, cycles)
             arrow = self._view.arrows.hovered
             if arrow >= 0:
                 text = f"{self._view.arrows.text(arrow)}<hr>{text}"

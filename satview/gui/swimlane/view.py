@@ -11,17 +11,19 @@ from PySide6.QtGui import QColor, QFont, QPainter, QPaintEvent, QPen, QResizeEve
 from PySide6.QtWidgets import QWidget
 
 from satview.base.debug import timed
+from satview.base.time import TimeWindow
 from satview.events.states import NOT_A_STATE, SEEN_EVENT
 from satview.gui.swimlane.arrow_layer import ArrowLayer
 from satview.gui.swimlane.arrows import draw_arrows
 from satview.gui.swimlane.fitted_text import FittedTexts
-from satview.gui.swimlane.lane_image import SEEN_INTERRUPT, LanePalette, compose
+from satview.gui.swimlane.lane_image import SEEN_INTERRUPT, LanePalette, bar_of, compose
 from satview.gui.swimlane.lane_source import LaneSource, Request, Values
 from satview.gui.swimlane.lane_text import DARK_INK, LIGHT_INK, IntervalText, interval_starts, interval_texts
 from satview.gui.swimlane.overlays import draw_cursors, draw_lost, draw_marks, draw_range, lost_stretches
 from satview.gui.swimlane.path_line import draw_path
 from satview.gui.swimlane.preview_lane import draw_preview_lane
 from satview.gui.swimlane.scale import TimeScale
+from satview.gui.swimlane.share_layer import Stack, stack_of
 from satview.gui.swimlane.tick_source import TickSource
 from satview.gui.theme import Theme, colour
 from satview.session.arrow_source import ArrowMode
@@ -43,6 +45,8 @@ class SwimlaneView(QWidget):
         scroll_px: Height of the list of lanes above the top edge.
         arrows: All arrows between lanes.
         hovered: Lane row and interval under the mouse, or None; set by the mouse handling.
+        shows_shares: Lanes whose intervals are too dense for bars show how they divide their time.
+        stacks: Those that do now, by index of the lane.
         rubber: (left, right) pixels of a drag in progress that will zoom, or None.
 
     Signals:
@@ -61,6 +65,9 @@ class SwimlaneView(QWidget):
         self._opened = opened
         self._theme = theme
         self.scroll_px = 0
+        self.shows_shares = True
+        self.stacks: dict[int, Stack] = {}
+        self._stacked: tuple[object, tuple[LaneRow, ...], dict[int, Stack]] | None = None  # what they were made of
         self.hovered: tuple[LaneRow, float, float] | None = None
         self.rubber: tuple[float, float] | None = None
         self.source = LaneSource(opened, self)
@@ -104,6 +111,11 @@ class SwimlaneView(QWidget):
         self._palette = LanePalette(theme, self._hidden)
         self.update()
 
+    def set_shares(self, shows: bool) -> None:
+        """Show how lanes divide their time where intervals are too dense for bars, or what fills most of each pixel."""
+        self.shows_shares = shows
+        self.update()
+
     def scroll_to(self, scroll_px: int) -> None:
         """Scroll the lanes; places beyond the ends are brought back."""
         scroll_px = min(max(0, scroll_px), max(0, self._opened.lanes.height_px - self.height()))
@@ -129,6 +141,19 @@ class SwimlaneView(QWidget):
     def row_at(self, y: float) -> LaneRow | None:
         """Return the lane at a height of the widget."""
         return self._opened.lanes.row_at(int(y) + self.scroll_px)
+
+    def share_at(self, row: LaneRow, x: float, y: float) -> tuple[TimeWindow, int | None] | None:
+        """Return what a place of a lane that shows shares stands for, None in other lanes.
+
+        Returns:
+            The part of the trace that its bin shows, and the value there; None above all values.
+        """
+        stack = self.stacks.get(row.index)
+        place = stack.bin_at(self.scale.cycles(x)) if stack is not None else -1
+        if stack is None or place < 0:
+            return None
+        top, bottom = bar_of(row, self.scroll_px, 1.0)
+        return stack.window_of(place), stack.value_at(place, (bottom - y) / max(1, bottom - top))
 
     @Slot()
     def _on_lanes(self) -> None:
@@ -217,6 +242,7 @@ class SwimlaneView(QWidget):
             if columns is not None:
                 edges[place] = columns
         show_short_interrupts(timeline, rows, values)
+        self.stacks = self._stacks_of(rows, request, scale)
         image = compose(
             values,
             rows,
@@ -227,13 +253,32 @@ class SwimlaneView(QWidget):
             edges,
             [*self._ticks.ticks(request), *self._ticks.marked(request)],
             *self._overlay(request),
+            stacks={place: self.stacks[row.index] for place, row in enumerate(rows) if row.index in self.stacks},
         )
         painter.drawImage(0, 0, image)
         self._draw_previews(painter, rows, scale)
         painter.setFont(self._texts.font)
         view, is_dark = self._opened.filters.view, self._theme.is_dark
         for text in interval_texts(timeline, rows, values, scale, is_dark, self._hidden, view.by_passes, view.dimmed):
-            self._draw_text(painter, text)
+            if text.row.index not in self.stacks:
+                self._draw_text(painter, text)
+
+    def _stacks_of(self, rows: tuple[LaneRow, ...], request: Request, scale: TimeScale) -> dict[int, Stack]:
+        """Return the lanes that show shares of time; none while a filter hides or fades single intervals."""
+        if not self.shows_shares or not self.source.overlay.does_nothing:
+            return {}
+        asked = request, self._theme, self._hidden, self.source.overlay
+        if self._stacked is not None and self._stacked[0] == asked and len(self._stacked[1]) == len(rows):
+            return self._stacked[2]
+        timeline, found = self._opened.timeline, {}
+        with timed("lane shares"):
+            for row in rows:
+                stack = stack_of(timeline, row, scale, request.width_px, self._theme, self._hidden)
+                if stack is not None:
+                    found[row.index] = stack
+        if all(timeline.is_ready(row.index) for row in rows):
+            self._stacked = asked, rows, found
+        return found
 
     def _draw_previews(self, painter: QPainter, rows: tuple[LaneRow, ...], scale: TimeScale) -> None:
         """Draw lanes of CPUs that are not built yet as far as a sample of the file told before it was read."""

@@ -1,0 +1,230 @@
+"""Lanes zoomed out: where intervals are too dense for bars, every bin shows how they divide its time.
+
+CPU lanes stack the processes that ran, in bins wide enough to read; thread lanes their states; lanes of processes show
+how many CPUs they have, interrupt lanes the share of time in interrupts. What there was too little of for a pixel of
+height shows as a dot. Bins lie on a grid of the trace, so that they stay in place while the view moves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.base.time import TimeWindow
+from satview.core import passes
+from satview.events import states
+from satview.gui.colours import mixed, value_colour
+from satview.gui.swimlane.scale import TimeScale
+from satview.gui.theme import Theme
+from satview.session.lane_row import LaneRow
+from satview.timeline.lane import Lane
+from satview.timeline.lane_info import LaneInfo, LaneKind
+from satview.timeline.lane_tree import Timeline
+
+_DENSE_PX: Final = 3.0  # intervals that are narrower on average are not drawn one by one
+_CPU_BIN_PX: Final = 6
+_BIN_PX: Final = 2
+_FAINT: Final = 0.5
+_LEAST_FIGURE: Final = 0.01
+_LEFT_OUT: Final = frozenset({states.ABSENT})
+_OPAQUE: Final = 0xFF000000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stack:
+    """What one lane shows.
+
+    Attributes:
+        edges: int64 (bins + 1,), when bins begin, cycles.
+        columns: (bins + 1,), their pixels.
+        values: (k,), lane values from bottom to top.
+        tops: float64 (k, bins), where each ends, 0 = bottom, 1 = top of the lane.
+        colours: uint32 (k,), opaque.
+    """
+
+    edges: NDArray[np.int64]
+    columns: NDArray[np.intp]
+    values: tuple[int, ...]
+    tops: NDArray[np.float64]
+    colours: NDArray[np.uint32]
+
+    def bin_at(self, cycles: int) -> int:
+        """Return the bin of a moment, -1 for none."""
+        place = int(np.searchsorted(self.edges, cycles, side="right")) - 1
+        return place if place < len(self.edges) - 1 else -1
+
+    def window_of(self, place: int) -> TimeWindow:
+        """Return what a bin shows."""
+        return TimeWindow(int(self.edges[place]), int(self.edges[place + 1]))
+
+    def value_at(self, place: int, height: float) -> int | None:
+        """Return the value that a bin shows at a height, 0 = bottom, 1 = top; None where it shows none."""
+        at = int(np.searchsorted(self.tops[:, place], height))
+        return self.values[at] if at < len(self.values) else None
+
+
+def interval_px(lane: Lane, scale: TimeScale) -> float:
+    """Return how wide the intervals of a lane are on average in the window, logical pixels."""
+    part = lane.spans.visible(scale.window)
+    return float(scale.width_px / max(1, part.stop - part.start))
+
+
+def stack_of(
+    timeline: Timeline, row: LaneRow, scale: TimeScale, width_px: int, theme: Theme, hidden: frozenset[int]
+) -> Stack | None:
+    """Return what a lane shows as shares, None where its intervals are drawn.
+
+    Args:
+        timeline: The lanes.
+        row: Which.
+        scale: Time to logical pixels.
+        width_px: Device pixels.
+        theme: Colours.
+        hidden: Values that are not to be seen.
+    """
+    if not timeline.is_ready(row.index):
+        return None
+    lane, info = timeline.lane(row.index), timeline.infos[row.index]
+    wide_px = interval_px(lane, scale)
+    if info.kind is LaneKind.DAMAGED or wide_px >= _DENSE_PX:
+        return None
+    # On a CPU many processes share a bin: the more, the wider, so that they can be told apart.
+    bin_px = min(_CPU_BIN_PX, round(_BIN_PX * max(1.0, 2 / wide_px))) if _is_cpu(info) else _BIN_PX
+    edges, columns = _bins(timeline.trace.window, scale, width_px, bin_px)
+    length = np.maximum(np.diff(edges), 1)
+    found = lane.shares.cycles(edges).T / length
+    share_of = dict(zip(lane.shares.values.tolist(), found, strict=True))
+    if lane.use is not None:
+        return _use_stack(lane, edges, columns, length, share_of, theme)
+    values = [value for value in _order(lane, info, timeline.trace.window) if value not in _LEFT_OUT]
+    if not values:
+        return None
+    tops = np.cumsum([share_of[value] for value in values], axis=0)
+    colours = [theme.base if value in hidden else _colour(value, theme) for value in values]
+    return Stack(edges, columns, tuple(values), tops, np.array(colours, np.uint32) | np.uint32(_OPAQUE))
+
+
+def _use_stack(
+    lane: Lane,
+    edges: NDArray[np.int64],
+    columns: NDArray[np.intp],
+    length: NDArray[np.int64],
+    share_of: dict[int, NDArray[np.float64]],
+    theme: Theme,
+) -> Stack:
+    """Return what a process lane shows: CPUs it has, above them that it could have had one, and that it exists."""
+    assert lane.use is not None
+    most = cpus_at_most(lane)
+    none = np.zeros(len(length))
+    used = lane.use.cycles(edges)[:, 0] / length / most
+    ready = used + share_of.get(states.READY, none) / most
+    unknown = np.maximum(ready, share_of.get(states.UNKNOWN, none))
+    exists = np.maximum(unknown, 1 - share_of.get(states.ABSENT, none))
+    values = (states.RUNNING, states.READY, states.UNKNOWN, states.WAITING)
+    colours = np.array([_colour(value, theme) for value in values], np.uint32) | np.uint32(_OPAQUE)
+    return Stack(edges, columns, values, np.stack((used, ready, unknown, exists)), colours)
+
+
+def cpus_at_most(lane: Lane) -> int:
+    """Return the height of the lane of a process, in CPUs: the most that it ever has at a time."""
+    return max(1, int(lane.use.spans.value.max(initial=0))) if lane.use is not None else 1
+
+
+def figure(timeline: Timeline, row: LaneRow, window: TimeWindow) -> str:
+    """Return how busy a lane is in a window: `53 %` of a CPU, `1.05 CPU` of a process; else nothing."""
+    info = timeline.infos[row.index]
+    window = TimeWindow(max(window.start, timeline.trace.window.start), min(window.end, timeline.trace.window.end))
+    if not timeline.is_ready(row.index) or window.end <= window.start:
+        return ""
+    lane = timeline.lane(row.index)
+    if lane.use is not None:
+        used = int(lane.use.totals(window)[0]) / window.length
+        return f"{used:.2f} CPU" if used >= _LEAST_FIGURE or not used else f"< {_LEAST_FIGURE} CPU"
+    if info.kind is LaneKind.DAMAGED:
+        return ""
+    cycles = lane.shares.totals(window)
+    busy = int(cycles[states.IS_BUSY[lane.shares.values]].sum())
+    share = 100 * busy / window.length
+    return f"{share:.0f} %" if share >= 10 or not busy else f"{share:.1f} %" if share >= 0.1 else "< 0.1 %"
+
+
+def draw_stack(pixels: NDArray[np.uint32], stack: Stack, top: int, bottom: int, background: int) -> None:
+    """Draw into the rows of a picture from `top` on and above `bottom`, as far as they are in it.
+
+    Args:
+        pixels: uint32 (height, width).
+        stack: What.
+        top: First row; may lie outside.
+        bottom: Row behind the last.
+        background: Opaque colour of what no value covers.
+    """
+    if max(0, top) >= min(len(pixels), bottom):
+        return
+    is_busy = states.IS_BUSY[list(stack.values)]
+    if passes.is_available():
+        passes.draw_stack(stack.tops, is_busy, stack.columns, stack.colours, background, (top, bottom), pixels)
+    else:
+        _draw_by_rows(pixels, stack, top, bottom, background, is_busy)
+
+
+def _draw_by_rows(
+    pixels: NDArray[np.uint32], stack: Stack, top: int, bottom: int, background: int, is_busy: NDArray[np.bool_]
+) -> None:
+    first, last = max(0, top), min(len(pixels), bottom)
+    tops = np.floor(stack.tops * (bottom - top) + 0.5)
+    # Something that ran is never nothing: a dot where it is too little for a pixel.
+    if is_busy.any():
+        bars = np.flatnonzero(is_busy)
+        largest = bars[np.argmax(np.diff(stack.tops, axis=0, prepend=0)[bars], axis=0)]
+        ran = np.diff(stack.tops, axis=0, prepend=0)[bars].sum(axis=0) > 0
+        unseen = np.flatnonzero(ran & (tops[bars[-1]] < 1))
+        is_above = np.arange(len(tops))[:, None] >= largest[unseen]
+        tops[:, unseen] = np.where(is_above, np.maximum(tops[:, unseen], 1), tops[:, unseen])
+    level = bottom - 0.5 - np.arange(first, last)  # middle of every row above the bottom
+    which = np.zeros((last - first, tops.shape[1]), np.intp)
+    for line in tops:
+        which += line[None, :] < level[:, None]
+    colours = np.append(stack.colours, np.uint32(background))[which]
+    widths = np.diff(stack.columns)
+    left, right = int(stack.columns[0]), int(stack.columns[-1])
+    pixels[first:last, left:right] = np.repeat(colours, widths, axis=1)
+
+
+@lru_cache(maxsize=8)
+def _bins(
+    whole: TimeWindow, scale: TimeScale, width_px: int, bin_px: int
+) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
+    """Return the bins that reach into a window: when they begin, cut at the trace, and their device pixels."""
+    window = scale.window
+    length = max(1, window.length * bin_px // max(1, scale.width_px))
+    first, last = (window.start - whole.start) // length, -((whole.start - window.end) // length)
+    edges = np.clip(whole.start + np.arange(first, last + 1, dtype=np.int64) * length, whole.start, whole.end)
+    columns = np.clip((edges - window.start).astype(np.float64) * width_px / window.length, 0, width_px)
+    return edges, np.rint(columns).astype(np.intp)
+
+
+def _is_cpu(info: LaneInfo) -> bool:
+    return info.kind is LaneKind.CPU
+
+
+def _order(lane: Lane, info: LaneInfo, whole: TimeWindow) -> list[int]:
+    """Return the values of a lane from bottom to top: what works first, on CPUs who works most."""
+    values = lane.shares.values.tolist()
+    if not _is_cpu(info):
+        first = [states.RUNNING, states.INTERRUPT, states.READY]
+        return sorted(values, key=lambda value: (first.index(value) if value in first else 9, value == 1, value))
+    total = dict(zip(values, lane.shares.totals(whole).tolist(), strict=True))
+    last = {states.KERNEL_CALL: 1, states.UNKNOWN: 2, states.IDLE: 3}
+    return sorted(values, key=lambda value: (last.get(value, 0), -total[value]))
+
+
+def _colour(value: int, theme: Theme) -> int:
+    """Return the colour of a value; what takes up a lane without anything happening is fainter than in bars."""
+    found = value_colour(value, theme.is_dark)
+    if found is None:
+        return theme.base
+    return mixed(found, theme.base, _FAINT) if value in (states.WAITING, states.IDLE) else found

@@ -1,0 +1,87 @@
+"""What the card under the mouse says of a bin of a lane that shows shares of time, and which interval a click means."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.base.safe_text import html_text
+from satview.base.time import TimeWindow, format_duration, format_time
+from satview.events import states
+from satview.gui.swimlane.share_layer import cpus_at_most
+from satview.session.open_trace import OpenTrace
+from satview.timeline.lane_info import LaneKind
+from satview.timeline.spans import LaneSpans
+
+_MOST_LINES: Final = 7
+
+
+def share_text(opened: OpenTrace, lane: int, window: TimeWindow) -> str:
+    """Return how a lane divides a stretch of time, the longest first, as rich text."""
+    timeline, trace = opened.timeline, opened.trace
+    info, made = timeline.infos[lane], timeline.lane(lane)
+    start, end, part = inside(made.spans, window)
+    if not len(start):
+        return ""
+    lines = [f"<b>{format_duration(trace.clock.duration_ns(window.length))}</b> of {html_text(info.title)}"]
+    if made.use is not None:
+        used = int(made.use.totals(window)[0]) / window.length
+        lines.append(f"{used:.2f} CPUs in use (full height: {cpus_at_most(made)})")
+    key = made.spans.value[part].astype(np.int64)
+    if info.kind is LaneKind.CPU and made.spans.thread is not None:  # by process, of which several share a hue
+        process = trace.threads.process[made.spans.thread[part]].astype(np.int64)
+        key = np.where(key >= states.FIRST_PROCESS, process + states.VALUE_COUNT, key)
+    kinds, which = np.unique(key, return_inverse=True)
+    cycles = np.bincount(which, end - start, len(kinds))
+    for place in np.argsort(-cycles, kind="stable")[:_MOST_LINES].tolist():
+        name = _name(opened, lane, int(kinds[place]))
+        if name and cycles[place]:
+            lines.append(f"{100 * cycles[place] / window.length:.1f} %&nbsp;&nbsp;{html_text(name)}")
+    if len(kinds) > _MOST_LINES:
+        lines.append(f"and {len(kinds) - _MOST_LINES} more")
+    longest = int(np.argmax(end - start))
+    name = _name(opened, lane, int(key[longest]))
+    length = format_duration(trace.clock.duration_ns(int(end[longest] - start[longest])))
+    lines.append(f"{len(start):,} intervals, the longest {length}" + (f" {html_text(name)}" if name else ""))
+    lines.append(f"<small>{format_time(trace.clock.ns(window.start))}</small>")
+    return "<br>".join(lines)
+
+
+def longest_of(spans: LaneSpans, window: TimeWindow, value: int | None) -> int | None:
+    """Return a moment within the longest interval of a value in a stretch of time, of any value for None.
+
+    None if there is none.
+    """
+    start, end, part = inside(spans, window)
+    fits = np.ones(len(start), np.bool_) if value is None else spans.value[part] == value
+    if not fits.any():
+        return None
+    return int(start[int(np.argmax(np.where(fits, end - start, -1)))])
+
+
+def inside(spans: LaneSpans, window: TimeWindow) -> tuple[NDArray[np.int64], NDArray[np.int64], slice]:
+    """Return the parts of intervals that lie in a stretch of time: when they start and end, and which they are."""
+    part = spans.visible(window)
+    start = spans.start_cycles[part]
+    if not len(start):
+        return start, start, part
+    end = np.append(start[1:], spans.end_of(part))
+    return np.maximum(start, window.start), np.minimum(end, window.end), part
+
+
+def _name(opened: OpenTrace, lane: int, key: int) -> str:
+    if key >= states.VALUE_COUNT:
+        return opened.trace.process_name(key - states.VALUE_COUNT)
+    if key in states.STATE_BY_VALUE:
+        return states.STATE_BY_VALUE[key].name
+    if key == states.ABSENT:
+        return "no interrupt" if opened.timeline.infos[lane].kind is LaneKind.INTERRUPTS else "does not exist"
+    return {
+        states.UNKNOWN: "unknown",
+        states.IDLE: "idle",
+        states.INTERRUPT: "interrupt",
+        states.KERNEL_CALL: "kernel call",
+        states.WAITING: "no thread runs",
+    }.get(key, "")

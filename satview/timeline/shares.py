@@ -1,0 +1,131 @@
+"""How a lane divides its time: the cycles of each value in any stretches of time, exact at every zoom.
+
+Sums up to every 32nd interval are kept, `kinds` / 4 bytes an interval; the rest is added up on the spot. A picture made
+of them is the same while the view moves and when it rests, and its figures are those of the statistics.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.base.time import TimeWindow
+from satview.core import passes
+from satview.events.states import VALUE_COUNT
+from satview.timeline.spans import NO_EVENT, LaneSpans, touching
+
+_EVERY: Final = 32
+_ONES: Final = np.ones(VALUE_COUNT, np.int64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shares:
+    """The sums of one lane.
+
+    Attributes:
+        spans: Its intervals.
+        values: uint8 (k,), the values that it has, ascending.
+        weight: int64 (64,), what a cycle of each value counts.
+    """
+
+    spans: LaneSpans
+    values: NDArray[np.uint8]
+    weight: NDArray[np.int64]
+    _kind_of: NDArray[np.int64]
+    _index: NDArray[np.int64] | None
+    _begins: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, spans: LaneSpans, values: NDArray[np.uint8] | None = None) -> Shares:
+        """Return the sums of a lane, a column for each of its values; `values` where they are known already."""
+        if values is None:
+            values = np.flatnonzero(np.bincount(spans.value, minlength=VALUE_COUNT)).astype(np.uint8)
+        kind_of = np.zeros(VALUE_COUNT, np.int64)
+        kind_of[values] = np.arange(len(values))
+        return cls(spans, values, _ONES, kind_of, _index_of(spans, kind_of, _ONES, len(values)), _begins_of(spans))
+
+    @classmethod
+    def counting(cls, spans: LaneSpans) -> Shares:
+        """Return the sums of a lane whose values are counts: one column, cycles times count."""
+        kind_of, weight = np.zeros(VALUE_COUNT, np.int64), np.arange(VALUE_COUNT)
+        return cls(
+            spans, np.zeros(1, np.uint8), weight, kind_of, _index_of(spans, kind_of, weight, 1), _begins_of(spans)
+        )
+
+    def cycles(self, edges: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the cycles that every value covers in every bin, int64 (bins, k), times its weight.
+
+        Args:
+            edges: int64 (bins + 1,), where bins begin, ascending. Beyond the lane nothing is covered.
+        """
+        spans, edges = self.spans, np.ascontiguousarray(edges, np.int64)
+        if self._index is None:
+            return _by_sums(spans, self._kind_of, self.weight, len(self.values), edges)
+        return passes.shares(
+            spans.start_cycles,
+            spans.value,
+            spans.end_cycles,
+            _EVERY,
+            self._kind_of,
+            self.weight,
+            self._index,
+            self._begins,
+            edges,
+        )
+
+    def totals(self, window: TimeWindow) -> NDArray[np.int64]:
+        """Return the cycles that every value covers in a window, int64 (k,), times its weight."""
+        return np.asarray(self.cycles(np.array([window.start, window.end], np.int64))[0])
+
+
+def _index_of(
+    spans: LaneSpans, kind_of: NDArray[np.int64], weight: NDArray[np.int64], kinds: int
+) -> NDArray[np.int64] | None:
+    if not passes.is_available():
+        return None
+    return passes.share_index(spans.start_cycles, spans.value, _EVERY, kind_of, weight, kinds)
+
+
+def _begins_of(spans: LaneSpans) -> NDArray[np.int64]:
+    return np.ascontiguousarray(spans.start_cycles[::_EVERY])
+
+
+def _by_sums(
+    spans: LaneSpans, kind_of: NDArray[np.int64], weight: NDArray[np.int64], kinds: int, edges: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return the same without an index: every interval in sight is added up."""
+    none = np.zeros((max(0, len(edges) - 1), kinds), np.int64)
+    if len(edges) < 2 or edges[-1] <= edges[0]:
+        return none
+    part = spans.visible(TimeWindow(int(edges[0]), int(edges[-1])))
+    begin, value = spans.start_cycles[part], spans.value[part]
+    if not len(begin):
+        return none
+    inside = np.clip(edges, begin[0], spans.end_of(part))
+    at = np.maximum(np.searchsorted(begin, inside, side="left") - 1, 0)
+    length = np.diff(begin, append=spans.end_of(part)) * weight[value]
+    out = np.empty((len(edges) - 1, kinds), np.int64)
+    for kind in range(kinds):
+        mine = kind_of[value] == kind
+        up_to = np.concatenate(([0], np.cumsum(np.where(mine, length, 0))))[at]
+        up_to += np.where(mine[at], (inside - begin[at]) * weight[value[at]], 0)
+        out[:, kind] = np.diff(up_to)
+    return out
+
+
+def use_spans(start: NDArray[np.int64], end: NDArray[np.int64], window: TimeWindow) -> LaneSpans:
+    """Return how many CPUs a process has at a time, as the values of a lane; at most 63.
+
+    Args:
+        start: int64 (n,), when its threads begin to run, cycles.
+        end: int64 (n,), when each of these slices ends.
+        window: The whole trace.
+    """
+    time = np.concatenate(([window.start], start, end))
+    step = np.concatenate(([0], np.ones(len(start), np.int64), np.full(len(end), -1, np.int64)))
+    order = np.argsort(time, kind="stable")
+    count = np.clip(np.cumsum(step[order]), 0, VALUE_COUNT - 1).astype(np.uint8)
+    return touching(time[order], count, np.full(len(time), NO_EVENT, np.uint32), None, window.end)

@@ -1,0 +1,153 @@
+"""The links that the compiled passes find are those of the numpy code, whatever the events."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from satview.base.errors import SatviewError
+from satview.capture.workloads import registry
+from satview.core import passes
+from satview.events import wire
+from satview.events.spec import Release
+from satview.formats.kev import slot_source
+from satview.formats.kev.reader import open_kev
+from satview.linkage import actors, rows
+from satview.linkage.blockers import blockers
+from satview.linkage.columns import partners
+from satview.linkage.table import LinkKind
+from satview.linkage.trace_links import link_table
+from satview.linkage.transactions import transactions
+from tests.analysis.test_why import made_of
+from tests.fuzz import traces
+from tests.helpers.core import without_core
+
+pytestmark = pytest.mark.skipif(not passes.is_available(), reason="no C compiler here: the numpy code runs alone")
+
+FILES = 120
+TABLES = (
+    (wire.THREAD_RUNNING,),
+    (wire.code(wire.WireClass.INT, 1),),
+    (wire.code(wire.WireClass.COMM, 0), wire.THREAD_CREATE),
+)
+
+
+def found_in(trace):
+    """Return everything that is made of links, as lists."""
+    every = np.arange(len(trace.events), dtype=np.uint32)
+    mixed = np.random.default_rng(1).permutation(every)
+    found = {"partners": partners(trace).tolist(), "open": actors.open_calls(trace, mixed).tolist()}
+    found["turn"] = actors.last_work(trace, mixed).tolist()
+    for codes in TABLES:
+        for name, asked in (("all", mixed), ("few", mixed[:20])):
+            found[f"last {codes} {name}"] = rows.last_of_codes(trace, codes, asked).tolist()
+        found[f"rows {codes}"] = rows.rows_of_codes(trace, *codes).tolist()
+    for kind in LinkKind:
+        table = link_table(trace, kind)
+        found[str(kind)] = table.from_row.tolist(), table.to_row.tolist(), table.certainty.tolist()
+    for table in (transactions(trace), blockers(trace)):
+        for name in table.__slots__:
+            if isinstance(getattr(table, name), np.ndarray):
+                found[name] = getattr(table, name).tolist()
+    return found
+
+
+def assert_same(path):
+    mine = found_in(open_kev(path))
+    with without_core():
+        theirs = found_in(open_kev(path))
+    for name, values in mine.items():
+        assert values == theirs[name], name
+    return sum(len(mine[str(kind)][0]) for kind in LinkKind)
+
+
+@pytest.mark.parametrize("name", [name for name, _ in registry.names()])
+def test_workloads(name, tmp_path):
+    links = 0
+    for release, wide, loss in (
+        (Release.QNX_7, True, False),
+        (Release.QNX_8, False, True),
+        (Release.QNX_6, True, True),
+    ):
+        links += assert_same(made_of(name, release, wide, loss, tmp_path).trace.path)
+    assert links > 100
+
+
+def test_files_that_are_nearly_right(tmp_path):
+    path, links = tmp_path / "t.kev", 0
+    for number in range(FILES):
+        path.write_bytes(traces.kev(random.Random(number)))
+        try:
+            links += assert_same(path)
+        except SatviewError:
+            continue
+    assert links > FILES
+
+
+def test_calls_of_threads_that_nobody_knows():
+    """Entries and exits alone, on CPUs whose threads are not known, with restarts, other calls and runs in between."""
+    rng = np.random.default_rng(7)
+    count = 20_000
+    stays = np.zeros(128, np.bool_)
+    stays[[3, 5]] = True
+    traits = np.zeros(wire.CODE_COUNT, np.uint8)
+    call = wire.code(wire.WireClass.KER_CALL, 0)
+    traits[[call + 3, call + 5, call + 9]] = passes.IS_CALL | passes.IS_ENTRY
+    traits[[call + 3 + 128, call + 5 + 128, call + 9 + 256]] = passes.IS_CALL | passes.IS_END
+    traits[wire.THREAD_RUNNING] = passes.IS_TURN | passes.IS_RUNNING
+    code = rng.choice(np.flatnonzero(traits), count).astype(np.uint16)
+    cpu = rng.integers(0, 3, count).astype(np.uint8)
+    thread = rng.choice([0, 0, 1, 2], count).astype(np.uint16)
+    found = passes.calls(code, cpu, thread, 3, traits, stays)
+    newest: dict[int, int] = {}  # per CPU, the event of a call that the next one may end
+    expected = []
+    for row in range(count):
+        mine, here = int(code[row]), int(cpu[row])
+        if mine == wire.THREAD_RUNNING:
+            newest.pop(here, None)
+            continue
+        before = newest.get(here)
+        if (
+            thread[row] == 0 and before is not None and traits[mine] & passes.IS_END
+            and traits[code[before]] & passes.IS_ENTRY and (int(code[before]) ^ mine) & 127 == 0 and stays[mine & 127]
+        ):  # fmt: skip
+            expected.append((before, row))
+        newest[here] = row
+        if thread[row]:
+            newest.pop(here)
+    assert len(expected) > 100
+    assert sorted(zip(found.unknown[0].tolist(), found.unknown[1].tolist(), strict=True)) == sorted(expected)
+
+
+def test_words_of_slots_far_apart(tmp_path):
+    """Each way of reading gives the words that are there, in any order; what the file has lost is told as ever."""
+    rng = np.random.default_rng(2)
+    slots = rng.integers(0, 2**32, (200_000, 4), dtype=np.uint32)
+    path = tmp_path / "slots"
+    path.write_bytes(b"header--" + slots.astype(">u4").tobytes())
+    source = slot_source.FileSlots(slot_source.SourceFile(path, path.stat().st_size), 8, len(slots), "big")
+    for count in (0, 1, 2, 50, 5000, 150_000):
+        at = rng.choice(len(slots), count, replace=False)
+        for half in (0, 1):
+            assert source.take_halves(at, half).tolist() == slots[at, 2 * half : 2 * half + 2].tolist()
+            with without_core():
+                assert source.take_halves(at, half).tolist() == slots[at, 2 * half : 2 * half + 2].tolist()
+        assert source.take(at, 3).tolist() == slots[at, 3].tolist()
+    for bad in ([5, len(slots)], [-1, 5]):
+        with pytest.raises(IndexError):
+            source.take(np.array(bad), 2)
+    with path.open("r+b") as file:
+        file.truncate(8 + 16 * 1000)
+    assert source.take(np.array([3, 999]), 2).tolist() == slots[[3, 999], 2].tolist()
+    with pytest.raises(slot_source.SourceChangedError):
+        source.take(np.array([3, 150_000]), 2)
+
+
+def test_rows_that_do_not_ascend_are_refused():
+    code, cpu = np.zeros(10, np.uint16), np.zeros(10, np.uint8)
+    table = np.ones(wire.CODE_COUNT, np.bool_)
+    for asked in ([3, 2], [3, 10]):
+        with pytest.raises(AssertionError):
+            passes.last_before(code, cpu, table, np.array(asked, np.uint32))

@@ -1,0 +1,209 @@
+"""Lanes zoomed out: what is drawn are the shares of time that the statistics tell, and the mouse speaks of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QPoint, Qt
+
+from satview.analysis.statistics import Statistics
+from satview.base.time import TimeWindow
+from satview.events import states
+from satview.gui.colours import value_colour
+from satview.gui.swimlane.lane_image import bar_of
+from satview.gui.swimlane.share_layer import Stack, draw_stack, figure
+from satview.gui.swimlane.share_text import share_text
+from satview.timeline.lane_info import LaneKind
+from tests.gui.conftest import settle
+from tests.helpers.core import without_core
+
+SAMPLE = Path(__file__).parents[2] / "sample_traces" / "dense-4cpu.kev"
+
+
+@pytest.fixture
+def dense(empty_window, load, qtbot):
+    """A window with the dense sample, all of it."""
+    load(empty_window, SAMPLE)
+    empty_window.activateWindow()
+    empty_window.workspace.area.view.setFocus()
+    qtbot.waitUntil(empty_window.isActiveWindow)
+    return empty_window
+
+
+def pixels_of(view):
+    image = view.grab().toImage().convertToFormat(image_format())
+    data = np.frombuffer(image.constBits(), np.uint32).reshape(image.height(), image.width())
+    return data & 0xFFFFFF, image.devicePixelRatio()
+
+
+def image_format():
+    from PySide6.QtGui import QImage
+
+    return QImage.Format.Format_RGB32
+
+
+def row_of(window, kind, title):
+    opened = window.session.opened
+    info = next(info for info in opened.timeline.infos if info.kind is kind and info.title == title)
+    opened.lanes.reveal(info.index)
+    window.workspace.area.view.reveal_lane(info.index)
+    return opened.lanes.row_of(info.index)
+
+
+def bar(window, row, ratio):
+    """Return the pixels of a lane's bar, from its bottom up, shape (height, width)."""
+    pixels, _ = pixels_of(window.workspace.area.view)
+    top, bottom = bar_of(row, window.workspace.area.view.scroll_px, ratio)
+    return pixels[top:bottom][::-1]
+
+
+def ns(window, ns):
+    return window.session.opened.trace.clock.cycles(ns)
+
+
+def show(window, qtbot, start_ns, end_ns):
+    window.session.opened.viewport.jump(TimeWindow(ns(window, start_ns), ns(window, end_ns)))
+    settle(qtbot, window)
+
+
+def test_a_cpu_is_as_high_as_it_is_busy(dense, qtbot):
+    """Every tenth bin against the statistics of just that time, to a pixel."""
+    view, trace = dense.workspace.area.view, dense.session.opened.trace
+    row = row_of(dense, LaneKind.CPU, "CPU 1")
+    shown = bar(dense, row, 1.0)
+    stack = view.stacks[row.index]
+    idle = {int(colour) & 0xFFFFFF for value, colour in zip(stack.values, stack.colours, strict=True)
+            if not states.IS_BUSY[value]} | {view._theme.base}  # fmt: skip
+    heights = []
+    for place in range(3, len(stack.edges) - 3, 10):
+        found = Statistics(trace, stack.window_of(place)).cpus
+        busy = int(found.busy_cycles[1] + found.interrupt_cycles[1]) / stack.window_of(place).length
+        column = shown[:, (stack.columns[place] + stack.columns[place + 1]) // 2]
+        height = sum(int(pixel) not in idle for pixel in column)
+        assert abs(height - busy * len(column)) <= 1, place
+        heights.append(height)
+    assert len(heights) > 8
+    assert max(heights) - min(heights) >= 3  # it is not the same everywhere
+
+
+def test_figures_are_those_of_the_statistics(dense):
+    opened = dense.session.opened
+    found = Statistics(opened.trace)
+    whole = opened.trace.window
+    for title, expected in (("map_update", "1.05 CPU"), ("sensor_fusion", "0.53 CPU"), ("slogger2", "< 0.01 CPU")):
+        row = row_of(dense, LaneKind.PROCESS, title)
+        assert figure(opened.timeline, row, whole) == expected
+        process = opened.timeline.infos[row.index].process
+        used = int(found.processes.cpu_cycles[process]) / whole.length
+        assert abs(used - float(opened.timeline.lane(row.index).use.totals(whole)[0]) / whole.length) < 0.01
+    assert figure(opened.timeline, row_of(dense, LaneKind.CPU, "CPU 0"), whole) == "53 %"
+
+
+def test_what_is_rare_is_a_dot(dense):
+    """Interrupts take 0.1 % of the time: one row of pixels at the bottom, not a bar, not nothing."""
+    view = dense.workspace.area.view
+    lane = next(info.index for info in dense.session.opened.timeline.infos if info.kind is LaneKind.INTERRUPTS)
+    row = dense.session.opened.lanes.row_of(lane)
+    shown = bar(dense, row, 1.0)
+    red = value_colour(states.INTERRUPT, False)
+    first, last = view.stacks[lane].columns[2], view.stacks[lane].columns[-2]
+    assert (shown[0, first:last] == red).all()
+    assert not (shown[1:, first:last] == red).any()
+
+
+def test_zoomed_in_there_are_bars(dense, qtbot):
+    view = dense.workspace.area.view
+    row = row_of(dense, LaneKind.CPU, "CPU 1")
+    assert row.index in view.stacks
+    show(dense, qtbot, 1_000_000_000, 1_010_000_000)
+    assert not view.stacks
+    show(dense, qtbot, 1_000_000_000, 3_000_000_000)
+    assert row.index in view.stacks
+
+
+def test_bins_stay_in_place_while_the_view_moves(dense, qtbot):
+    view = dense.workspace.area.view
+    row = row_of(dense, LaneKind.CPU, "CPU 2")
+    show(dense, qtbot, 1_000_000_000, 3_000_000_000)
+    before = view.stacks[row.index]
+    dense.session.opened.viewport.pan(0.1)
+    settle(qtbot, dense)
+    after = view.stacks[row.index]
+    same, mine, other = np.intersect1d(before.edges[1:-2], after.edges[1:-2], return_indices=True)
+    assert len(same) > 0.8 * len(before.edges)
+    assert before.values == after.values
+    assert np.array_equal(before.tops[:, mine + 1], after.tops[:, other + 1])
+
+
+def test_a_key_brings_the_longest_states_back(dense, application, qtbot):
+    view = dense.workspace.area.view
+    assert view.stacks
+    qtbot.keyClick(view, Qt.Key.Key_S, Qt.KeyboardModifier.ShiftModifier)
+    settle(qtbot, dense)
+    assert not view.stacks
+    assert not application.settings.flag("swimlane/shares")
+    qtbot.keyClick(view, Qt.Key.Key_S, Qt.KeyboardModifier.ShiftModifier)
+    settle(qtbot, dense)
+    assert view.stacks
+
+
+def test_the_card_speaks_of_the_bin(dense):
+    """Shares add up to the whole, and are those of the statistics."""
+    opened, view = dense.session.opened, dense.workspace.area.view
+    row = row_of(dense, LaneKind.PROCESS, "map_update")
+    stack = view.stacks[row.index]
+    window = stack.window_of(len(stack.edges) // 2)
+    text = share_text(opened, row.index, window)
+    shares = [float(line.split(" %")[0]) for line in text.split("<br>") if " %" in line]
+    assert abs(sum(shares) - 100) < 0.5
+    lines = text.split("<br>")
+    used = int(opened.timeline.lane(row.index).use.totals(window)[0]) / window.length
+    assert lines[1].startswith(f"{used:.2f} CPUs in use")
+    assert "intervals, the longest" in lines[-2]
+
+
+def test_a_click_selects_the_longest_interval_of_what_it_points_at(dense, qtbot):
+    opened, view = dense.session.opened, dense.workspace.area.view
+    row = row_of(dense, LaneKind.PROCESS, "map_update")
+    stack = view.stacks[row.index]
+    shares = opened.timeline.lane(row.index).shares
+    waits = shares.cycles(stack.edges)[:, shares.values.tolist().index(states.WAITING)]
+    waits = waits / np.maximum(np.diff(stack.edges), 1)
+    place = int(np.argmin(np.abs(waits - 0.5)))  # it runs half of the time
+    x = int(stack.columns[place : place + 2].mean())
+    top, bottom = bar_of(row, view.scroll_px, 1.0)
+    qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=QPoint(x, bottom - 1))
+    span, window = opened.selection.span, stack.window_of(place)
+    assert opened.selection.lane == row.index
+    assert span.value == states.RUNNING
+    spans = opened.timeline.lane(row.index).spans
+    ends = np.append(spans.start_cycles[1:], spans.end_cycles)
+    inside = np.minimum(ends, window.end) - np.maximum(spans.start_cycles, window.start)
+    longest = int(np.argmax(np.where(spans.value == states.RUNNING, inside, -1)))
+    assert span.start_cycles == int(spans.start_cycles[longest])
+    qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=QPoint(x, top + 1))
+    assert opened.selection.span.value in (states.WAITING, states.READY)
+
+
+def test_the_core_draws_what_numpy_draws():
+    rng = np.random.default_rng(5)
+    for _ in range(60):
+        kinds, bins, width, height = (int(rng.integers(1, most)) for most in (7, 40, 90, 40))
+        shares = rng.random((kinds, bins)) * rng.choice([0.001, 0.05, 1], (kinds, bins))
+        shares[rng.random((kinds, bins)) < 0.3] = 0
+        tops = np.cumsum(shares / max(1.0, float(shares.sum(axis=0).max())), axis=0)
+        columns = np.sort(rng.integers(0, width + 1, bins + 1))
+        values = tuple(rng.choice([2, 3, 36, 37, 39, 40, 41], kinds).tolist())
+        stack = Stack(np.arange(bins + 1), columns, values, tops, rng.integers(0, 2**32, kinds).astype(np.uint32))
+        top = int(rng.integers(-10, height))
+        bottom = top + int(rng.integers(1, 30))
+        mine, theirs = (np.full((height, width), 7, np.uint32) for _ in range(2))
+        draw_stack(mine, stack, top, bottom, 99)
+        with without_core():
+            draw_stack(theirs, stack, top, bottom, 99)
+        assert np.array_equal(mine, theirs)
+        inside = slice(max(0, top), min(height, bottom))
+        assert (mine[: inside.start] == 7).all()
+        assert (mine[inside.stop :] == 7).all()
