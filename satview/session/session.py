@@ -167,6 +167,11 @@ class Session(QObject):
         """True if the open file was decoded and is worth keeping."""
         return self.adds_to_cache and self._to_keep is not None
 
+    @property
+    def is_keeping(self) -> bool:
+        """True while the open file is being written into the cache."""
+        return self._keep_job.is_busy
+
     def keep(self, lanes: list[int]) -> None:
         """Keep what was decoded of the open file for the next time, with lanes that will be seen first.
 
