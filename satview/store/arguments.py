@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.events.catalogue import catalogue
-from satview.events.layout import Part, argument_names, arguments_of, place_of, text_place
+from satview.events.layout import Part, argument_names, arguments_of, one_spelling, place_of, text_place
 from satview.events.spec import Release
 from satview.events.variants import USER_CLASSES, variants
 from satview.events.wire import CLASS_SHIFT, CODE_COUNT
@@ -25,6 +25,17 @@ def codes_with(name: str, release: Release) -> NDArray[np.bool_]:
     """Return which codes have an argument of a name in one of their forms, bool (32768,)."""
     table = np.zeros(CODE_COUNT, np.bool_)
     table[list(argument_names(release).get(name, ()))] = True
+    return table
+
+
+def logged_codes_with(trace: Trace, name: str) -> NDArray[np.bool_]:
+    """Return which of the codes that a trace has know an argument, bool (32768,).
+
+    `codes_with` looks at all codes of a release, a quarter of a second the first time.
+    """
+    wanted, table = one_spelling(name), np.zeros(CODE_COUNT, np.bool_)
+    for code in np.flatnonzero(trace.code_counts).tolist():
+        table[code] = any(one_spelling(part.name) == wanted for part in arguments_of(trace.release, code))
     return table
 
 
