@@ -48,25 +48,36 @@ _BIN_PX: Final = 2
 class PreviewLanes(QWidget):
     """Load over the whole trace, time ruler and CPU lanes; wheel, drag and `W` `S` `A` `D` move as over lanes."""
 
-    def __init__(self, label_px: int, lane_px: int, theme: Theme, parent: QWidget | None = None) -> None:
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName("Preview")
-        self._label_px, self._row_px = label_px, lane_px + 4  # as lanes of CPUs have it in an open trace
+        self._label_px, self._row_px = 0, 1
         self._scroll_px = 0
         self._view: PreviewView | None = None
         self._dragged: tuple[float, TimeWindow] | None = None
         self._small, self._bold = QFont(self.font()), QFont(self.font())
         self._small.setPixelSize(10)
         self._bold.setWeight(QFont.Weight.DemiBold)
-        self.wheel_zooms = False
+        self._wheel_zooms = False
         self.set_theme(theme)
 
     def set_theme(self, theme: Theme) -> None:
         """Draw in other colours."""
         self._theme = theme
         self.update()
+
+    def set_up(self, label_px: int, lane_px: int, *, wheel_zooms: bool) -> None:
+        """Look and move like the lanes of an open trace.
+
+        Args:
+            label_px: Width of the column of names.
+            lane_px: Height of a lane.
+            wheel_zooms: The wheel alone zooms, and Ctrl+wheel scrolls lanes.
+        """
+        self._label_px, self._row_px = label_px, lane_px + 4  # those of CPUs are a little taller
+        self._wheel_zooms = wheel_zooms
 
     def show_view(self, view: PreviewView | None) -> None:
         """Draw another preview, or none."""
@@ -116,7 +127,7 @@ class PreviewLanes(QWidget):
         notches = (turn.y() or turn.x()) / _NOTCH
         if modifiers & Qt.KeyboardModifier.ShiftModifier or abs(turn.x()) > abs(turn.y()):
             viewport.pan(-0.1 * notches)
-        elif bool(modifiers & Qt.KeyboardModifier.ControlModifier) != self.wheel_zooms:
+        elif bool(modifiers & Qt.KeyboardModifier.ControlModifier) != self._wheel_zooms:
             scale = TimeScale(viewport.window, self._lanes_width)
             viewport.zoom(_ZOOM_PER_NOTCH**-notches, scale.cycles(event.position().x() - self._label_px))
         else:
@@ -239,9 +250,9 @@ class PreviewPage(QWidget):
 
     cancel_wanted = Signal()
 
-    def __init__(self, label_px: int, lane_px: int, theme: Theme, parent: QWidget | None = None) -> None:
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.lanes = PreviewLanes(label_px, lane_px, theme, self)
+        self.lanes = PreviewLanes(theme, self)
         self.note = PlainLabel("", self)
         self.note.setProperty("role", "dim")
         self.bar = QProgressBar(self)
@@ -263,10 +274,9 @@ class PreviewPage(QWidget):
         layout.addLayout(line)
         layout.addWidget(self.lanes, 1)
 
-    def begin(self, path: Path, view: PreviewView, *, wheel_zooms: bool) -> None:
+    def begin(self, path: Path, view: PreviewView) -> None:
         """Show a preview."""
         self._places, self._name = view.preview.places, path.name
-        self.lanes.wheel_zooms = wheel_zooms
         self.lanes.show_view(view)
         self.bar.setValue(0)
         self._say(0)
