@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 from PySide6.QtCore import QLineF, QPointF, QRectF, Qt, Signal, Slot
 from PySide6.QtGui import (
     QFont,
@@ -57,6 +58,7 @@ class PreviewLanes(QWidget):
         self._scroll_px = 0
         self._view: PreviewView | None = None
         self._dragged: tuple[float, TimeWindow] | None = None
+        self._load: NDArray[np.float64] | None = None  # of the strip, which a pan does not change
         self._small, self._bold = QFont(self.font()), QFont(self.font())
         self._small.setPixelSize(10)
         self._bold.setWeight(QFont.Weight.DemiBold)
@@ -83,7 +85,7 @@ class PreviewLanes(QWidget):
         """Draw another preview, or none."""
         if self._view is not None:
             self._view.viewport.window_changed.disconnect(self.update)
-        self._view, self._dragged, self._scroll_px = view, None, 0
+        self._view, self._dragged, self._scroll_px, self._load = view, None, 0, None
         if view is not None:
             view.viewport.window_changed.connect(self.update)
             self._set_width()
@@ -171,7 +173,9 @@ class PreviewLanes(QWidget):
         theme, left, width = self._theme, self._label_px, self._lanes_width
         limits = view.viewport.limits
         bins = max(1, width // _BIN_PX)
-        shares = view.preview.busy_shares(limits, bins)
+        if self._load is None or len(self._load) != bins:
+            self._load = view.preview.busy_shares(limits, bins)
+        shares = self._load
         painter.setClipRect(QRectF(left, 0, width, STRIP_PX))
         tops = STRIP_PX - 4 - np.nan_to_num(shares) * (STRIP_PX - 10.0)
         step = width / bins
