@@ -8,6 +8,9 @@ BIN    := $(VENV)/bin
 SAMPLE := sample_traces/dense-4cpu.kev
 STAMP  := $(VENV)/.installed
 DOCS_STAMP := $(VENV)/.installed-docs
+# Byte code in a folder of its own, where it is kept whatever the environment says: tests start a hundred processes.
+PYTEST := QT_QPA_PLATFORM=offscreen PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(CURDIR)/.pytest_cache/bytecode \
+          $(BIN)/python -m pytest -n 2 --dist worksteal
 
 .PHONY: run test test-all setup lint types layers pytest test-lowest test-newest bench lock docs pictures site man clean wheel
 
@@ -44,10 +47,10 @@ layers: setup
 # In the usual run every pair of workload, release and form of events is met; in the complete one every combination, and
 # random inputs are ten times as many.
 pytest: setup
-	QT_QPA_PLATFORM=offscreen $(BIN)/python -m pytest -n 2 --dist worksteal
+	$(PYTEST)
 
 test-all: setup lint types layers
-	QT_QPA_PLATFORM=offscreen $(BIN)/python -m pytest -n 2 --dist worksteal --complete
+	$(PYTEST) --complete
 
 # The lowest and the newest versions that pyproject.toml allows, on each Python of 3.11 to 3.13 that is here.
 test-lowest test-newest: setup

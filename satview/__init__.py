@@ -11,6 +11,8 @@ The public API, each name imported when first used:
     woken = satview.links(trace).wake_ups              # what belongs together: causes and effects as event rows
     sent = satview.transactions(trace)                 # every message: queued, in service, replied, client runs again
     late = satview.latencies(trace)                    # pulses and interrupts: handler, thread ready, runs
+    states = trace.table("state").arrow()              # documented tables, for numpy, Arrow, pandas, Polars
+    late = trace.sql("select * from ready_wait")       # SQL over them, with documented views
     for verdict in satview.check(trace):               # what is wrong: deadlocks, inversions, starvation, lost data
         print(verdict.severity, verdict.says)
     for found in satview.doctor(trace):                # what it tells exactly, what as a bound, what not at all
@@ -30,7 +32,6 @@ if TYPE_CHECKING:
     from satview.analysis.critical_path import CriticalPath, critical_path
     from satview.analysis.doctor.marks import Mark
     from satview.analysis.doctor.report import Diagnosis, doctor
-    from satview.analysis.opened import OpenedTrace, open_trace
     from satview.analysis.snapshot import snapshot
     from satview.analysis.statistics import Statistics
     from satview.analysis.verdicts.find import find_verdicts as check
@@ -44,9 +45,11 @@ if TYPE_CHECKING:
     from satview.linkage.accessor import Links, links
     from satview.linkage.latencies import latencies
     from satview.linkage.transactions import transactions
+    from satview.opened import OpenedTrace, open_trace
     from satview.store.records import Event
     from satview.store.tables import EventTable
     from satview.store.trace import Trace
+    from satview.tables.sql import Limits
     from satview.timeline.lane_tree import Timeline
 
 __version__ = "0.2.0"
@@ -55,6 +58,7 @@ __all__ = [
     "Diagnosis",
     "Event",
     "EventTable",
+    "Limits",
     "Links",
     "Mark",
     "OpenedTrace",
@@ -84,8 +88,9 @@ _HOMES = {
     "Diagnosis": "satview.analysis.doctor.report",
     "Event": "satview.store.records",
     "EventTable": "satview.store.tables",
+    "Limits": "satview.tables.sql",
     "Links": "satview.linkage.accessor",
-    "OpenedTrace": "satview.analysis.opened",
+    "OpenedTrace": "satview.opened",
     "Mark": "satview.analysis.doctor.marks",
     "RuleSet": "satview.filters.rules.rule_set",
     "SatviewError": "satview.base.errors",
@@ -101,7 +106,7 @@ _HOMES = {
     "doctor": "satview.analysis.doctor.report",
     "latencies": "satview.linkage.latencies",
     "links": "satview.linkage.accessor",
-    "open_trace": "satview.analysis.opened",
+    "open_trace": "satview.opened",
     "read_thresholds": "satview.analysis.verdicts.thresholds",
     "select": "satview.filters.expressions.expression",
     "snapshot": "satview.analysis.snapshot",

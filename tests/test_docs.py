@@ -17,7 +17,9 @@ ROOT = Path(__file__).resolve().parents[1]
 
 def test_the_page_of_keys_is_current():
     done = subprocess.run([sys.executable, "tools/write_docs.py", "--check"], cwd=ROOT, check=False)
-    assert done.returncode == 0, "docs/keys.md or docs/traceevent.md is old: run `python tools/write_docs.py`"
+    assert done.returncode == 0, (
+        "docs/keys.md, docs/traceevent.md or docs/tables.md is old: run `python tools/write_docs.py`"
+    )
 
 
 def test_readme_names_every_command():

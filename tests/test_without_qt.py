@@ -17,6 +17,7 @@ LAYERS = (
     "formats",
     "timeline",
     "analysis",
+    "tables",
     "traceparser",
     "capture",
     "threadtrace",

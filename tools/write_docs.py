@@ -1,4 +1,4 @@
-"""Writes the tables of the docs that come from the code: docs/keys.md, docs/traceevent.md.
+"""Writes the tables of the docs that come from the code: docs/keys.md, docs/traceevent.md, docs/tables.md.
 
 `python tools/write_docs.py [--check]`.
 """
@@ -11,6 +11,8 @@ from pathlib import Path
 from satview.events.modes import Mode
 from satview.filters.expressions.vocabulary import FIELDS
 from satview.session.command_table import COMMANDS, MOUSE_HELP
+from satview.tables.schema import SCHEMAS
+from satview.tables.sql import views
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -60,9 +62,97 @@ def modes_page() -> str:
     return "\n".join(lines) + "\n"
 
 
+_TABLES_HEAD = """\
+# Tables and SQL
+
+Written by `python tools/write_docs.py` from satview/tables/schema.py and resources/tables/views.toml.
+
+A trace is a set of tables: for Python, for SQL, and as files for other programs. Their names and columns are kept from
+version to version; what goes is told in the changelog.
+
+## From Python
+
+```python
+import satview
+
+trace = satview.open_trace("boot.kev")
+states = trace.table("state")
+states["length_cycles"][states["state"] == "READY"].sum()      # columns in numpy
+states.arrow(), states.to_pandas(), states.to_polars()         # the first needs satview[tables]
+trace.sql("select * from ready_wait limit 10").to_pandas()
+
+sent = trace.arguments("MSG_SENDV")                             # all events of a kind, arguments as columns
+sent["coid"], sent.known("coid")
+```
+
+Columns that the trace has already are not copied, and the others are made when a table is first asked for. What is not
+known is null in Arrow and SQL, and -1 (texts: the empty one) in numpy. Times are exact cycles of the target's counter,
+and nanoseconds since the first event. A column called after another table holds rows of that table, from 0: join by it.
+
+Arguments have the names of the details; those of 64 bits above 2^63 are negative, with the same bits.
+
+## SQL
+
+`pip install 'satview[tables]'` brings DuckDB. `trace.sql("...")` and the command `satview query` take one query in its
+SQL; the views and macros below are there too, and the three functions `time_ns(cycles)`, `duration_ns(cycles)` and
+`cycles(ns)` turn times into each other.
+
+```
+satview query boot.kev "select * from lock_contention"
+satview query boot.kev "select * from load_per(100000000) where cpu = 0" --format csv
+satview query boot.kev "from state where state = 'MUTEX' and length_ns > 1000000" --format parquet -o waits.parquet
+```
+
+A query only reads. It reaches neither files nor the network, loads no extension, and is stopped after 60 s or beyond
+2 GiB (`--time-limit`, `--memory-limit`, `satview.Limits`). Only the tables that it mentions are made.
+
+## Files
+
+| ending of `satview export FILE -o OUT` | what it is | what is lost |
+| --- | --- | --- |
+| `.parquet` | one table (`--table`, the events by default) | of events `time_ns`, and arguments |
+| `.arrow` | the same for Arrow (Feather, version 2) | the same |
+| `.csv` | one table; texts that begin like a formula get a `'` before them | types; null is empty |
+| `.jsonl` | one table, an object a line | types |
+| `.pftrace` | the whole trace for Perfetto, see below | arguments |
+| `.json` | the whole trace for Chrome and viewers that read its format | arguments, wakers, priorities |
+| `.kev` | a smaller trace (`-e`, `--range`), as `satview filter` writes it | nothing of what was chosen |
+
+Several tables, or the events with `--by-class`, are files of a new folder, which programs that read data sets take as a
+whole. The metadata of Parquet and Arrow has `satview.cycles_per_s` and `satview.start_cycles`, which make nanoseconds
+of cycles. An event takes 4 bytes as Parquet.
+
+For Perfetto there are the scheduling of the CPUs with priorities and wakers, states, kernel calls, messages with arrows
+to the work on them, interrupts, the load of the CPUs and lost events. A thread's number is there 2,000,000,000 and its
+row in the table `thread`, as those of QNX are not unique, and a blocked thread sleeps, whatever it waits for; its track
+State says what that is. The package of Perfetto is not needed.
+"""
+
+
+def tables_page() -> str:
+    """Return docs/tables.md: every table with its columns, every view and macro."""
+    lines = [_TABLES_HEAD, "## Tables", ""]
+    for schema in SCHEMAS.values():
+        lines += [f"### {schema.name}", "", schema.meaning, "", "| Column | Type | Meaning |", "| --- | --- | --- |"]
+        for column in schema.columns:
+            null = ", null" if column.is_nullable else ""
+            lines.append(f"| `{column.name}` | {column.kind}{null} | {column.meaning} |")
+        lines.append("")
+    lines += ["## Views and macros", "", "The names of columns end in their unit.", ""]
+    for group in dict.fromkeys(view.group for view in views().values()):
+        lines += [f"### {group}", "", "| View or macro | A row is |", "| --- | --- |"]
+        lines += [f"| `{view.usage}` | {view.says} |" for view in views().values() if view.group == group]
+        lines.append("")
+    return "\n".join(lines).rstrip() + "\n"
+
+
 def main() -> int:
     """Write the pages, or with --check tell whether they are current."""
-    pages = {ROOT / "docs" / "keys.md": keys_page(), ROOT / "docs" / "traceevent.md": modes_page()}
+    pages = {
+        ROOT / "docs" / "keys.md": keys_page(),
+        ROOT / "docs" / "traceevent.md": modes_page(),
+        ROOT / "docs" / "tables.md": tables_page(),
+    }
     if "--check" in sys.argv:
         return int(any(not path.exists() or path.read_text(encoding="utf-8") != page for path, page in pages.items()))
     for path, page in pages.items():

@@ -15,7 +15,7 @@ from satview.filters.derived_columns import TraceDerivedColumns
 from satview.store.arguments import argument_under
 from satview.store.idle import idle_threads
 from satview.store.losses import EVERY_CPU, losses
-from satview.store.stretches import Cycles, Stretches, cut_at
+from satview.store.time_ranges import Cycles, TimeRanges, cut_at
 from satview.store.trace import Trace
 from satview.timeline.per_cpu import cpu_spans, interrupt_spans, run_slices
 from satview.timeline.spans import LaneSpans
@@ -25,7 +25,7 @@ _CRITICAL: Final = 1  # bit of sched_flags
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """Stretches in which a CPU was with one thread, idle, or with nobody known; by CPU, then in time order.
+    """Ranges in which a CPU was with one thread, idle, or with nobody known; by CPU, then in time order.
 
     Attributes:
         cpu: uint8, (n,).
@@ -42,7 +42,7 @@ class Runs:
 
 
 class Basis:
-    """Of one trace: lost stretches, runs, interrupts; each made when first asked for.
+    """Of one trace: lost ranges, runs, interrupts; each made when first asked for.
 
     Attributes:
         trace: The trace.
@@ -64,9 +64,9 @@ class Basis:
         return bool(np.any(losses(self.trace)[:, 2] != EVERY_CPU))
 
     @cached_property
-    def lost(self) -> Stretches:
-        """Stretches in which events are missing."""
-        return Stretches.of_rows(losses(self.trace))
+    def lost(self) -> TimeRanges:
+        """Ranges in which events are missing."""
+        return TimeRanges.of_rows(losses(self.trace))
 
     @cached_property
     def runs(self) -> Runs:
@@ -110,12 +110,12 @@ class Basis:
         return runs, np.concatenate([values for _, values in parts])
 
     @cached_property
-    def interrupts(self) -> tuple[Stretches, ...]:
+    def interrupts(self) -> tuple[TimeRanges, ...]:
         """When each CPU handled interrupts, as far as the trace tells."""
         found = []
         for cpu in range(self.trace.cpu_count):
             spans = interrupt_spans(self.trace, cpu)
-            found.append(_handled(spans) if spans is not None else Stretches.none())
+            found.append(_handled(spans) if spans is not None else TimeRanges.none())
         return tuple(found)
 
 
@@ -145,7 +145,7 @@ def _with_value(runs: Runs, cpu: int, time: Cycles, told: NDArray[np.int64]) -> 
     return Runs(runs.cpu[rows], start, end, runs.thread[rows], runs.value[rows]), values
 
 
-def _handled(spans: LaneSpans) -> Stretches:
+def _handled(spans: LaneSpans) -> TimeRanges:
     end = np.append(spans.start_cycles[1:], spans.end_cycles)
     mine = spans.value == INTERRUPT
-    return Stretches.of(spans.start_cycles[mine], end[mine])
+    return TimeRanges.of(spans.start_cycles[mine], end[mine])

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.store.stretches import Cycles
+from satview.store.time_ranges import Cycles
 
 Keys = NDArray[np.integer[Any]]
 

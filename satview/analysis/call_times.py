@@ -16,7 +16,7 @@ from satview.events import wire
 from satview.events.wire import WireClass
 from satview.filters.expressions.columns import RowColumns
 from satview.linkage.table import LinkKind
-from satview.store.stretches import Cycles
+from satview.store.time_ranges import Cycles
 
 CALL_NUMBERS: Final = 128
 _INTERRUPTED: Final = 2  # kind of a kernel call's event in bits 7 and 8 of its number
@@ -125,27 +125,86 @@ class InterruptTable:
         return len(self.vector)
 
 
-def call_times(scope: Scope) -> CallTable:
-    """Return the kernel calls."""
-    enters = scope.chosen(IS_CALL)
+@dataclass(frozen=True, slots=True)
+class KernelCalls:
+    """Kernel calls that were entered in a range, in time order; every column has shape (n,).
+
+    Attributes:
+        row: int64, the event of the entry.
+        exit_row: int64, the event that ends it; -1 where that is not in the trace or not sure.
+        number: int64, of the call, 0 to 127.
+        cycles: int64, from entry to exit; -1 without exit.
+        running_cycles: int64, of that, while the caller had a CPU; -1 where that is not known.
+        is_interrupted: bool, it ended in its interrupted form.
+        is_failed: bool, it returned with an error.
+        error: int64, the error's number; 0 for calls that did not fail.
+    """
+
+    row: NDArray[np.int64]
+    exit_row: NDArray[np.int64]
+    number: NDArray[np.int64]
+    cycles: Cycles
+    running_cycles: Cycles
+    is_interrupted: NDArray[np.bool_]
+    is_failed: NDArray[np.bool_]
+    error: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupts:
+    """Interrupts that were entered in a range, in time order; every column has shape (n,).
+
+    Attributes:
+        row: int64, the event of the entry; in 8.0 the delivery, which has no exit.
+        exit_row: int64, the event of its exit; -1 where that is not in the trace or not sure.
+        handler_row: int64, the entry of its first handler; -1 likewise.
+        vector: int64, as the entry gives it.
+        cycles: int64, from entry to exit; -1 without exit.
+        latency_cycles: int64, from entry to the entry of its first handler; -1 without one.
+    """
+
+    row: NDArray[np.int64]
+    exit_row: NDArray[np.int64]
+    handler_row: NDArray[np.int64]
+    vector: NDArray[np.int64]
+    cycles: Cycles
+    latency_cycles: Cycles
+
+
+def kernel_calls(scope: Scope) -> KernelCalls:
+    """Return the kernel calls of a range, one by one."""
+    enters = np.asarray(scope.chosen(IS_CALL), np.int64)
     code = scope.trace.events.code
-    number = (code[enters] & (CALL_NUMBERS - 1)).astype(np.int64)
     cycles, exits = scope.lengths(enters)
-    known = exits >= 0
-    ends = code[exits[known]]
-    was_interrupted = np.zeros(len(enters), np.bool_)
-    was_interrupted[known] = ends >> 7 & 3 == _INTERRUPTED
-    failed, errors = _errors(scope, number[known], exits[known])
+    known = np.flatnonzero(exits >= 0)
+    known = known[np.argsort(exits[known])]
+    was_interrupted, has_failed = np.zeros(len(enters), np.bool_), np.zeros(len(enters), np.bool_)
+    was_interrupted[known] = code[exits[known]] >> 7 & 3 == _INTERRUPTED
+    error = np.zeros(len(enters), np.int64)
+    errors, failed = RowColumns(scope.trace, scope.basis.facts, exits[known]).errors()
+    has_failed[known] = failed
+    error[known] = np.where(failed, errors, 0)
+    number = (code[enters] & (CALL_NUMBERS - 1)).astype(np.int64)
+    return KernelCalls(
+        enters, exits, number, cycles, _running(scope, enters, exits), was_interrupted, has_failed, error
+    )
+
+
+def call_times(scope: Scope) -> CallTable:
+    """Return the kernel calls, added up."""
+    calls = kernel_calls(scope)
+    number = calls.number
+    failed, errors = _errors(number[calls.is_failed], calls.error[calls.is_failed])
     seen = np.flatnonzero(np.bincount(number, minlength=CALL_NUMBERS))
     return CallTable(
         wire.code(WireClass.KER_CALL, 0) | seen,
         np.bincount(number, minlength=CALL_NUMBERS)[seen],
-        Durations.of(number, cycles, enters, CALL_NUMBERS).take(seen),
-        Durations.of(number, _running(scope, enters, exits), enters, CALL_NUMBERS).take(seen),
+        Durations.of(number, calls.cycles, calls.row, CALL_NUMBERS).take(seen),
+        Durations.of(number, calls.running_cycles, calls.row, CALL_NUMBERS).take(seen),
         failed[seen],
-        np.bincount(number[was_interrupted], minlength=CALL_NUMBERS)[seen],
+        np.bincount(number[calls.is_interrupted], minlength=CALL_NUMBERS)[seen],
         tuple(errors[i] for i in seen.tolist()),
-        _first_of(number, enters, CALL_NUMBERS)[seen],
+        _first_of(number, calls.row, CALL_NUMBERS)[seen],
     )
 
 
@@ -166,39 +225,40 @@ def _running(scope: Scope, enters: Rows, exits: Rows) -> Cycles:
 
 
 def _errors(
-    scope: Scope, number: NDArray[np.int64], exits: Rows
+    number: NDArray[np.int64], error: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], list[tuple[tuple[int, int], ...]]]:
-    """Return how many calls of each number failed, and with which errors."""
-    order = np.argsort(exits)
-    rows, number = exits[order], number[order]
-    error, failed = RowColumns(scope.trace, scope.basis.facts, rows).errors()
-    failed = np.asarray(failed)
-    number = number[failed]
+    """Return how many calls of each number failed, and with which errors, of the calls that did."""
     found: list[list[tuple[int, int]]] = [[] for _ in range(CALL_NUMBERS)]
-    pairs, counts = np.unique(number << 32 | np.asarray(error)[failed] & 0xFFFFFFFF, return_counts=True)
+    pairs, counts = np.unique(number << 32 | error & 0xFFFFFFFF, return_counts=True)
     for pair, count in zip(pairs.tolist(), counts.tolist(), strict=True):
         found[pair >> 32].append(((pair & 0xFFFFFFFF ^ 1 << 31) - (1 << 31), count))  # signed, as the details show it
     ranked = [tuple(sorted(entries, key=lambda entry: -entry[1])) for entries in found]
     return np.bincount(number, minlength=CALL_NUMBERS), ranked
 
 
+def interrupts(scope: Scope) -> Interrupts:
+    """Return the interrupts of a range, one by one."""
+    enters = np.asarray(scope.chosen(IS_INTERRUPT), np.int64)
+    vector = scope.trace.payloads.column(enters, 0).astype(np.int64)
+    cycles, exits = scope.lengths(enters, LinkKind.INTERRUPT)
+    latency, handlers = scope.lengths(enters, LinkKind.DISPATCH)
+    return Interrupts(enters, exits, handlers, vector, cycles, latency)
+
+
 def interrupt_times(scope: Scope) -> InterruptTable:
-    """Return the interrupts."""
-    events = scope.trace.events
-    enters = scope.chosen(IS_INTERRUPT)
-    vectors, number = np.unique(scope.trace.payloads.column(enters, 0), return_inverse=True)
+    """Return the interrupts, added up."""
+    found = interrupts(scope)
+    vectors, number = np.unique(found.vector, return_inverse=True)
     number = number.astype(np.int64)
     count = len(vectors)
-    cycles, _ = scope.lengths(enters, LinkKind.INTERRUPT)
-    latency, _ = scope.lengths(enters, LinkKind.DISPATCH)
-    pairs = np.unique(number << 8 | events.cpu[enters]) if count else np.empty(0, np.int64)
+    pairs = np.unique(number << 8 | scope.trace.events.cpu[found.row]) if count else np.empty(0, np.int64)
     cpus = tuple(tuple((pairs[pairs >> 8 == i] & 0xFF).tolist()) for i in range(count))
     return InterruptTable(
-        vectors.astype(np.int64),
+        vectors,
         np.bincount(number, minlength=count),
-        Durations.of(number, cycles, enters, count),
-        Durations.of(number, latency, enters, count),
-        _first_of(number, enters, count),
+        Durations.of(number, found.cycles, found.row, count),
+        Durations.of(number, found.latency_cycles, found.row, count),
+        _first_of(number, found.row, count),
         cpus,
     )
 

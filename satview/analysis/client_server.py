@@ -19,7 +19,7 @@ from satview.analysis.by_key import sum_by
 from satview.analysis.run_sums import RunSums
 from satview.analysis.scope import Scope
 from satview.linkage.services import services
-from satview.store.stretches import Cycles, overlaps
+from satview.store.time_ranges import Cycles, overlaps
 
 _Ints = NDArray[np.int64]
 

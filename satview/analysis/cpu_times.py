@@ -12,7 +12,7 @@ from satview.analysis.by_key import largest_by, sum_by
 from satview.analysis.scope import Scope
 from satview.events.states import FIRST_PROCESS, IDLE, KERNEL_CALL
 from satview.store.losses import losses, losses_of
-from satview.store.stretches import Cycles, Stretches
+from satview.store.time_ranges import Cycles, TimeRanges
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +99,12 @@ class Migrations:
 def cpu_times(scope: Scope) -> tuple[CpuTable, RunTimes]:
     """Return both tables."""
     scope.check()
+    times = cut_runs(scope)
+    return _cpu_table(scope, times), _run_times(scope, times)
+
+
+def cut_runs(scope: Scope) -> CutRuns:
+    """Return all runs of the trace, cut at the range."""
     runs = scope.basis.runs
     start, end = scope.cut(runs.start, runs.end)
     interrupted = np.zeros(len(start), np.int64)
@@ -108,13 +114,21 @@ def cpu_times(scope: Scope) -> tuple[CpuTable, RunTimes]:
     scope.check()
     net = end - start - interrupted
     goes_on = _goes_on(scope)
-    times = _Times(runs, start, end, net, interrupted, _begins(scope, goes_on), goes_on)
-    return _cpu_table(scope, times), _run_times(scope, times)
+    return CutRuns(runs, start, end, net, interrupted, _begins(scope, goes_on), goes_on)
 
 
 @dataclass(frozen=True, slots=True)
-class _Times:
-    """Runs cut at the range; `net` is what interrupts leave; `goes_on` those that may be no runs of their own."""
+class CutRuns:
+    """Runs cut at a range; every column has shape (runs,).
+
+    Attributes:
+        runs: The runs, not cut.
+        start, end: int64, cycles, cut at the range: equal where a run is outside.
+        net: int64, cycles that interrupts leave of it.
+        interrupted: int64, cycles in which interrupts were handled.
+        begins: bool, runs of threads that begin in the range.
+        goes_on: bool, may be the rest of the run before, as events are missing in between.
+    """
 
     runs: Runs
     start: Cycles
@@ -143,14 +157,14 @@ def _goes_on(scope: Scope) -> NDArray[np.bool_]:
     runs, lost = scope.basis.runs, losses(scope.trace)
     out = np.zeros(len(runs.cpu), np.bool_)
     for cpu in range(scope.trace.cpu_count if len(lost) else 0):
-        missing = Stretches.of_rows(losses_of(lost, cpu))
+        missing = TimeRanges.of_rows(losses_of(lost, cpu))
         at = np.flatnonzero((runs.cpu == cpu) & (runs.thread > 0))
         before, after = at[:-1], at[1:]
         out[after] = (runs.thread[before] == runs.thread[after]) & missing.meet(runs.end[before], runs.start[after])
     return out
 
 
-def _cpu_table(scope: Scope, times: _Times) -> CpuTable:
+def _cpu_table(scope: Scope, times: CutRuns) -> CpuTable:
     runs, net, begins, cpus = times.runs, times.net, times.begins, scope.trace.cpu_count
     is_busy, at_rest = times.is_busy, runs.value == IDLE
     busy = sum_by(runs.cpu[is_busy], net[is_busy], cpus)
@@ -166,7 +180,7 @@ def _cpu_table(scope: Scope, times: _Times) -> CpuTable:
         handled,
         scope.window.length - busy - resting - handled,
         np.bincount(runs.cpu[begins], minlength=cpus),
-        np.bincount(runs.cpu[begins & _changes(runs)], minlength=cpus),
+        np.bincount(runs.cpu[begins & switches(runs)], minlength=cpus),
         longest,
         longest_start,
         busiest,
@@ -174,7 +188,7 @@ def _cpu_table(scope: Scope, times: _Times) -> CpuTable:
     )
 
 
-def _changes(runs: Runs) -> NDArray[np.bool_]:
+def switches(runs: Runs) -> NDArray[np.bool_]:
     """Tell which runs of threads begin with another thread than the run before on that CPU."""
     out = np.zeros(len(runs.cpu), np.bool_)
     at = np.flatnonzero(runs.thread > 0)
@@ -183,7 +197,7 @@ def _changes(runs: Runs) -> NDArray[np.bool_]:
 
 
 def _longest(keys: NDArray[np.integer], start: Cycles, end: Cycles, count: int) -> tuple[Cycles, Cycles]:
-    """Return the longest stretch of each key, and when it begins; 0 and -1 without one."""
+    """Return the longest interval of each key, and when it begins; 0 and -1 without one."""
     longest, place = largest_by(keys, end - start, count)
     return longest, np.append(start, -1)[place]
 
@@ -197,7 +211,7 @@ def _busiest(
     return np.where(which >= 0, key[which] % threads, 0) if len(key) else np.zeros(cpus, np.int64), most
 
 
-def _run_times(scope: Scope, times: _Times) -> RunTimes:
+def _run_times(scope: Scope, times: CutRuns) -> RunTimes:
     threads, runs, begins, is_known = len(scope.trace.threads), times.runs, times.begins, times.is_known
     mine = runs.thread[is_known]
     first = _first_in_range(times)
@@ -213,7 +227,7 @@ def _run_times(scope: Scope, times: _Times) -> RunTimes:
     )
 
 
-def _first_in_range(times: _Times) -> NDArray[np.bool_]:
+def _first_in_range(times: CutRuns) -> NDArray[np.bool_]:
     """Tell which runs are not the rest of one that is in the range too."""
     at = np.flatnonzero(times.runs.thread > 0)
     out = ~times.goes_on

@@ -17,7 +17,7 @@ from satview.analysis.by_key import sum_by
 from satview.analysis.scope import Scope
 from satview.base.time import TimeWindow
 from satview.events.states import FIRST_PROCESS, IDLE, KERNEL_CALL
-from satview.store.stretches import Cycles, cut_at
+from satview.store.time_ranges import Cycles, cut_at
 
 LARGEST: Final = 8  # processes with a band of their own
 NOBODY: Final = 0  # subject of a process band: row 0 of the tables, the thread is not known

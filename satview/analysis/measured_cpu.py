@@ -15,7 +15,7 @@ from satview.base.time import TimeWindow
 from satview.events.spec import Release
 from satview.events.states import RUNNING
 from satview.events.unixware import cpu_time_codes
-from satview.store.stretches import Cycles
+from satview.store.time_ranges import Cycles
 from satview.store.trace import Trace
 from satview.timeline.per_thread import thread_spans, value_of_code
 

@@ -18,7 +18,7 @@ from satview.linkage.rows import rows_where
 from satview.linkage.table import NO_EVENT, LinkKind
 from satview.linkage.transactions import transactions
 from satview.store.arguments import logged_codes_with
-from satview.store.stretches import Cycles
+from satview.store.time_ranges import Cycles
 from satview.store.trace import Trace
 
 _SEND: Final = STATE_BY_NAME["SEND"].value
@@ -57,15 +57,38 @@ class MessageTable:
         return len(self.client)
 
 
+@dataclass(frozen=True, slots=True)
+class Messages:
+    """Messages that were sent within a range, in time order; every column has shape (n,).
+
+    Attributes:
+        row: int64, SND_MESSAGE.
+        send_blocked_cycles: int64, how long the client was in state SEND; -1 = not at all, or not known.
+        reply_blocked_cycles: int64, the same of state REPLY.
+        size_bytes: int64, of the message, as its receiver was told; -1 = not logged.
+    """
+
+    row: NDArray[np.int64]
+    send_blocked_cycles: Cycles
+    reply_blocked_cycles: Cycles
+    size_bytes: NDArray[np.int64]
+
+
+def sent_messages(scope: Scope) -> Messages:
+    """Return the messages that were sent within the range, one by one."""
+    sends = np.asarray(scope.chosen(IS_SEND), np.int64)
+    return Messages(sends, *_blocked(scope, sends), _sizes(scope, sends))
+
+
 def message_times(scope: Scope) -> MessageTable:
-    """Return the messages that were sent within the range."""
+    """Return the messages that were sent within the range, added up."""
     events, payloads = scope.trace.events, scope.trace.payloads
-    sends = scope.chosen(IS_SEND)
+    found = sent_messages(scope)
+    sends = found.row
     pids = payloads.column(sends, _PID_WORD).view(np.int32).astype(np.int64)
     keys, number = np.unique(events.thread[sends].astype(np.int64) << 32 | pids & 0xFFFFFFFF, return_inverse=True)
     number, count = number.astype(np.int64), len(keys)
-    send, reply = _blocked(scope, sends)
-    sizes = _sizes(scope, sends)
+    sizes = found.size_bytes
     first = np.zeros(count, np.int64)
     first[number[::-1]] = sends[::-1]
     known = sizes >= 0
@@ -75,8 +98,8 @@ def message_times(scope: Scope) -> MessageTable:
         np.bincount(number, minlength=count),
         np.bincount(number[known], minlength=count),
         sum_by(number[known], sizes[known], count),
-        Durations.of(number, send, sends, count),
-        Durations.of(number, reply, sends, count),
+        Durations.of(number, found.send_blocked_cycles, sends, count),
+        Durations.of(number, found.reply_blocked_cycles, sends, count),
         first,
     )
 
@@ -111,7 +134,7 @@ def _in_state(scope: Scope, changes: Rows, state: int) -> tuple[Cycles, Rows]:
 
 
 def tells_sizes(trace: Trace) -> bool:
-    """Tell whether any event of a trace tells the size of a message: an exit of MSG_RECEIVEV that was logged wide."""
+    """Return whether any event of a trace tells the size of a message: an exit of MSG_RECEIVEV that was logged wide."""
     exits = rows_where(trace, logged_codes_with(trace, _SIZE))
     return bool(len(exits)) and bool(np.any(trace.payloads.word_counts(exits) > _FAST_WORDS))
 

@@ -17,13 +17,13 @@ from satview.analysis.by_key import percentile_by
 from satview.analysis.call_times import CALL_NUMBERS, IS_INTERRUPT
 from satview.analysis.event_counts import IS_CALL
 from satview.analysis.scope import Mask, Scope
-from satview.analysis.state_times import state_spans
+from satview.analysis.state_times import StateSpans, state_spans
 from satview.events import wire
 from satview.events.states import DEAD, FIRST_PROCESS, READY, RUNNING, STATE_BY_NAME, STATE_BY_VALUE, UNKNOWN
 from satview.linkage.table import LinkKind
 from satview.linkage.transactions import transactions
 from satview.store.losses import losses, losses_of
-from satview.store.stretches import Cycles, Stretches
+from satview.store.time_ranges import Cycles, TimeRanges
 from satview.store.trace import Trace
 
 _BINS_PER_DECADE: Final = (40, 20, 10, 5)
@@ -237,12 +237,7 @@ def _runs(scope: Scope, threads: Mask | None) -> Occurrences:
     runs, trace = scope.basis.runs, scope.trace
     mine = np.flatnonzero((runs.value >= FIRST_PROCESS) & (runs.thread > 0) & _begin_in(scope, runs.start))
     cpu, start, end, thread = runs.cpu[mine], runs.start[mine], runs.end[mine], runs.thread[mine]
-    lost, is_cut = losses(trace), _is_cut(trace, start, end)
-    for number in range(trace.cpu_count if len(lost) else 0):
-        here = cpu == number
-        # A run that a loss cuts ends a cycle after the last event before it.
-        is_cut[here] |= Stretches.of_rows(losses_of(lost, number)).meet(end[here] - 1, end[here])
-    cycles = np.where(is_cut, -1, end - start)
+    cycles = np.where(runs_are_cut(trace, cpu, start, end), -1, end - start)
     return _known(cycles, start, thread, np.full(len(mine), -1, np.int64), threads)
 
 
@@ -251,12 +246,9 @@ def _states(scope: Scope, value: int, threads: Mask | None) -> Occurrences:
     trace, parts = scope.trace, []
     for spans in state_spans(scope):
         mine = np.flatnonzero((spans.value == value) & _begin_in(scope, spans.start))
-        after = np.minimum(mine + 1, len(spans.value) - 1)
-        is_cut = _is_cut(trace, spans.start[mine], spans.end[mine])
-        is_cut |= (spans.thread[after] == spans.thread[mine]) & (spans.value[after] == UNKNOWN)
         parts.append(
             (
-                np.where(is_cut, -1, spans.end[mine] - spans.start[mine]),
+                np.where(states_are_cut(trace, spans, mine), -1, spans.end[mine] - spans.start[mine]),
                 spans.start[mine],
                 spans.thread[mine].astype(np.int64),
             )
@@ -264,6 +256,37 @@ def _states(scope: Scope, value: int, threads: Mask | None) -> Occurrences:
     none = np.empty(0, np.int64)
     cycles, start, thread = (np.concatenate([none, *(part[i] for part in parts)]) for i in range(3))
     return _known(cycles, start, thread, np.full(len(cycles), -1, np.int64), threads)
+
+
+def states_are_cut(trace: Trace, spans: StateSpans, mine: NDArray[np.intp] | None = None) -> Mask:
+    """Tell of which intervals in a state the trace does not hold both ends, bool (n,).
+
+    Args:
+        trace: The trace.
+        spans: Intervals of threads.
+        mine: (n,), the intervals asked about; None = all.
+    """
+    mine = np.arange(len(spans.value)) if mine is None else mine
+    after = np.minimum(mine + 1, len(spans.value) - 1)
+    is_cut = _is_cut(trace, spans.start[mine], spans.end[mine])
+    return np.asarray(is_cut | (spans.thread[after] == spans.thread[mine]) & (spans.value[after] == UNKNOWN))
+
+
+def runs_are_cut(trace: Trace, cpu: NDArray[np.uint8], start: Cycles, end: Cycles) -> Mask:
+    """Tell of which runs of threads the trace does not hold both ends, bool (n,).
+
+    Args:
+        trace: The trace.
+        cpu: uint8 (n,).
+        start: int64 (n,), cycles.
+        end: int64 (n,), cycles.
+    """
+    lost, is_cut = losses(trace), _is_cut(trace, start, end)
+    for number in range(trace.cpu_count if len(lost) else 0):
+        here = cpu == number
+        # A run that a loss cuts ends a cycle after the last event before it.
+        is_cut[here] |= TimeRanges.of_rows(losses_of(lost, number)).meet(end[here] - 1, end[here])
+    return is_cut
 
 
 def _is_cut(trace: Trace, start: Cycles, end: Cycles) -> Mask:

@@ -20,7 +20,7 @@ from satview.analysis.scope import Scope
 from satview.events import wire
 from satview.linkage.rows import rows_of_codes, thread_rows
 from satview.store.arguments import argument, argument_under
-from satview.store.stretches import Cycles, cut_at
+from satview.store.time_ranges import Cycles, cut_at
 from satview.store.trace import Trace
 
 IDLE: Final = -1  # in place of a partition: no thread but an idle one ran
@@ -94,12 +94,12 @@ class _Budgets:
 
 
 def has_partitions(trace: Trace) -> bool:
-    """Tell whether any event names a partition, its budget or its bankruptcy."""
+    """Return whether any event names a partition, its budget or its bankruptcy."""
     return bool(trace.code_counts[[NAME, BUDGET, BANKRUPTCY]].any())
 
 
 def tells_partitions(basis: Basis) -> bool:
-    """Tell whether any RUNNING event tells in which partition its thread runs."""
+    """Return whether any RUNNING event tells in which partition its thread runs."""
     return bool(np.any(basis.runs_by_partition[1] >= 0))
 
 

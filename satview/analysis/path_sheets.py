@@ -22,7 +22,7 @@ def pieces_sheet(trace: Trace, path: CriticalPath, is_cancelled: Callable[[], bo
     Args:
         trace: The events.
         path: Its path.
-        is_cancelled: Asked now and then.
+        is_cancelled: Called now and then.
 
     Raises:
         Cancelled: It said so.

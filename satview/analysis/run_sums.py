@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.basis import Runs
-from satview.store.stretches import Cycles
+from satview.store.time_ranges import Cycles
 
 _Ints = NDArray[np.int64]
 
@@ -18,7 +18,7 @@ class RunSums:
     """How long threads ran up to moments; moments are numbers in a list of times that holds all that matter.
 
     Attributes:
-        time: int64, cycles, ascending: what moments stand for.
+        time: int64, cycles, ascending: the moments themselves.
         key: int64, (n,), thread << 32 | moment at which a run begins, ascending.
         end: int64, cycles, when it ends.
         before: int64, (n + 1,), time in all runs before each.

@@ -16,7 +16,7 @@ from satview.base.time import TimeWindow
 from satview.events import wire
 from satview.linkage.table import OPEN, LinkKind
 from satview.linkage.trace_links import ends_of
-from satview.store.stretches import Cycles
+from satview.store.time_ranges import Cycles
 from satview.store.trace import Trace
 
 Mask = NDArray[np.bool_]
@@ -37,7 +37,7 @@ class Scope:
         window: The range, within the trace.
         passes: bool (events,), events that count; None = all.
         basis: What is the same for every range.
-        is_cancelled: Asked now and then.
+        is_cancelled: Called now and then.
     """
 
     trace: Trace
@@ -86,7 +86,7 @@ class Scope:
         return np.concatenate(found) if found else np.empty(0, np.int64)
 
     def cut(self, start: Cycles, end: Cycles) -> tuple[Cycles, Cycles]:
-        """Return stretches cut at the ends of the range; what is outside comes out empty."""
+        """Return spans cut at the ends of the range; what is outside comes out empty."""
         start = np.clip(start, self.window.start, self.window.end)
         return start, np.maximum(np.clip(end, self.window.start, self.window.end), start)
 

@@ -34,8 +34,8 @@ class Subject(StrEnum):
     THREAD = "thread"
     PROCESS = "process"
     CPU = "cpu"
-    EVENT = "event"  # the row of an event that stands for all of its kind
-    NONE = "none"  # nothing that a lane or event stands for, such as a partition
+    EVENT = "event"  # the row of an event that represents all of its kind
+    NONE = "none"  # nothing that a lane or event represents, such as a partition
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,7 +46,7 @@ class Column:
         key: Name in files: `cpu_ns`.
         title: Name for people.
         kind: What the values are.
-        values: One per row; numbers below 0 stand for "not known" or "does not apply".
+        values: One per row; numbers below 0 mean "not known" or "does not apply".
         help: What it means, one sentence.
         follows: True if it follows a mask of events: it counts events, or times that these begin.
         cycles: Where in time each value happened; -1 = no place; None = the column has no places.

@@ -105,7 +105,7 @@ def snapshot(
         trace: The events.
         at: The moment in cycles of the trace's clock; `trace.clock.cycles(ns)`.
         basis: What statistics of the trace are made of, if at hand.
-        cancelled: Asked now and then; `Cancelled` is raised when it says so.
+        cancelled: Called now and then; `Cancelled` is raised when it says so.
 
     Raises:
         UsageError: The moment is outside the trace.
@@ -235,7 +235,7 @@ class _Groups:
 
 
 def _says_more(found: Blockers, wait: int, value: int) -> bool:
-    """Tell whether words about a wait say more than its state does: an object, a server, a thread."""
+    """Return whether words about a wait say more than its state does: an object, a server, a thread."""
     waiting = found.waits
     return bool(waiting.has_object[wait] or (value in (SEND, REPLY, JOIN) and found.pid[wait] > 0))
 

@@ -14,10 +14,11 @@ from satview.analysis.by_key import largest_by, sum_by
 from satview.analysis.scope import Scope
 from satview.events import wire
 from satview.events.states import ABSENT, DEAD, READY, RUNNING, UNKNOWN, VALUE_COUNT
-from satview.store.stretches import Cycles
 from satview.store.tables import StateIndex
+from satview.store.time_ranges import Cycles
 from satview.store.trace import Trace
 from satview.timeline.per_thread import idle_values, thread_spans, value_of_code
+from satview.timeline.spans import NO_EVENT
 
 _BLOCK_ROWS: Final = 1 << 19  # state events looked at together: bounds the scratch, whatever the trace
 
@@ -65,12 +66,14 @@ class StateSpans:
         thread: int64, (n,), row of the thread table.
         value: uint8, state as lane value.
         start, end: int64, cycles.
+        event: uint32, row of the event that began it; `NO_EVENT` if none did.
     """
 
     thread: NDArray[np.int64]
     value: NDArray[np.uint8]
     start: Cycles
     end: Cycles
+    event: NDArray[np.uint32]
 
 
 def state_times(scope: Scope) -> StateTimes:
@@ -123,7 +126,7 @@ def _lanes(scope: Scope) -> Iterator[StateSpans]:
     for thread in range(1, len(trace.threads)):
         spans = thread_spans(trace, thread, of_idle if scope.basis.is_idle[thread] else values)
         end = np.append(spans.start_cycles[1:], spans.end_cycles)
-        yield StateSpans(np.full(len(spans), thread), spans.value, spans.start_cycles, end)
+        yield StateSpans(np.full(len(spans), thread), spans.value, spans.start_cycles, end, spans.event)
 
 
 def _index(scope: Scope) -> StateIndex:
@@ -177,12 +180,13 @@ def _spans_of(scope: Scope, states: StateIndex, first: int, last: int, tables: N
     value = np.append(value, np.full(len(silent), UNKNOWN, np.uint8))
     start = np.insert(time, place, np.append(known_until[at], np.full(len(heads), trace.window.start)))
     start = np.append(start, np.full(len(silent), trace.window.start))
+    event = np.append(np.insert(rows, place, NO_EVENT), np.full(len(silent), NO_EVENT, np.uint32))
     # An event that only repeats the state, as the opening dump does, begins no interval.
     begins = np.append(True, (thread[1:] != thread[:-1]) | (value[1:] != value[:-1]))[: len(thread)]
-    thread, value, start = thread[begins], value[begins], start[begins]
+    thread, value, start, event = thread[begins], value[begins], start[begins], event[begins]
     end = np.append(start[1:], trace.window.end)[: len(start)]
     end[np.append(thread[1:] != thread[:-1], True)[: len(end)]] = trace.window.end
-    return StateSpans(thread, value, start, end)
+    return StateSpans(thread, value, start, end, event)
 
 
 def _known_until(basis: Basis, start: Cycles, end: Cycles, since: Cycles) -> Cycles:

@@ -29,7 +29,7 @@ from satview.analysis.scope import Mask, scope_of
 from satview.analysis.state_times import StateTimes, state_times
 from satview.base.time import TimeWindow
 from satview.events.states import READY
-from satview.store.stretches import Cycles
+from satview.store.time_ranges import Cycles
 from satview.store.trace import Trace
 
 
@@ -41,7 +41,7 @@ class ThreadStatistics:
         cpu_cycles: It ran, interrupts left out; where the thread measured its processor time, that.
         run_cycles: It was on a CPU, interrupts included; not measured.
         interrupted_cycles: Interrupts were handled while it had a CPU.
-        runs, longest_run_cycles, longest_run_start_cycles: Stretches on a CPU, and the longest of them.
+        runs, longest_run_cycles, longest_run_start_cycles: Intervals on a CPU, and the longest of them.
         switches, preemptions, migrations: Runs that began; of these, ends by READY; of these, on another CPU.
         ready_cycles, longest_ready_cycles, longest_ready_start_cycles: It could have run and did not.
         events, calls, sent, received: What it logged; these follow the mask, the others never do.
@@ -126,7 +126,7 @@ class Statistics:
                 follows it: events, kernel calls, messages, interrupts. Times in states and on CPUs, and how long a
                 call took, are taken from all events whatever is masked.
             basis: What is the same for every range; pass one to several statistics to have it worked out once.
-            cancelled: Asked now and then; the table at work raises `Cancelled` when it says so.
+            cancelled: Called now and then; the table at work raises `Cancelled` when it says so.
 
         Raises:
             UsageError: The range is outside the trace, or the mask is that of another trace.

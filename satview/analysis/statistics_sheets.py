@@ -27,7 +27,7 @@ def thread_sheet(found: Statistics, shown: Shown = None) -> Sheet:
     _cpu_columns(columns, found, threads.cpu_cycles)
     if found.measures_cpu:
         columns.duration("running_ns", "RUNNING", threads.run_cycles, "Not known to wait; CPU time is what it worked.")
-    columns.count("runs", "Runs", threads.runs, "Stretches on a CPU.")
+    columns.count("runs", "Runs", threads.runs, "Intervals on a CPU.")
     columns.mean(
         "mean_run_ns", "Mean run", threads.run_cycles, threads.runs, "Mean length of a run, interrupts included."
     )
@@ -117,7 +117,7 @@ def process_sheet(found: Statistics, shown: Shown = None) -> Sheet:
     columns.duration(
         "ready_ns", "READY", processes.ready_cycles, "Its threads could have run; times of several threads add up."
     )
-    columns.count("runs", "Runs", processes.runs, "Stretches of its threads on a CPU.")
+    columns.count("runs", "Runs", processes.runs, "Intervals of its threads on a CPU.")
     _switch_columns(columns, processes.switches, processes.preemptions, processes.migrations)
     _logged_columns(columns, processes.sent, processes.received, processes.calls, processes.events)
     return sheet_of(

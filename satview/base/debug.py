@@ -32,7 +32,7 @@ def enable(names: str) -> None:
 
 
 def is_on(name: str) -> bool:
-    """Tell whether a switch is on."""
+    """Return whether a switch is on."""
     return name in _on
 
 

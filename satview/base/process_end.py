@@ -80,7 +80,7 @@ def signals_raise() -> Iterator[None]:
 
 
 class _ClosedOutput(io.TextIOBase):
-    """Stands for a standard output that was closed before the process began; Python would drop the text silently."""
+    """Takes the place of a standard output that was closed before the process began; Python would drop its text."""
 
     encoding = "utf-8"
 

@@ -7,13 +7,14 @@ A file that cannot be understood is renamed to `NAME.damaged-N` and stays there.
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from satview.base.errors import SatviewError, WriteError
 from satview.base.new_file import NewFile, sync_folder
@@ -43,6 +44,22 @@ class Damaged:
 
     path: Path
     reason: str
+
+
+def parsed_json(data: bytes) -> Any:
+    """Return what a file of JSON holds.
+
+    Raises:
+        DamagedFileError: It is none; says where.
+    """
+    try:
+        return json.loads(data.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise DamagedFileError(f"byte {error.start} is no text") from error
+    except json.JSONDecodeError as error:
+        raise DamagedFileError(f"line {error.lineno}: {error.msg}") from error
+    except (ValueError, RecursionError) as error:
+        raise DamagedFileError("it holds a number or a nesting beyond all bounds") from error
 
 
 def read_shared(path: Path, limit: int) -> bytes | None:

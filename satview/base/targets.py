@@ -48,7 +48,7 @@ def find_target(path: Path | str, reading: Reading = (), *, streams: bool = Fals
 
     Args:
         path: The name; symbolic links are followed. With `streams`, `-` is standard output.
-        reading: What is being read: paths or open descriptors, `-` for standard input. A folder stands for all files
+        reading: What is being read: paths or open descriptors, `-` for standard input. A folder represents all files
             in it.
         streams: The user named the output on a command line: pipes, terminals and `/dev/null` are written to. Without
             it they are refused. Disks and sockets are always refused.
@@ -79,7 +79,7 @@ def find_target(path: Path | str, reading: Reading = (), *, streams: bool = Fals
 
 
 def descriptor_of(path: Path | str) -> int:
-    """Return the open descriptor that a name stands for: `-`, `/dev/stdout`, `/dev/fd/3`; -1 for a file's name."""
+    """Return the open descriptor that a name represents: `-`, `/dev/stdout`, `/dev/fd/3`; -1 for a file's name."""
     if str(path) == "-":
         return _STDOUT
     found = _DESCRIPTOR.fullmatch(str(path))
@@ -94,7 +94,7 @@ def descriptor_of(path: Path | str) -> int:
 
 
 def is_standard_output(path: Path | str | None) -> bool:
-    """Tell whether a name given for output stands for standard output; messages then go to standard error."""
+    """Return whether a name given for output represents standard output; messages then go to standard error."""
     return path is not None and descriptor_of(path) == _STDOUT
 
 

@@ -87,7 +87,7 @@ class Clock:
 
 @dataclass(frozen=True, slots=True)
 class TimeWindow:
-    """A stretch of time, `start <= t < end`, in cycles of the trace's clock; never empty."""
+    """A range of time, `start <= t < end`, in cycles of the trace's clock; never empty."""
 
     start: int
     end: int
@@ -120,7 +120,7 @@ class TimeWindow:
         return TimeWindow(start, start + self.length)
 
     def contains(self, cycles: int) -> bool:
-        """Tell whether a moment is in the window."""
+        """Return whether a moment is in the window."""
         return self.start <= cycles < self.end
 
 

@@ -111,7 +111,7 @@ class Gate:
     # What the rules say of a code
 
     def flags(self, code: int) -> int:
-        """Return ON, WIDE and TESTED (a pid, tid or handler is asked) of a code; not of interrupts."""
+        """Return ON, WIDE and TESTED (a pid or tid is checked or a handler called) of a code; not of interrupts."""
         return self._flags[code] or self.find(code)
 
     def vector_flags(self, code: int, vector: int) -> int:

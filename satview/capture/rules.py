@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def calls_of_text(
     text: str, kernel: Kernel, load_function: FunctionLoader | None = None, is_wide: bool = False
 ) -> tuple[list[RULE], CaptureRules]:
-    """Return the calls that a rule text stands for, with process names resolved on a machine that runs.
+    """Return the calls that a rule text represents, with process names resolved on a machine that runs.
 
     Args:
         text: One rule per line, as in `.satrules` files.

@@ -117,7 +117,7 @@ def run(
         path: The file to write; it has its name as soon as its header is complete, so that it can be followed and a
             kill loses little; that of a ring takes its name when it is complete.
         progress: Called now and then with the share done, 0 to 1.
-        cancelled: Asked now and then; when it says so, the logger gets a SIGINT and writes what it has.
+        cancelled: Called now and then; when it says so, the logger gets a SIGINT and writes what it has.
         say: Called with level and text of console messages.
         stream: Write there instead of to `path`.
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.capture.buffers import Buffer
+from satview.formats.kev.writer import slot_array
 
 
 class MemorySink:
@@ -25,4 +26,4 @@ class MemorySink:
 
     def slots(self) -> NDArray[np.uint32]:
         """Return everything so far, shape (n, 4), uint32 in host order."""
-        return np.array(self._words, dtype=np.uint32).reshape(-1, 4)
+        return slot_array(self._words)

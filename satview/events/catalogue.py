@@ -67,11 +67,11 @@ class Catalogue:
         return self.classes[int(self.class_index_of_code[code])].name
 
     def find(self, name: str) -> tuple[int, ...]:
-        """Return the codes that a name stands for, ascending; empty if there are none.
+        """Return the codes that a name represents, ascending; empty if there are none.
 
         A name is that of listings (`MSG_SENDV`, `THRUNNING`, `SND_MESSAGE`), with a class before it to narrow it
         (`KER_CALL/MSG_SENDV`), or the spelling of TraceEvent() (`_NTO_TRACE_COMM_SMSG`, `__KER_MSG_SENDV`). A kernel
-        call's name stands for its entry, exit and interrupted event, in both widths. Case does not matter.
+        call's name represents its entry, exit and interrupted event, in both widths. Case does not matter.
         """
         if not self._by_name:
             self._by_name = self._index_names()

@@ -90,7 +90,7 @@ def canonical(name: str) -> str:
 
 
 def is_same_name(one: str, other: str) -> bool:
-    """Tell whether two spellings name one argument: `msg` and `msg[0]`, `ntime(sec)` and `ntime_sec`."""
+    """Return whether two spellings name one argument: `msg` and `msg[0]`, `ntime(sec)` and `ntime_sec`."""
     return one == other or one_spelling(one) == one_spelling(other)
 
 
@@ -110,7 +110,7 @@ def word_count(fields: Sequence[Field]) -> int:
 
 
 def is_open(fields: Sequence[Field]) -> bool:
-    """Tell whether a list goes on to the end of the payload."""
+    """Return whether a list goes on to the end of the payload."""
     return any(field.show in _OPEN for field in fields)
 
 

@@ -115,7 +115,7 @@ class Mode(IntEnum):
         return tuple(name for name in self.arguments if name != "data")
 
     def is_in(self, release: Release) -> bool:
-        """Tell whether a release has the mode."""
+        """Return whether a release has the mode."""
         return rows.RELEASE_ORDER.index(self.since) <= rows.RELEASE_ORDER.index(release)
 
 

@@ -70,7 +70,7 @@ def printed_classes() -> tuple[ClassSpec, ...]:
 
 
 def undefined_class(number: int) -> ClassSpec:
-    """Return the class that stands for an internal number no release defines."""
+    """Return the class that represents an internal number no release defines."""
     return ClassSpec(f"CLASS {number}", f"Undefined class {number}", None, number)
 
 

@@ -48,7 +48,7 @@ def texts(file: str, key: str) -> dict[str, tuple[str, ...]]:
 
 
 def admits(releases: str, release: Release) -> bool:
-    """Tell whether `all`, `6.x`, `7.x-` (from there on) or `-7.x` (up to there) includes a release."""
+    """Return whether `all`, `6.x`, `7.x-` (from there on) or `-7.x` (up to there) includes a release."""
     if releases == "all":
         return True
     here = RELEASE_ORDER.index(release)

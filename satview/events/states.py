@@ -115,7 +115,7 @@ NOT_A_STATE: Final = 255  # in tables over event codes: the event is no change o
 
 
 def process_value(process_row: int) -> int:
-    """Return the lane value that stands for a process on CPU lanes; neighbours in the table differ."""
+    """Return the lane value that represents a process on CPU lanes; neighbours in the table differ."""
     return FIRST_PROCESS + process_row % PROCESS_HUES
 
 

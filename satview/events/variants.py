@@ -39,7 +39,7 @@ _LETTERS: Final = re.compile(rb"[ -~]{4}")
 
 
 def is_exit(code: int) -> bool:
-    """Tell whether a code is the exit of a kernel call, whose payload may say that the call failed."""
+    """Return whether a code is the exit of a kernel call, whose payload may say that the call failed."""
     return class_of(code) == WireClass.KER_CALL and event_of(code) >> 7 & 3 == KER_EXIT_OFFSET >> 7
 
 
@@ -152,7 +152,7 @@ def _failures(
 
 
 def is_user(code: int) -> bool:
-    """Tell whether the payload of a code is the user's own: words or text; for QNX's releases."""
+    """Return whether the payload of a code is the user's own: words or text; for QNX's releases."""
     return class_of(code) in USER_CLASSES
 
 
@@ -172,7 +172,7 @@ def user_text(payload: bytes) -> str | None:
 
 
 def has_letters(payload: bytes) -> bool:
-    """Tell whether a payload that is no clean text may begin with one all the same.
+    """Return whether a payload that is no clean text may begin with one all the same.
 
     By the rule of `strings`: four printable characters of ASCII in a row before the first NUL. So a text in another
     encoding, with control characters, or with more behind its NUL shows, and numbers hardly ever do.

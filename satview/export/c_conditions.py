@@ -134,7 +134,7 @@ class Condition:
     # ---- texts ---------------------------------------------------------------------------------------------------
 
     def _is_one_of(self, node: Node, choices: Sequence[str]) -> str:
-        # No bytes stand for half a character, so no text is equal to it.
+        # No bytes represent half a character, so no text is equal to it.
         known = [choice for choice in dict.fromkeys(choices) if choice.isascii() or not _HALF.search(choice)]
 
         def test(text: str) -> str:
@@ -242,7 +242,7 @@ class Condition:
 
 
 def asks_for_thread(node: Node) -> bool:
-    """Tell whether a condition needs to know whose an event is."""
+    """Return whether a condition needs to know whose an event is."""
     if isinstance(node, Field):
         return FIELDS[node.name].domain is Domain.THREAD
     return any(asks_for_thread(part) for part in children(node))

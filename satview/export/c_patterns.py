@@ -24,7 +24,7 @@ def pattern_table(name: str, pattern: Pattern) -> list[str]:
     automaton = Automaton(pattern.root)
     characters = automaton.characters
     number = {index: bit for bit, (index, _, _) in enumerate(characters, 1)} | {0: 0}
-    count = max(1, len(characters))  # C has no empty tables: a state that nothing reaches stands for none
+    count = max(1, len(characters))  # C has no empty tables: a state that nothing reaches represents none
     words = -(-(count + 1) // _WORD_BITS)
 
     def mask(states: Iterable[int]) -> str:

@@ -40,7 +40,7 @@ def literal(text: str) -> str:
 
 
 def byte_count(text: str) -> int:
-    """Return how many bytes `literal()` of a text stands for, without the closing NUL."""
+    """Return how many bytes `literal()` of a text represents, without the closing NUL."""
     return len(text.encode("utf-8", "replace"))
 
 

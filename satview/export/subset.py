@@ -83,7 +83,7 @@ def write_subset(
         window: Only events in it; None = all.
         with_context: False leaves out everything but the chosen events and the TIME and BUFFER events.
         progress: Called with 0 to 1.
-        cancelled: Asked between chunks; True stops.
+        cancelled: Called between chunks; True stops.
 
     Raises:
         UsageError: The file would replace the trace itself, or cannot be written; or it is a thread trace.

@@ -59,7 +59,7 @@ def write_slots(
         rows: Event rows in the order in which they are to be written.
         opening: Dump that comes before them; may be empty.
         progress: Called with 0 to 1.
-        cancelled: Asked between blocks; True stops.
+        cancelled: Called between blocks; True stops.
 
     Raises:
         Cancelled: `cancelled()` returned True.

@@ -195,7 +195,7 @@ def internal_codes(external: ExternalClass, number: int, release: Release) -> tu
     """Return the codes that one switch governs, both widths of a kernel call included.
 
     Args:
-        external: The class; KERCALL and INT stand for all their parts.
+        external: The class; KERCALL and INT represent all their parts.
         number: Index in the class as in `ExternalEvent.number`; ignored for interrupts.
         release: Which numbers apply.
     """

@@ -49,7 +49,7 @@ def open_listing(
     Args:
         path: The text file.
         progress: Called with 0 to 1.
-        cancelled: Asked now and then; True stops the load.
+        cancelled: Called now and then; True stops the load.
 
     Raises:
         TraceFormatError: No line of the file is an event.

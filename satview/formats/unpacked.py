@@ -160,7 +160,7 @@ def opened_plain(path: Path, open_plain: Callable[[Path], Trace], cancelled: Cal
     Args:
         path: A file or a folder, or `-` for standard input.
         open_plain: Opens a file that is neither.
-        cancelled: Asked while unpacking.
+        cancelled: Called while unpacking.
 
     Raises:
         TraceFormatError: As `unpacked_stream`, and what `open_plain` raises, about `path`.

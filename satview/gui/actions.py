@@ -99,7 +99,7 @@ class CommandActions(QObject):
 
 
 def _sequences(key: str) -> list[QKeySequence]:
-    """Return the sequences that stand for one key of the table.
+    """Return the sequences that represent one key of the table.
 
     `?` and `+` need Shift on most keyboards, and not every platform takes Shift away before it compares.
     """

@@ -185,7 +185,7 @@ class CheckTree(QWidget):
         self.tree.viewport().update()
 
     def selected_keys(self) -> list[int]:
-        """Return the keys of the selected rows; a group stands for its leaves."""
+        """Return the keys of the selected rows; a group represents its leaves."""
         found: dict[int, None] = {}
         for item in self.tree.selectedItems():
             found |= dict.fromkeys(leaf.data(0, _KEY) for leaf in self._leaves_of(item) if not leaf.isHidden())

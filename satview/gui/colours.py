@@ -125,6 +125,6 @@ def mixed(colour: int, other: int, share: float) -> int:
 
 
 def is_light(colour: int) -> bool:
-    """Tell whether dark text reads better on a colour."""
+    """Return whether dark text reads better on a colour."""
     red, green, blue = colour >> 16 & 0xFF, colour >> 8 & 0xFF, colour & 0xFF
     return red * 299 + green * 587 + blue * 114 > 140_000

@@ -16,7 +16,7 @@ _DISPLAY: Final = re.compile(r"(?:unix|[a-z]+/unix)?(?P<host>[^:/]*):(?P<number>
 
 
 def has_display() -> bool:
-    """Tell whether windows can be shown; only X11 and Wayland systems can lack a display."""
+    """Return whether windows can be shown; only X11 and Wayland systems can lack a display."""
     if sys.platform in ("win32", "darwin", "cygwin"):
         return True
     platform = os.environ.get("QT_QPA_PLATFORM", "").partition(":")[0].partition(";")[0]

@@ -72,4 +72,4 @@ class EndSignals(QObject):
 
 
 def _do_nothing(_number: int, _frame: FrameType | None) -> None:
-    """Stand for the default, which would end the process at once: only signals with a handler reach the socket."""
+    """Replace the default, which would end the process at once: only signals with a handler reach the socket."""

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar
 
 from PySide6.QtCore import QPoint, Signal
+from PySide6.QtGui import QHideEvent
 from PySide6.QtWidgets import QWidget
 
 from satview.gui.theme import Theme
@@ -66,6 +67,14 @@ class Panel(QWidget):
 
     def reload(self) -> None:
         """Show what a refreshed trace has more, once the panel can be seen; for panels that do not follow signals."""
+
+    def rest(self) -> None:
+        """Stop working: nobody looks."""
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        """Rest."""
+        super().hideEvent(event)
+        self.rest()
 
     def close_down(self) -> None:
         """Stop the work in the background."""

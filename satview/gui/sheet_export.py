@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from satview.analysis.sheets import Sheet
 from satview.formats.registry import source_files
 from satview.gui import dialogs
 from satview.session.jobs import LatestJob
-from satview.session.statistics_work import SheetCsvWork
+from satview.session.statistics_work import write_sheet
 
 
 class SheetExport(QObject):
@@ -43,7 +44,7 @@ class SheetExport(QObject):
             return
         path = dialogs.ask_save(self._panel, trace_path.with_name(f"{trace_path.stem}-{sheet.key}.csv"), "CSV (*.csv)")
         if path is not None:
-            self._job.start(SheetCsvWork(sheet, order, path, source_files(trace_path)))
+            self._job.start(partial(write_sheet, sheet, order, path, source_files(trace_path)))
 
     def close(self) -> None:
         """Stop what runs in the background."""

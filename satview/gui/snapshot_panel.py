@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import Final
 
 from PySide6.QtCore import QSize, Qt, Slot
-from PySide6.QtGui import QHideEvent, QIcon, QPixmap, QShowEvent
+from PySide6.QtGui import QIcon, QPixmap, QShowEvent
 from PySide6.QtWidgets import QHeaderView, QStackedWidget, QTreeWidget, QTreeWidgetItem, QVBoxLayout, QWidget
 
 from satview.analysis.snapshot import SnapshotGroup, ThreadThen, holder_text
@@ -89,9 +89,8 @@ class SnapshotPanel(Panel):
         super().showEvent(event)
         self.view.watch(True)
 
-    def hideEvent(self, event: QHideEvent) -> None:
-        """Rest."""
-        super().hideEvent(event)
+    def rest(self) -> None:
+        """Stop working: nobody looks."""
         self.view.watch(False)
 
     def _set_up_tree(self) -> None:

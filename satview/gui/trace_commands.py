@@ -56,7 +56,7 @@ class TraceCommands:
         registry.bind("panels.reset", self._arrange)
 
     def is_met(self, needs: Needs) -> bool:
-        """Tell whether what a command needs is there."""
+        """Return whether what a command needs is there."""
         work = self._window.workspace
         if needs is Needs.NOTHING:
             return True
@@ -319,7 +319,7 @@ class TraceCommands:
         QuickPick(choices, "Process, thread, CPU or interrupts", self._window)
 
     def _add_mark(self, text: str, is_temporary: bool = False) -> None:
-        from satview.session.marks import Mark  # with the trace, not before: brings the time types and numpy
+        from satview.store.mark_file import Mark  # with the trace, not before: brings the time types and numpy
 
         time_range = self._opened.selection.time_range
         start, end = (time_range.start, time_range.end) if time_range is not None else (self._here(), self._here())

@@ -22,7 +22,7 @@ class Links:
         woken = found.wake_ups
         waker = woken.from_row[woken.ended_by(rows)]
 
-    Every table has `from_row`, `to_row` and `certainty` (`satview.linkage.table.LinkTable`); no link crosses a stretch
+    Every table has `from_row`, `to_row` and `certainty` (`satview.linkage.table.LinkTable`); no link crosses a range
     in which events are missing.
 
     Args:

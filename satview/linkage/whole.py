@@ -7,29 +7,29 @@ from numpy.typing import NDArray
 
 from satview.linkage.table import Rows
 from satview.store.losses import losses, losses_of
-from satview.store.stretches import Stretches
+from satview.store.time_ranges import TimeRanges
 from satview.store.trace import Trace
 
 
 def is_whole(trace: Trace, first: Rows, last: Rows) -> NDArray[np.bool_]:
     """Tell for pairs of events whether no event of any CPU is missing in between, bool of the same shape."""
-    return _is_clear(trace, first, last, Stretches.of_rows(losses(trace)))
+    return _is_clear(trace, first, last, TimeRanges.of_rows(losses(trace)))
 
 
 def is_whole_on(trace: Trace, cpu: int, first: Rows, last: Rows) -> NDArray[np.bool_]:
     """Tell the same of the events of one CPU."""
-    return _is_clear(trace, first, last, Stretches.of_rows(losses_of(losses(trace), cpu)))
+    return _is_clear(trace, first, last, TimeRanges.of_rows(losses_of(losses(trace), cpu)))
 
 
 def part_of(trace: Trace, cpu: int, rows: Rows) -> NDArray[np.intp]:
     """Return how many losses of its CPU lie before each event: what has another number there is not sure to belong."""
-    lost = Stretches.of_rows(losses_of(losses(trace), cpu))
+    lost = TimeRanges.of_rows(losses_of(losses(trace), cpu))
     if not len(lost.end):
         return np.zeros(len(rows), np.intp)
     return np.searchsorted(lost.end, trace.events.time_cycles[rows], side="right")
 
 
-def _is_clear(trace: Trace, first: Rows, last: Rows, lost: Stretches) -> NDArray[np.bool_]:
+def _is_clear(trace: Trace, first: Rows, last: Rows, lost: TimeRanges) -> NDArray[np.bool_]:
     if not len(lost.start):
         return np.ones(len(first), np.bool_)
     times = trace.events.time_cycles

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from satview.base.errors import SatviewError
 from satview.session.jobs import LatestJob, Work
@@ -52,8 +52,50 @@ class Answer(QObject):
 
     @Slot(object)
     def _on_failed(self, error: object) -> None:
-        if not isinstance(error, SatviewError):
+        if not isinstance(error, (SatviewError, MemoryError)):
             raise error if isinstance(error, Exception) else RuntimeError(str(error))
-        self.error = str(error)
+        self.error = str(error) or "There is not enough memory"
         self._take(None)
         self.changed.emit()
+
+
+class WatchedAnswer(Answer):
+    """An answer that is worked out while somebody looks, and again once what it depends on has rested.
+
+    Args:
+        settle_ms: How long that has to rest.
+        parent: Owner.
+    """
+
+    def __init__(self, settle_ms: int, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._is_watched = False
+        self._settle = QTimer(self)
+        self._settle.setSingleShot(True)
+        self._settle.setInterval(settle_ms)
+        self._settle.timeout.connect(self._ask)
+
+    @property
+    def is_pending(self) -> bool:
+        """True while the result is older than what is wanted."""
+        return self.is_busy or self._settle.isActive()
+
+    def watch(self, is_watched: bool) -> None:
+        """Begin or end to work: somebody looks, or nobody."""
+        if is_watched != self._is_watched:
+            self._is_watched = is_watched
+            if is_watched:
+                self._ask()
+            else:
+                self._settle.stop()
+                self._job.cancel()
+
+    def close(self) -> None:
+        """Stop what runs in the background."""
+        self._settle.stop()
+        super().close()
+
+    @Slot()
+    def _ask(self) -> None:
+        """Begin to work out what is wanted now, if somebody looks."""
+        raise NotImplementedError

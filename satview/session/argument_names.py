@@ -1,4 +1,4 @@
-"""What the numbers among an event's arguments stand for: processes, threads, servers, channels, clients, holders."""
+"""What the numbers among an event's arguments mean: processes, threads, servers, channels, clients, holders."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NO_ENTRY: Final = wire.KER_EXIT_OFFSET | wire.KER_INT_OFFSET  # bits of the cod
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What an argument stands for, and where a click on it goes.
+    """What an argument represents, and where a click on it goes.
 
     Attributes:
         text: In words. Names of the trace are in it as they are.
@@ -64,7 +64,7 @@ class _Of:
 
 
 def argument_names(trace: Trace, event: int) -> Mapping[str, Meaning]:
-    """Return what the arguments of an event stand for, by name, as far as the trace tells it.
+    """Return what the arguments of an event represent, by name, as far as the trace tells it.
 
     The first question makes all links of the trace.
 
@@ -184,7 +184,7 @@ def _thread(trace: Trace, row: int) -> Meaning:
 
 
 def are_named(trace: Trace) -> bool:
-    """Tell whether `argument_names` answers at once: the first time it makes the links that it needs."""
+    """Return whether `argument_names` answers at once: the first time it makes the links that it needs."""
     kept = ("links.mutexes", "links.blockers", "links.hold")
     return are_ready(trace) and all(trace.is_kept(name) for name in kept)
 

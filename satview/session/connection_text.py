@@ -1,4 +1,4 @@
-"""What is said of an event's causes, effects and waits, and of what its arguments stand for."""
+"""What is said of an event's causes, effects and waits, and of what its arguments mean."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _wait_lines(trace: Trace, found: WaitsFor) -> list[Line]:
 
 
 def argument_line(argument: Argument, meaning: Meaning | None) -> Line:
-    """Return the line of an argument, with what it stands for where that is known."""
+    """Return the line of an argument, with what it means where that is known."""
     if meaning is None:
         return Line(argument.name, argument.text, argument.note, is_code=True)
     sure = "" if meaning.certainty is Certainty.EXACT else meaning.certainty.name.lower()

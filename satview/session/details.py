@@ -15,7 +15,7 @@ class Line:
         note: What to know about it, shown small.
         event: Event row to go to when it is clicked, or None.
         thread, process: Rows of the thread or process to whose lane a click leads; 0 = none.
-        means: What the value stands for; a click on that goes where the line leads, not one on the value.
+        means: What the value means; a click on that goes where the line leads, not one on the value.
         is_code: Numbers and bytes, to be set in a fixed font.
         is_more: A click shows more of a giant event.
     """

@@ -132,7 +132,7 @@ _NO_FACTS: Final[DerivedColumns] = _NoFacts()
 
 
 def _fits(trace: Trace, event: int, text: str) -> bool:
-    """Tell whether a condition is valid and holds for an event."""
+    """Return whether a condition is valid and holds for an event."""
     try:
         return bool(Expression(text, trace.release).mask(trace, np.array([event], np.uint32), _NO_FACTS)[0])
     except ExpressionError:

@@ -31,7 +31,7 @@ class FoundLinks:
         link: The call, interrupt, handler or state that it begins or ends; None = none, or not yet known.
         connected: Its causes and effects; None = not yet known.
         way: From its first cause to its last effect, for arrows.
-        names: What its arguments stand for, by name.
+        names: What its arguments mean, by name.
     """
 
     link: Link | None = None

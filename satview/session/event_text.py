@@ -91,7 +91,7 @@ def event_details(
         is_wide: Show the arguments as the wide or fast mode logs them; None = as they were logged.
         most: Words of a giant event that are spelled out, and bytes of its text.
         connected: What it is connected with (`links.chain.connections`); None = not yet known.
-        names: What its arguments stand for (`session.argument_names`); None = not yet known.
+        names: What its arguments mean (`session.argument_names`); None = not yet known.
     """
     spec = trace.spec(event)
     if is_wide is not None:
@@ -280,7 +280,7 @@ def _argument_sections(
 
 
 def _left_out(words: int, most: int) -> tuple[Line, ...]:
-    """Return the line that stands for words that do not show; a click on it shows more, up to a bound."""
+    """Return the line that represents words that do not show; a click on it shows more, up to a bound."""
     if words <= 0:
         return ()
     text = f"\N{HORIZONTAL ELLIPSIS} {words:,} more words"

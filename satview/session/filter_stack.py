@@ -18,8 +18,8 @@ from satview.filters.rows import EventMask
 from satview.filters.views.passes import Effect, Pass, PassStack
 from satview.session.edit_history import Edit, EditHistory
 from satview.session.filter_state import FilterState, Mask, new_name
-from satview.session.filter_work import FilterEvaluator, FilterView, ViewWork
-from satview.session.jobs import IsCancelled, LatestJob, Report
+from satview.session.filter_work import FilterEvaluator, FilterView, evaluate
+from satview.session.jobs import IsCancelled, LatestJob, Report, Work
 from satview.store.tables import EventTable
 from satview.store.trace import Trace
 
@@ -214,8 +214,10 @@ class FilterStack(QObject):
         elif is_plain and len(self._events) <= _AT_ONCE:
             self._show(_view_of_rows(passing_rows(self._events, state.codes, state.threads)))
         else:
-            works = _RowsWork(self._events, state.codes, state.threads) if is_plain else ViewWork(self.evaluator, state)
-            self._job.start(works, _PATIENCE_S if len(self._events) <= _AT_ONCE else 0.0)
+            work: Work = partial(evaluate, self.evaluator, state)
+            if is_plain:
+                work = partial(_rows_of, self._events, state.codes, state.threads)
+            self._job.start(work, _PATIENCE_S if len(self._events) <= _AT_ONCE else 0.0)
             if self._job.is_busy:
                 self.changed.emit()
 
@@ -244,14 +246,11 @@ def _view_of_rows(rows: NDArray[np.uint32]) -> FilterView:
     return FilterView(rows=rows, chosen=len(rows))
 
 
-class _RowsWork:
-    """The work of the job: holds arrays only."""
-
-    def __init__(self, events: EventTable, codes: Mask, threads: Mask) -> None:
-        self._arguments = (events, codes, threads)
-
-    def __call__(self, is_cancelled: IsCancelled, _report: Report) -> object:
-        return passing_rows(*self._arguments, is_cancelled)
+def _rows_of(
+    events: EventTable, codes: Mask, threads: Mask, is_cancelled: IsCancelled, _report: Report
+) -> NDArray[np.uint32]:
+    """Work of the job; it holds arrays only."""
+    return passing_rows(events, codes, threads, is_cancelled)
 
 
 def passing_rows(

@@ -45,7 +45,7 @@ class FilterState:
         return self.chooses or any(item.is_on for item in self.stack.passes)
 
     def same(self, other: FilterState) -> bool:
-        """Tell whether two states are equal."""
+        """Return whether two states are equal."""
         return (
             (self.effect, self.stack, self.is_wide) == (other.effect, other.stack, other.is_wide)
             and np.array_equal(self.codes, other.codes)

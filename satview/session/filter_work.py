@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,11 +27,12 @@ from satview.store.trace import Trace
 _KEPT_BYTES: Final = 1 << 27
 _KEPT_LEAST: Final = 4
 _WAIT_S: Final = 0.02
+_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FilterView:
-    """What a filter does; None stands for "nothing of that kind".
+    """What a filter does; None means "nothing of that kind".
 
     Attributes:
         rows: uint32, ascending event rows that show; None = all.
@@ -76,7 +77,7 @@ class FilterEvaluator(PassEvaluator):
         self._is_cancelled: IsCancelled = _never
 
     def mask(self, item: Pass) -> Mask:
-        """Return the events that fit a pass, bool (events,), not inverted; kept, not to be changed.
+        """Return the events that fit a pass, bool (events,), not inverted; cached, not to be changed.
 
         Raises:
             RuleError: Its rules or its expression are faulty.
@@ -102,11 +103,11 @@ class FilterEvaluator(PassEvaluator):
         return kept[key]
 
     def forget(self) -> None:
-        """Forget kept answers: a file of handlers may have changed."""
+        """Drop cached results: a file of handlers may have changed."""
         self._masks = {}  # a job at work keeps the old ones
 
-    def alone(self, is_cancelled: IsCancelled, run: Callable[[], object]) -> object:
-        """Run something while nobody else uses this object.
+    def alone(self, is_cancelled: IsCancelled, run: Callable[[], _Result]) -> _Result:
+        """Run something while nobody else uses this object; return its result.
 
         Raises:
             Cancelled: `is_cancelled()` said so while others were at work, or inside.
@@ -168,7 +169,7 @@ class FilterEvaluator(PassEvaluator):
 
 
 class _StoppableRule:
-    """A handler that ends with the work it is part of: it may be asked millions of times."""
+    """A handler that ends with the work it is part of: it may be called millions of times."""
 
     def __init__(self, rule: FunctionRule, is_cancelled: IsCancelled) -> None:
         self._rule, self._is_cancelled = rule, is_cancelled
@@ -176,55 +177,30 @@ class _StoppableRule:
         self.place = rule.place
 
     def __call__(self, facts: EventContext, /) -> int:
-        """Return the handler's answer."""
+        """Return the handler's result."""
         if self._is_cancelled():
             raise Cancelled("the filter was stopped")
         return self._rule(facts)
 
 
-class ViewWork:
-    """The work of the filter's job."""
-
-    def __init__(self, evaluator: FilterEvaluator, state: FilterState) -> None:
-        self._evaluator, self._state = evaluator, state
-
-    def __call__(self, is_cancelled: IsCancelled, _report: Report) -> object:
-        """Return a FilterView."""
-        return self._evaluator.alone(is_cancelled, lambda: self._evaluator.view(self._state))
+def evaluate(evaluator: FilterEvaluator, state: FilterState, is_cancelled: IsCancelled, _report: Report) -> FilterView:
+    """Return what a filter does to the trace."""
+    return evaluator.alone(is_cancelled, lambda: evaluator.view(state))
 
 
-class CountWork:
-    """The work of live counting: how many events a condition fits."""
-
-    def __init__(self, evaluator: FilterEvaluator, item: Pass) -> None:
-        self._evaluator, self._item = evaluator, item
-
-    def __call__(self, is_cancelled: IsCancelled, _report: Report) -> object:
-        """Return a number of events."""
-        stack = PassStack((self._item,))
-        return self._evaluator.alone(is_cancelled, lambda: self._evaluator.result(stack).counts[self._item.name])
+def count_hits(evaluator: FilterEvaluator, item: Pass, is_cancelled: IsCancelled, _report: Report) -> int:
+    """Return how many events a pass fits."""
+    return evaluator.alone(is_cancelled, lambda: evaluator.result(PassStack((item,))).counts[item.name])
 
 
-class FactsWork:
-    """The work of getting ready while a condition is being thought of; afterwards the first duration is no slower."""
-
-    def __init__(self, evaluator: FilterEvaluator) -> None:
-        self._evaluator = evaluator
-
-    def __call__(self, is_cancelled: IsCancelled, _report: Report) -> object:
-        """Return nothing."""
-        return self._evaluator.alone(is_cancelled, self._evaluator.facts.make_ready)
+def find_hits(evaluator: FilterEvaluator, item: Pass, is_cancelled: IsCancelled, _report: Report) -> NDArray[np.uint32]:
+    """Return the rows of the events that a pass fits, ascending."""
+    return evaluator.alone(is_cancelled, lambda: event_rows.rows_of(evaluator.mask(item)))
 
 
-class HitsWork:
-    """The work of searching by a condition: rows of the events it fits."""
-
-    def __init__(self, evaluator: FilterEvaluator, item: Pass) -> None:
-        self._evaluator, self._item = evaluator, item
-
-    def __call__(self, is_cancelled: IsCancelled, _report: Report) -> object:
-        """Return uint32 rows, ascending."""
-        return self._evaluator.alone(is_cancelled, lambda: event_rows.rows_of(self._evaluator.mask(self._item)))
+def make_columns_ready(evaluator: FilterEvaluator, is_cancelled: IsCancelled, _report: Report) -> None:
+    """Work out the derived columns while a condition is being typed, so that the first duration is no slower."""
+    evaluator.alone(is_cancelled, evaluator.facts.make_ready)
 
 
 def _never() -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, TextIO
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,38 +22,28 @@ _BLOCK: Final = 1 << 10
 _FIRST_TEXT: Final = COLUMNS.index("Process")  # from here on cells hold what programs called themselves
 
 
-class CopyWork:
-    """The work of copying: tab-separated text with a line of column names."""
+def hits_text(trace: Trace, rows: NDArray[np.uint32], is_cancelled: IsCancelled, report: Report) -> str:
+    """Return event rows as tab-separated text with a line of column names, for the clipboard.
 
-    def __init__(self, trace: Trace, rows: NDArray[np.uint32]) -> None:
-        self._trace, self._rows = trace, rows
-
-    def __call__(self, is_cancelled: IsCancelled, report: Report) -> object:
-        """Return the text."""
-        lines = _lines(self._trace, self._rows, is_cancelled, report)
-        return "\n".join(["\t".join(COLUMNS), *("\t".join(cells) for cells in lines)])
+    Raises:
+        Cancelled: `is_cancelled()` said so.
+    """
+    lines = _lines(trace, rows, is_cancelled, report)
+    return "\n".join(["\t".join(COLUMNS), *("\t".join(cells) for cells in lines)])
 
 
-class CsvWork:
-    """The work of an export; the file appears only once it is complete."""
+def write_hits(trace: Trace, rows: NDArray[np.uint32], path: Path, is_cancelled: IsCancelled, report: Report) -> int:
+    """Write event rows to a CSV file, which appears only once it is complete; return how many, the names left out.
 
-    def __init__(self, trace: Trace, rows: NDArray[np.uint32], path: Path) -> None:
-        self._trace, self._rows, self._path = trace, rows, path
-
-    def __call__(self, is_cancelled: IsCancelled, report: Report) -> object:
-        """Return the number of lines written, the line of names left out.
-
-        Raises:
-            WriteError: The file cannot be written.
-        """
-        with new_text_file(self._path, reading=source_files(self._trace.path), newline="") as file:
-            self._write(file, is_cancelled, report)
-        return len(self._rows)
-
-    def _write(self, file: TextIO, is_cancelled: IsCancelled, report: Report) -> None:
+    Raises:
+        WriteError: The file cannot be written.
+        Cancelled: `is_cancelled()` said so.
+    """
+    with new_text_file(path, reading=source_files(trace.path), newline="") as file:
         writer = csv.writer(file)
         writer.writerow(COLUMNS)
-        writer.writerows(_lines(self._trace, self._rows, is_cancelled, report))
+        writer.writerows(_lines(trace, rows, is_cancelled, report))
+    return len(rows)
 
 
 def _lines(

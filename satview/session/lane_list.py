@@ -112,7 +112,7 @@ class LaneList(QObject):
         return next((row for row in self.rows if row.index == index), None)
 
     def is_pinned(self, index: int) -> bool:
-        """Tell whether a lane is at the top because the user wants it there."""
+        """Return whether a lane is at the top because the user wants it there."""
         return self._keys[index] in self._now.pinned
 
     def fold(self, index: int, is_open: bool | None = None) -> None:

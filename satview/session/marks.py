@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -11,32 +11,12 @@ from typing import Any, Final
 from PySide6.QtCore import QObject, Signal, Slot
 
 from satview.base.errors import WriteError
-from satview.base.shared_file import DamagedFileError
 from satview.base.time import TimeWindow
 from satview.session.stored_json import StoredJson
+from satview.store.mark_file import FILE_BYTES_MAX, Mark, by_time, checked, mark_of, mark_path
 
-SUFFIX: Final = ".marks.json"
-_FILE_BYTES_MAX: Final = 16 << 20
-_TEXT_MAX: Final = 4000
 _VERSION: Final = 1
 Row = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """A place the user wants to find again.
-
-    Attributes:
-        start_cycles: Where it begins.
-        end_cycles: Where it ends; the same for a moment.
-        text: What the user wrote; may be empty.
-        is_temporary: It goes when the next temporary mark is set, and is not stored.
-    """
-
-    start_cycles: int
-    end_cycles: int
-    text: str = ""
-    is_temporary: bool = False
 
 
 class Marks(QObject):
@@ -57,9 +37,8 @@ class Marks(QObject):
 
     def __init__(self, trace_path: Path, limits: TimeWindow, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        is_stdin = str(trace_path) == "-"  # its marks are gone with the window
-        path = None if is_stdin else trace_path.with_name(trace_path.name + SUFFIX)
-        self.file = StoredJson(path, _checked, _FILE_BYTES_MAX, self)
+        # Those of standard input are gone with the window.
+        self.file = StoredJson(mark_path(trace_path), checked, FILE_BYTES_MAX, self)
         self.file.stored.connect(self._on_stored)
         self._limits = limits
         self._marks: list[Mark] = []
@@ -78,7 +57,7 @@ class Marks(QObject):
     def add(self, mark: Mark) -> None:
         """Set a mark; a temporary one takes the place of the temporary one before."""
         kept = [old for old in self._marks if old != mark and not (mark.is_temporary and old.is_temporary)]
-        self._marks = sorted([*kept, mark], key=_by_time)
+        self._marks = sorted([*kept, mark], key=by_time)
         self._added.add(mark)
         self.selected = mark
         self._store(was_stored=not mark.is_temporary)
@@ -116,7 +95,7 @@ class Marks(QObject):
         Raises:
             WriteError: That file cannot be written either.
         """
-        copy = StoredJson(path, _checked, _FILE_BYTES_MAX)
+        copy = StoredJson(path, checked, FILE_BYTES_MAX)
         copy.store(partial(self._merged, frozenset()))
         if not copy.is_stored:
             failure = copy.failure
@@ -154,7 +133,7 @@ class Marks(QObject):
         found = self._marks_in(content)
         stored = self._marks_of(content)
         own = [mark for mark in self._marks if mark.is_temporary or (mark in stored and mark in self._added)]
-        marks = sorted({*found, *own}, key=_by_time)
+        marks = sorted({*found, *own}, key=by_time)
         if marks != self._marks:
             self._marks = marks
             self.changed.emit()
@@ -166,42 +145,21 @@ class Marks(QObject):
 
     def _marks_in(self, content: Any) -> list[Mark]:
         """Return the marks of a file that fit the trace, in order of time."""
-        return sorted(filter(self._fits, self._marks_of(content)), key=_by_time)
+        return sorted(filter(self._fits, self._marks_of(content)), key=by_time)
 
     def _fits(self, mark: Mark) -> bool:
         return self._limits.contains(mark.start_cycles)
 
     def _mark_of(self, row: Any) -> Mark | None:
         """Return the mark of a row; None if it holds none, and then it stays in the file as it is."""
-        start, end, text = (
-            (row.get(key) for key in ("start_cycles", "end_cycles", "text")) if isinstance(row, dict) else (0, 0, 0)
-        )
-        if type(start) is int and type(end) is int and isinstance(text, str) and end >= start:
-            end = min(end, self._limits.end) if self._limits.contains(start) else end
-            return Mark(start, end, text[:_TEXT_MAX])
-        return None
+        return mark_of(row, self._limits)
 
     def _row_order(self, row: Any) -> tuple[bool, tuple[int, int, str, bool]]:
         mark = self._mark_of(row)
-        return (True, (0, 0, "", False)) if mark is None else (False, _by_time(mark))
+        return (True, (0, 0, "", False)) if mark is None else (False, by_time(mark))
 
 
 def _row(mark: Mark) -> Row:
     row = asdict(mark)
     del row["is_temporary"]
     return row
-
-
-def _by_time(mark: Mark) -> tuple[int, int, str, bool]:
-    return mark.start_cycles, mark.end_cycles, mark.text, mark.is_temporary
-
-
-def _checked(content: Any) -> Any:
-    """Return the content of a file of marks.
-
-    Raises:
-        DamagedFileError: It is none.
-    """
-    if not isinstance(content, dict) or not isinstance(content.get("marks"), list):
-        raise DamagedFileError("it holds no list of marks")
-    return content

@@ -233,7 +233,7 @@ class Navigation(QObject):
             self._opened.viewport.fit(target)
 
     def target(self) -> TimeWindow | None:
-        """Return the stretch that the selection covers, None without one."""
+        """Return the range that the selection covers, None without one."""
         selection = self._opened.selection
         if selection.span is not None:
             return TimeWindow(

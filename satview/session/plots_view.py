@@ -8,13 +8,12 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, Slot
 
 from satview.analysis.load import LoadBy
 from satview.analysis.occurrences import Measure, measures
-from satview.base.errors import SatviewError
 from satview.base.time import TimeWindow
-from satview.session.jobs import LatestJob
+from satview.session.answer import WatchedAnswer
 from satview.session.open_trace import OpenTrace
 from satview.session.plots_work import DurationsPlotted, LoadPlotted, plot_durations, plot_load
 from satview.session.statistics_view import Extent, part_of
@@ -29,7 +28,7 @@ class PlotKind(StrEnum):
     DURATIONS = "Histogram"
 
 
-class PlotsView(QObject):
+class PlotsView(WatchedAnswer):
     """Works the wanted plot out whenever what it depends on changes and the panel can be seen.
 
     Attributes:
@@ -39,17 +38,11 @@ class PlotsView(QObject):
         measure: What the histogram is of.
         extent: Part of the trace that the histogram is of: all of it, or what the lanes show.
         only_selected: True to take only the selected thread or process.
-        error: Why nothing could be worked out; empty = fine.
-
-    Signals:
-        changed: Any of it changed, or work began.
     """
-
-    changed = Signal()
 
     def __init__(self, opened: OpenTrace, parent: QObject | None = None) -> None:
         """Prepare; nothing is worked out before `watch`."""
-        super().__init__(parent)
+        super().__init__(_SETTLE_MS, parent)
         self._opened = opened
         self.plotted: dict[PlotKind, LoadPlotted | DurationsPlotted] = {}
         self.kind = PlotKind.LOAD
@@ -57,16 +50,7 @@ class PlotsView(QObject):
         self.measure: Measure = measures(opened.trace)[0]
         self.extent = Extent.VIEW
         self.only_selected = False
-        self.error = ""
-        self._is_watched = False
         self._is_outdated = False
-        self._job = LatestJob(self)
-        self._job.done.connect(self._on_done)
-        self._job.failed.connect(self._on_failed)
-        self._settle = QTimer(self)
-        self._settle.setSingleShot(True)
-        self._settle.setInterval(_SETTLE_MS)
-        self._settle.timeout.connect(self._start)
         opened.viewport.window_changed.connect(self._on_window)
         opened.selection.changed.connect(self._on_selection)
         opened.reloaded.connect(self._on_reloaded)
@@ -74,7 +58,7 @@ class PlotsView(QObject):
     @property
     def is_pending(self) -> bool:
         """True while the plot is older than what is wanted."""
-        return self._job.is_busy or self._settle.isActive() or self._is_outdated
+        return super().is_pending or self._is_outdated
 
     @property
     def selected(self) -> tuple[NDArray[np.bool_], str] | None:
@@ -89,45 +73,30 @@ class PlotsView(QObject):
             return trace.threads.process == info.process, trace.process_name(info.process)
         return None
 
-    def watch(self, is_watched: bool) -> None:
-        """Tell whether the panel can be seen; while it cannot nothing is worked out."""
-        if is_watched != self._is_watched:
-            self._is_watched = is_watched
-            if is_watched:
-                self._start()
-            else:
-                self._settle.stop()
-                self._job.cancel()
-
     def show_plot(self, kind: PlotKind) -> None:
         """Want another plot."""
         self.kind = kind
-        self._start()
+        self._ask()
 
     def set_by(self, by: LoadBy) -> None:
         """Want other bands."""
         self.by = by
-        self._start()
+        self._ask()
 
     def set_measure(self, measure: Measure) -> None:
         """Want a histogram of something else."""
         self.measure = measure
-        self._start()
+        self._ask()
 
     def set_extent(self, extent: Extent) -> None:
         """Want a histogram of another part of the trace."""
         self.extent = extent
-        self._start()
+        self._ask()
 
     def set_only_selected(self, only_selected: bool) -> None:
         """Want a histogram of the selected thread or process, or of all."""
         self.only_selected = only_selected
-        self._start()
-
-    def close(self) -> None:
-        """Stop the work in the background."""
-        self._settle.stop()
-        self._job.close()
+        self._ask()
 
     def _window(self) -> TimeWindow:
         whole = self._opened.trace.window
@@ -135,43 +104,27 @@ class PlotsView(QObject):
         return part_of(self._opened.viewport.window, whole) if is_view else whole
 
     @Slot()
-    def _start(self) -> None:
+    def _ask(self) -> None:
         self._settle.stop()
         self._is_outdated = False
         if not self._is_watched:
             return
-        self.error = ""
         trace, window = self._opened.trace, self._window()
         basis = self._opened.basis
         if self.kind is PlotKind.LOAD:
-            self._job.start(partial(plot_load, trace, basis, window, self.by))
+            self._start(partial(plot_load, trace, basis, window, self.by))
         else:
             threads, whose = None, ""
             if self.only_selected and self.measure.is_of_threads and (selected := self.selected) is not None:
                 threads, whose = selected
-            self._job.start(partial(plot_durations, trace, basis, window, self.measure, threads, whose))
-        self.changed.emit()
+            self._start(partial(plot_durations, trace, basis, window, self.measure, threads, whose))
 
-    @Slot(object)
-    def _on_done(self, plotted: object) -> None:
-        if isinstance(plotted, LoadPlotted):
-            self.plotted[PlotKind.LOAD] = plotted
-        elif isinstance(plotted, DurationsPlotted):
-            self.plotted[PlotKind.DURATIONS] = plotted
-        self._catch_up()
-        self.changed.emit()
-
-    @Slot(object)
-    def _on_failed(self, error: object) -> None:
-        if not isinstance(error, (SatviewError, MemoryError)):
-            raise error if isinstance(error, Exception) else RuntimeError(error)
-        self._catch_up()
-        self.error = str(error) or "There is not enough memory for this plot"
-        self.changed.emit()
-
-    def _catch_up(self) -> None:
-        """Ask for what changed while the last plot was worked out."""
-        if self._is_outdated:
+    def _take(self, result: object) -> None:
+        if isinstance(result, LoadPlotted):
+            self.plotted[PlotKind.LOAD] = result
+        elif isinstance(result, DurationsPlotted):
+            self.plotted[PlotKind.DURATIONS] = result
+        if self._is_outdated:  # by what changed while the plot was worked out
             self._settle.start()
 
     @Slot()

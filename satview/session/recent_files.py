@@ -72,7 +72,7 @@ def _paths(content: Any) -> list[Path]:
 
 
 def _exists(file: Path) -> bool:
-    """Tell whether a path names a file; a damaged list may hold names that no system takes."""
+    """Return whether a path names a file; a damaged list may hold names that no system takes."""
     try:
         return file.is_file()
     except OSError:  # too long, a loop of links, a disk that fails

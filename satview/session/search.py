@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -16,7 +17,7 @@ from satview.filters.diagnostics import ExpressionError
 from satview.filters.expressions.expression import Expression
 from satview.filters.expressions.pattern import regex
 from satview.filters.views.passes import Pass
-from satview.session.filter_work import FilterEvaluator, HitsWork
+from satview.session.filter_work import FilterEvaluator, find_hits
 from satview.session.jobs import IsCancelled, LatestJob, Report, Work
 from satview.store.trace import Trace
 
@@ -121,10 +122,10 @@ def work_for(text: str, trace: Trace, evaluator: FilterEvaluator) -> Work:
         if not is_pattern and _SIGNS.search(text):
             raise UsageError(f"column {error.start + 1}: {error.message}") from error
         try:
-            return _FindWork(trace, fits_of(text))
+            return partial(find_names, trace, fits_of(text))
         except ExpressionError as fault:
             raise UsageError(f"pattern, column {fault.start + 1}: {fault.message}") from fault
-    return HitsWork(evaluator, Pass("search", "", text))
+    return partial(find_hits, evaluator, Pass("search", "", text))
 
 
 def fits_of(text: str) -> Callable[[str], bool]:
@@ -139,25 +140,25 @@ def fits_of(text: str) -> Callable[[str], bool]:
     return lambda name: wanted in name.casefold()
 
 
-class _FindWork:
-    """The work of the job: two tables of names, then one pass over the events."""
+def find_names(
+    trace: Trace, fits: Callable[[str], bool], is_cancelled: IsCancelled, _report: Report
+) -> NDArray[np.uint32]:
+    """Return the rows of events whose name or thread matches, ascending: two tables of names, one pass over the events.
 
-    def __init__(self, trace: Trace, fits: Callable[[str], bool]) -> None:
-        self._trace = trace
-        self._fits = fits
-
-    def __call__(self, is_cancelled: IsCancelled, _report: Report) -> object:
-        events = self._trace.events
-        codes, threads = matching_codes(self._trace, self._fits), matching_threads(self._trace, self._fits)
-        parts = []
-        for start in range(0, len(events), _CHUNK):
-            if is_cancelled():
-                raise Cancelled
-            part = slice(start, start + _CHUNK)
-            mask = codes.take(events.code[part])
-            mask |= threads.take(events.thread[part])
-            parts.append((np.flatnonzero(mask) + start).astype(np.uint32))
-        return np.concatenate(parts) if parts else np.empty(0, np.uint32)
+    Raises:
+        Cancelled: `is_cancelled()` said so.
+    """
+    events = trace.events
+    codes, threads = matching_codes(trace, fits), matching_threads(trace, fits)
+    parts = []
+    for start in range(0, len(events), _CHUNK):
+        if is_cancelled():
+            raise Cancelled
+        part = slice(start, start + _CHUNK)
+        mask = codes.take(events.code[part])
+        mask |= threads.take(events.thread[part])
+        parts.append((np.flatnonzero(mask) + start).astype(np.uint32))
+    return np.concatenate(parts) if parts else np.empty(0, np.uint32)
 
 
 def matching_codes(trace: Trace, fits: Callable[[str], bool]) -> NDArray[np.bool_]:

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from satview.session.reading import Reading, Reload, Shown
 
 _HOLD_MS = 100
+_GIVE_BACK_MS = 500  # Qt has deleted then what it deletes later
 _MEGABYTE = 1 << 20
 CACHED_BYTES = 32 * _MEGABYTE  # smaller files are decoded as fast as a cache is looked for
-_GIVE_BACK_MS = 500  # Qt has deleted then what it deletes later
 _CHECK_MS = 500  # a file that was cut short is told, even if nobody looks into it
 
 
@@ -374,7 +374,7 @@ class Session(QObject):
 
 
 def is_large(path: Path) -> bool:
-    """Tell whether a file is so large that it is kept in the cache."""
+    """Return whether a file is so large that it is kept in the cache."""
     try:
         return path.is_file() and path.stat().st_size >= CACHED_BYTES
     except OSError:

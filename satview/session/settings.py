@@ -41,7 +41,7 @@ class Setting:
     is_shown: bool = True
 
     def fits(self, value: object) -> bool:
-        """Tell whether a value may be stored."""
+        """Return whether a value may be stored."""
         if type(value) is not type(self.default):
             return False
         if isinstance(value, str):

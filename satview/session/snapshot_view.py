@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 
-from PySide6.QtCore import QObject, QTimer, Slot
+from PySide6.QtCore import QObject, Slot
 
 from satview.analysis.basis import Basis
 from satview.analysis.snapshot import Snapshot, snapshot
-from satview.session.answer import Answer
+from satview.session.answer import WatchedAnswer
 from satview.session.jobs import IsCancelled, Report
 from satview.session.open_trace import OpenTrace
 from satview.store.trace import Trace
@@ -16,7 +16,7 @@ from satview.store.trace import Trace
 _SETTLE_MS = 60  # a key that is held moves the selection faster than anybody reads
 
 
-class SnapshotView(Answer):
+class SnapshotView(WatchedAnswer):
     """Follows the selected event or interval, and cursor A, whichever was set last; only while somebody looks.
 
     Attributes:
@@ -25,18 +25,14 @@ class SnapshotView(Answer):
     """
 
     def __init__(self, opened: OpenTrace, parent: QObject | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(_SETTLE_MS, parent)
         self._opened = opened
         self.found: Snapshot | None = None
         self.trace: Trace = opened.trace
         self._wanted = self._selected()
         if self._wanted is None:
             self._wanted = opened.selection.cursor_a
-        self._is_watched = self._is_held = False
-        self._settle = QTimer(self)
-        self._settle.setSingleShot(True)
-        self._settle.setInterval(_SETTLE_MS)
-        self._settle.timeout.connect(self._look)
+        self._is_held = False
         opened.selection.changed.connect(self._on_selection)
         opened.selection.cursors_changed.connect(self._on_cursors)
         opened.reloaded.connect(self._on_reloaded)
@@ -46,30 +42,9 @@ class SnapshotView(Answer):
         """The moment that is wanted; None = nothing is selected."""
         return self._wanted
 
-    @property
-    def is_pending(self) -> bool:
-        """True while `found` is older than what is wanted."""
-        return self.is_busy or self._settle.isActive()
-
-    def watch(self, is_watched: bool) -> None:
-        """Tell whether anybody looks; while nobody does nothing is worked out."""
-        if is_watched == self._is_watched:
-            return
-        self._is_watched = is_watched
-        if is_watched:
-            self._look()
-        else:
-            self._settle.stop()
-            self._job.cancel()
-
     def hold(self, is_held: bool) -> None:
         """Keep the moment whatever is selected, while the snapshot itself leads to other places; or follow again."""
         self._is_held = is_held
-
-    def close(self) -> None:
-        """Stop the work in the background."""
-        self._settle.stop()
-        super().close()
 
     def _selected(self) -> int | None:
         selection, trace = self._opened.selection, self._opened.trace
@@ -103,7 +78,7 @@ class SnapshotView(Answer):
             self.trace, self.found = self._opened.trace, None  # or else the shorter reading would be kept
 
     @Slot()
-    def _look(self) -> None:
+    def _ask(self) -> None:
         if not self._is_watched or self._wanted is None:
             return
         trace, at = self._opened.trace, self._wanted

@@ -6,11 +6,10 @@ from enum import StrEnum
 from functools import partial
 from typing import Final
 
-from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, Slot
 
-from satview.base.errors import SatviewError
 from satview.base.time import TimeWindow
-from satview.session.jobs import LatestJob
+from satview.session.answer import WatchedAnswer
 from satview.session.open_trace import OpenTrace
 from satview.session.statistics_work import Counted, Found
 
@@ -25,7 +24,7 @@ class Extent(StrEnum):
     RANGE = "Selection"
 
 
-class StatisticsView(QObject):
+class StatisticsView(WatchedAnswer):
     """Works statistics out in the background, whenever what they depend on has changed and somebody looks.
 
     Attributes:
@@ -33,41 +32,21 @@ class StatisticsView(QObject):
         key: The sheet that is wanted.
         extent: The part that is wanted.
         follows: True to follow the filter.
-        error: Why nothing could be worked out; empty = fine.
-
-    Signals:
-        changed: Any of it changed, or work began.
     """
 
-    changed = Signal()
-
     def __init__(self, opened: OpenTrace, parent: QObject | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(_SETTLE_MS, parent)
         self._opened = opened
         self.counted: Counted | None = None
         self.key = "thread"
         self.extent = Extent.TRACE
         self.follows = False
-        self.error = ""
-        self._is_watched = False
         self._found: Found | None = None
-        self._job = LatestJob(self)
-        self._job.done.connect(self._on_done)
-        self._job.failed.connect(self._on_failed)
-        self._settle = QTimer(self)
-        self._settle.setSingleShot(True)
-        self._settle.setInterval(_SETTLE_MS)
-        self._settle.timeout.connect(self._start)
         opened.filters.view_changed.connect(self._on_filter)
         opened.filters.changed.connect(self.changed)
         opened.viewport.window_changed.connect(self._on_window)
         opened.selection.range_changed.connect(self._on_range)
         opened.reloaded.connect(self._on_reloaded)
-
-    @property
-    def is_pending(self) -> bool:
-        """True while `counted` is older than what is wanted."""
-        return self._job.is_busy or self._settle.isActive()
 
     @property
     def needs_range(self) -> bool:
@@ -79,38 +58,23 @@ class StatisticsView(QObject):
         """True if a filter is on that the numbers do not follow."""
         return not self.follows and self._opened.filters.is_active
 
-    def watch(self, is_watched: bool) -> None:
-        """Tell whether anybody looks; while nobody does nothing is worked out."""
-        if is_watched != self._is_watched:
-            self._is_watched = is_watched
-            if is_watched:
-                self._start()
-            else:
-                self._settle.stop()
-                self._job.cancel()
-
     def show_sheet(self, key: str) -> None:
         """Want another sheet."""
         if key != self.key:
             self.key = key
-            self._start()
+            self._ask()
 
     def set_extent(self, extent: Extent) -> None:
         """Want another part of the trace."""
         if extent is not self.extent:
             self.extent = extent
-            self._start()
+            self._ask()
 
     def set_follows(self, follows: bool) -> None:
         """Follow the filter, or do not."""
         if follows != self.follows:
             self.follows = follows
-            self._start()
-
-    def close(self) -> None:
-        """Stop the work in the background."""
-        self._settle.stop()
-        self._job.close()
+            self._ask()
 
     def _window(self) -> TimeWindow:
         """Return the range that is wanted, cut to the trace; the whole trace where they do not meet."""
@@ -123,7 +87,7 @@ class StatisticsView(QObject):
         return part_of(wanted, whole)
 
     @Slot()
-    def _start(self) -> None:
+    def _ask(self) -> None:
         self._settle.stop()
         if not self._is_watched:
             return
@@ -139,21 +103,11 @@ class StatisticsView(QObject):
         if found is None or not found.fits(trace, window, self.follows, rows, threads):
             found = Found(trace, window, self.follows, rows, threads, self._opened.basis)
         self._found = found
-        self._job.start(partial(found.counted, self.key))
-        self.changed.emit()
+        self._start(partial(found.counted, self.key))
 
-    @Slot(object)
-    def _on_done(self, counted: object) -> None:
-        if isinstance(counted, Counted):
-            self.counted = counted
-            self.changed.emit()
-
-    @Slot(object)
-    def _on_failed(self, error: object) -> None:
-        if not isinstance(error, (SatviewError, MemoryError)):
-            raise error if isinstance(error, Exception) else RuntimeError(error)
-        self.error = str(error) or "There is not enough memory for these statistics"
-        self.changed.emit()
+    def _take(self, result: object) -> None:
+        if isinstance(result, Counted):
+            self.counted = result
 
     @Slot()
     def _on_filter(self) -> None:

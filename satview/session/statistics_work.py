@@ -6,7 +6,6 @@ import csv
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,7 +92,7 @@ class Found:
         rows: NDArray[np.uint32] | None,
         threads: NDArray[np.bool_] | None,
     ) -> bool:
-        """Tell whether these are the statistics of that range and filter."""
+        """Return whether these are the statistics of that range and filter."""
         same_threads = threads is self._threads or (
             threads is not None and self._threads is not None and np.array_equal(threads, self._threads)
         )
@@ -148,32 +147,28 @@ def sheet_text(sheet: Sheet, rows: Iterable[int]) -> str:
     return "\n".join(["\t".join(column.marked_title for column in sheet.columns), *lines])
 
 
-class SheetCsvWork:
-    """The work of an export."""
+def write_sheet(
+    sheet: Sheet,
+    order: NDArray[np.intp],
+    path: Path,
+    reading: Sequence[Path],
+    _is_cancelled: IsCancelled,
+    _report: Report,
+) -> int:
+    """Write a sheet to a CSV file; return the number of lines, the line of names left out.
 
-    def __init__(self, sheet: Sheet, order: NDArray[np.intp], path: Path, reading: Sequence[Path] = ()) -> None:
-        """Prepare an export.
+    Args:
+        sheet: The table.
+        order: Its rows in the order of the file.
+        path: The file.
+        reading: Files that must not be replaced: those of the trace.
 
-        Args:
-            sheet: The table.
-            order: Its rows in the order of the file.
-            path: The file.
-            reading: Files that must not be replaced: those of the trace.
-        """
-        self._sheet, self._order, self._path, self._reading = sheet, order, path, reading
-
-    def __call__(self, _is_cancelled: IsCancelled, _report: Report) -> object:
-        """Return the number of lines written, the line of names left out.
-
-        Raises:
-            WriteError: The file cannot be written.
-        """
-        with new_text_file(self._path, reading=self._reading, newline="") as file:
-            self._write(file)
-        return len(self._order)
-
-    def _write(self, file: TextIO) -> None:
+    Raises:
+        WriteError: The file cannot be written.
+    """
+    with new_text_file(path, reading=reading, newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(column.key for column in self._sheet.columns)
-        for record in self._sheet.records(self._order):
+        writer.writerow(column.key for column in sheet.columns)
+        for record in sheet.records(order):
             writer.writerow(csv_text(value) if isinstance(value, str) else value for value in record.values())
+    return len(order)

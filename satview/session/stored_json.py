@@ -10,7 +10,7 @@ from typing import Any, Final
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from satview.base.errors import WriteError
-from satview.base.shared_file import DamagedFileError, change_shared, read_shared
+from satview.base.shared_file import DamagedFileError, change_shared, parsed_json, read_shared
 
 _RETRY_MS: Final = 3000
 Merge = Callable[[Any], Any]
@@ -132,15 +132,7 @@ class StoredJson(QObject):
     def _parsed(self, data: bytes | None) -> Any:
         if data is None:
             return None
-        try:
-            content = json.loads(data.decode("utf-8"))
-        except UnicodeDecodeError as error:
-            raise DamagedFileError(f"byte {error.start} is no text") from error
-        except json.JSONDecodeError as error:
-            raise DamagedFileError(f"line {error.lineno}: {error.msg}") from error
-        except (ValueError, RecursionError) as error:
-            raise DamagedFileError("it holds a number or a nesting beyond all bounds") from error
-        return self._check(content)
+        return self._check(parsed_json(data))
 
     def _say(self, notice: str, failure: str) -> None:
         if (notice, failure) != (self.notice, self.failure):

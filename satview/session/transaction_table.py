@@ -91,7 +91,7 @@ class RowSource(ABC):
         return np.empty(0, np.int64)
 
     def has_children(self, _place: int) -> bool:
-        """Tell whether there are rows below a row."""
+        """Return whether there are rows below a row."""
         return False
 
     def sorted(self, places: Places, key: str, *, descending: bool) -> Places:
@@ -183,7 +183,7 @@ class TransactionRows(RowSource):
         return self._nested.of(place)
 
     def has_children(self, place: int) -> bool:
-        """Tell whether any was."""
+        """Return whether any was."""
         return bool(self._nested.start[place + 1] > self._nested.start[place])
 
 

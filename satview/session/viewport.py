@@ -1,4 +1,4 @@
-"""The visible stretch of time: zoom, pan, history. Views ask it, none of them keeps a window of its own."""
+"""The visible range of time: zoom, pan, history. Views ask it, none of them keeps a window of its own."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Viewport(QObject):
     """The window of time that all views of a trace show.
 
     Signals:
-        window_changed: Another stretch is visible, or the width in pixels changed.
+        window_changed: Another range is visible, or the width in pixels changed.
     """
 
     window_changed = Signal()

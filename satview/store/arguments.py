@@ -2,22 +2,41 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import lru_cache, partial
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from satview.events.catalogue import catalogue
-from satview.events.layout import Part, argument_names, arguments_of, one_spelling, place_of, text_place
-from satview.events.spec import Release
+from satview.events.layout import (
+    Layout,
+    Part,
+    argument_names,
+    arguments_of,
+    layout_of,
+    one_spelling,
+    place_of,
+    text_at,
+    text_place,
+)
+from satview.events.spec import Release, Show
 from satview.events.variants import USER_CLASSES, variants
 from satview.events.wire import CLASS_SHIFT, CODE_COUNT
 from satview.events.words import join64
 from satview.store.trace import Trace
 
 Rows = NDArray[np.integer]
+Places = NDArray[np.intp] | slice
+TextColumn = tuple[NDArray[np.uint32], tuple[str, ...]]  # (n,), which text; the texts
+Arguments = dict[str, tuple[NDArray[np.int64] | TextColumn, NDArray[np.bool_]]]  # by name, with where it is known
 _MOST_WORDS: Final = (1 << 15) - 1
+_CHUNK: Final = 1 << 17  # events whose words are read together
+_BLOCK_WORDS: Final = 32  # words that are read at once; arguments behind them are rare
+_TEXT_WORDS: Final = 256  # of a text that are read: 1 KiB
+_TEXT_BLOCK: Final = 1 << 16  # words of texts that are looked at together
 _TABLE_LIMIT: Final = 1 << 17  # kinds of payloads that are counted in a table; more are sorted
 
 
@@ -176,6 +195,115 @@ def argument_places(trace: Trace, rows: Rows, name: str | None) -> list[tuple[ND
 
 def _gathered(trace: Trace, words: _Words, at: NDArray[np.intp], part: Part) -> NDArray[np.int64]:
     first = words.of(at, part.word)
+    return _joined(trace, part, first, words.of(at, part.word + 1) if part.words > 1 else first)
+
+
+def _joined(trace: Trace, part: Part, first: NDArray[np.uint32], second: NDArray[np.uint32]) -> NDArray[np.int64]:
     if part.words == 1:
         return first.astype(np.int32 if part.is_signed else np.uint32).astype(np.int64)
-    return join64(first.astype(np.int64), words.of(at, part.word + 1).astype(np.int64), trace.byte_order)
+    return join64(first.astype(np.int64), second.astype(np.int64), trace.byte_order)
+
+
+def all_arguments(trace: Trace, rows: Rows) -> Arguments:
+    """Return all arguments of many events, each name once.
+
+    Spellings of one argument that lists of other forms have are one column, under the first. Structures whose layout is
+    not known are left out.
+
+    Args:
+        trace: The events.
+        rows: (n,), rows of the event table.
+
+    Returns:
+        By name: int64 (n,), decimal arguments signed, others unsigned, 0 where there is none, or for texts (uint32
+        (n,), which text; the texts); and bool (n,): the event has it.
+    """
+    columns = _Columns(len(rows))
+    for first in range(0, len(rows), _CHUNK):
+        part = rows[first : first + _CHUNK]
+        counts = np.minimum(trace.payloads.word_counts(part), _MOST_WORDS)
+        words = trace.payloads.block(part, min(int(counts.max()), _BLOCK_WORDS))
+        variant = variants(trace.release, trace.events.code[part], counts, partial(_word_of, words))
+        for at, layout in _layouts(trace, part, counts, variant):
+            place = slice(first, first + len(part)) if isinstance(at, slice) else first + at
+            mine = words if isinstance(at, slice) else words[at]
+            for argument in layout.parts:
+                if argument.is_text:
+                    columns.put_texts(argument.name, place, *_texts(trace, part[at], counts[at], argument))
+                elif argument.show is not Show.STRUCT:
+                    columns.put(argument.name, place, _gathered_from(trace, mine, part, at, argument))
+    return columns.found
+
+
+def _word_of(words: NDArray[np.uint32], at: NDArray[np.intp], number: int) -> NDArray[np.uint32]:
+    found: NDArray[np.uint32] = words[at, number]
+    return found
+
+
+class _Columns:
+    """Columns of arguments while they are filled."""
+
+    def __init__(self, count: int) -> None:
+        self.found: Arguments = {}
+        self._count = count
+        self._names: dict[str, str] = {}
+
+    def put(self, spelling: str, at: Places, values: NDArray[np.int64]) -> None:
+        """Fill numbers in."""
+        name = self._names.setdefault(one_spelling(spelling), spelling)
+        if name not in self.found:
+            self.found[name] = np.zeros(self._count, np.int64), np.zeros(self._count, np.bool_)
+        column, known = self.found[name]
+        if not isinstance(column, tuple):  # no argument is a number in one event and a text in another
+            column[at], known[at] = values, True
+
+    def put_texts(self, spelling: str, at: Places, code: NDArray[np.uint32], texts: tuple[str, ...]) -> None:
+        """Fill texts in, given as numbers of different ones."""
+        name = self._names.setdefault(one_spelling(spelling), spelling)
+        if name not in self.found:
+            self.found[name] = (np.zeros(self._count, np.uint32), ("",)), np.zeros(self._count, np.bool_)
+        column, known = self.found[name]
+        if isinstance(column, tuple):
+            column[0][at], known[at] = code + np.uint32(len(column[1])), True
+            self.found[name] = (column[0], (*column[1], *texts)), known
+
+
+def _layouts(
+    trace: Trace, rows: Rows, counts: NDArray[np.int64], variant: NDArray[np.uint8]
+) -> Iterator[tuple[Places, Layout]]:
+    """Yield the different layouts of some events and the positions of the events among the rows."""
+    codes, code = distinct(trace.events.code[rows].astype(np.int64))
+    shape = (len(codes), int(counts.max()) + 1, int(variant.max()) + 1)
+    kinds, kind = distinct(np.ravel_multi_index((code, counts, variant), shape))
+    for number, (which, words, form) in enumerate(
+        zip(*(part.tolist() for part in np.unravel_index(kinds, shape)), strict=True)
+    ):
+        yield (
+            slice(None) if len(kinds) == 1 else np.flatnonzero(kind == number),
+            layout_of(trace.release, int(codes[which]), words, form),
+        )
+
+
+def _gathered_from(trace: Trace, words: NDArray[np.uint32], rows: Rows, at: Places, part: Part) -> NDArray[np.int64]:
+    """Return a number of some events from their first payload words, or from the file where it is behind these."""
+    if part.word + part.words > words.shape[1]:
+        mine = rows[at]
+        return _gathered(trace, _Words(trace, mine), np.arange(len(mine)), part)
+    first = np.ascontiguousarray(words[:, part.word])
+    return _joined(trace, part, first, words[:, part.word + 1] if part.words > 1 else first)
+
+
+def _texts(trace: Trace, rows: Rows, counts: NDArray[np.int64], part: Part) -> TextColumn:
+    """Return the texts of events of one layout: which, uint32 (n,), and the different ones."""
+    width = max(1, min(int(counts.max()) - part.word, _TEXT_WORDS))
+    start, order = replace(part, word=0), "<u4" if trace.byte_order == "little" else ">u4"
+    codes, known = np.zeros(len(rows), np.uint32), dict[bytes, int]()
+    step = max(1, _TEXT_BLOCK // width)
+    for first in range(0, len(rows), step):
+        block = rows[first : first + step]
+        words = np.stack([trace.payloads.column(block, part.word + i) for i in range(width)], axis=1)
+        data = np.ascontiguousarray(words.astype(order)).view(f"V{4 * width}")[:, 0]
+        unique, where = np.unique(data, return_inverse=True)
+        numbers = [known.setdefault(item, len(known)) for item in unique.tolist()]
+        codes[first : first + step] = np.array(numbers, np.uint32)[where]
+    return codes, tuple(text_at(item, start) or "" for item in known)

@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 
 from satview.events import wire
 from satview.events.spec import Release
-from satview.store.stretches import Stretches
+from satview.store.time_ranges import TimeRanges
 from satview.store.trace import Trace
 
 EVERY_CPU: Final = -1
 
 
 def losses(trace: Trace) -> NDArray[np.int64]:
-    """Return the stretches in which events are missing, shape (k, 3): start, end in cycles and CPU, by start.
+    """Return the ranges in which events are missing, shape (k, 3): start, end in cycles and CPU, by start.
 
     Up to 7.x all CPUs share the buffers, so the CPU is `EVERY_CPU`. A lost buffer is between the last event before it
     and its successor. In 8.0 the kernel tells of events that it dropped, and a trace may begin later on one CPU than on
@@ -79,12 +79,12 @@ def losses_of(lost: NDArray[np.int64], cpu: int) -> NDArray[np.int64]:
     return lost[(lost[:, 2] == EVERY_CPU) | (lost[:, 2] == cpu), :2]
 
 
-def merged(stretches: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return stretches, shape (k, 2), ascending and with overlapping ones joined."""
-    found = Stretches.of_rows(stretches)
+def merged(ranges: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return ranges, shape (k, 2), ascending and with overlapping ones joined."""
+    found = TimeRanges.of_rows(ranges)
     return np.stack((found.start, found.end), axis=1)
 
 
 def lost_marks(trace: Trace) -> NDArray[np.int64]:
-    """Return the stretches of time in which events are missing, shape (k, 2): start and end in cycles, ascending."""
+    """Return the ranges of time in which events are missing, shape (k, 2): start and end in cycles, ascending."""
     return merged(losses(trace)[:, :2])

@@ -86,7 +86,7 @@ class Fragments:
 
 @dataclass(frozen=True, slots=True)
 class ThreadTable:
-    """Threads, one row each; row 0 stands for "not known".
+    """Threads, one row each; row 0 means "not known".
 
     Attributes:
         pid: int32, shape (n,); -1 in row 0.
@@ -114,7 +114,7 @@ class ThreadTable:
 
 @dataclass(frozen=True, slots=True)
 class ProcessTable:
-    """Processes, one row each; row 0 stands for "not known".
+    """Processes, one row each; row 0 means "not known".
 
     Attributes:
         pid: int32, shape (n,); -1 in row 0.

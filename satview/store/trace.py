@@ -59,6 +59,9 @@ class PayloadSource(Protocol):
     def pair(self, events: NDArray[np.integer], word: int) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
         """Return the payload words `word` and `word` + 1 of many events, as `column`; one read if `word` is even."""
 
+    def block(self, events: NDArray[np.integer], count: int) -> NDArray[np.uint32]:
+        """Return the first `count` payload words of many events, shape (len(events), count); 0 where one is shorter."""
+
     def word_counts(self, events: NDArray[np.integer]) -> NDArray[np.int64]:
         """Return the payload words of many events, padding included."""
 
@@ -233,7 +236,7 @@ class Trace:
         return found
 
     def is_kept(self, name: str) -> bool:
-        """Tell whether `kept` has made what it keeps under a name, so that it costs no time any more."""
+        """Return whether `kept` has made what it keeps under a name, so that it costs no time any more."""
         return name in self._kept
 
     @property

@@ -179,7 +179,7 @@ class TracedLock(_Traced):
         return start_ns, self._asking, _GOT
 
     def locked(self) -> bool:
-        """Tell whether it is held."""
+        """Return whether it is held."""
         return bool(self._is_locked())
 
     acquire_lock, release_lock, locked_lock = _Traced.acquire, _Traced.release, locked

@@ -39,7 +39,7 @@ def quietly(log: Log, method: Callable[..., _T], *args: Any, **named: Any) -> _T
 
 
 def result_of(error: BaseException) -> int:
-    """Return the number that stands for an error in a record."""
+    """Return the number that represents an error in a record."""
     if isinstance(error, (BrokenBarrierError, queue.Empty)):
         return codes.ETIME
     if isinstance(error, RuntimeError):
@@ -82,7 +82,7 @@ def _single(
     *args: Any,
     **named: Any,
 ) -> Any:
-    """Run a method that one record stands for; its time is that of the start, so that it precedes who wakes by it."""
+    """Run a method that one record represents; its time is that of the start, so that it precedes who wakes by it."""
     start_ns, result = now(), codes.EINTR
     before = third()
     try:
@@ -107,7 +107,7 @@ def _pair(
     *args: Any,
     **named: Any,
 ) -> Any:
-    """Run a method that two records stand for; `failed` tells the result that goes with what it returned."""
+    """Run a method that two records represent; `failed` tells the result that goes with what it returned."""
     start_ns, result = now(), codes.EINTR
     log.sample_cpu(start_ns)
     log.note(start_ns, category, interface, codes.FIRST, *first)
@@ -187,7 +187,7 @@ def _event() -> list[Patch]:
             _pair(wait_original, log, codes.COND, interface, (address, 0, *_until(timeout)), _in_time, self, timeout)
         )
 
-    def set(self: Event) -> None:  # noqa: A001  -- the name of the method it stands for
+    def set(self: Event) -> None:  # noqa: A001  -- the name of the method it represents
         address = address_of(self)
         log = state.current() if address else None
         if log is None or log.busy:

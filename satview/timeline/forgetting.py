@@ -11,17 +11,17 @@ from satview.store.trace import Trace
 from satview.timeline.spans import NO_EVENT, LaneSpans
 
 
-def forget(spans: LaneSpans, stretches: NDArray[np.int64]) -> LaneSpans:
-    """Return a lane that is unknown from just after the start of each stretch to its first own event from the end on.
+def forget(spans: LaneSpans, ranges: NDArray[np.int64]) -> LaneSpans:
+    """Return a lane that is unknown from just after the start of each range to its first own event from the end on.
 
     Args:
         spans: The lane.
-        stretches: (k, 2), ascending, not overlapping.
+        ranges: (k, 2), ascending, not overlapping.
     """
-    stretches = stretches[stretches[:, 0] + 1 < stretches[:, 1]]
-    if not len(stretches):
+    ranges = ranges[ranges[:, 0] + 1 < ranges[:, 1]]
+    if not len(ranges):
         return spans
-    from_, to = np.maximum(stretches[:, 0] + 1, spans.start_cycles[0]), stretches[:, 1]
+    from_, to = np.maximum(ranges[:, 0] + 1, spans.start_cycles[0]), ranges[:, 1]
     at = np.searchsorted(from_, spans.start_cycles, side="right") - 1
     keep = (at < 0) | (spans.start_cycles >= to[at])
     start = np.concatenate((spans.start_cycles[keep], from_))
@@ -70,16 +70,16 @@ def _runs_elsewhere(trace: Trace, spans: LaneSpans, cpu: int) -> NDArray[np.int6
     return np.stack((spans.start_cycles[runs], ends[runs]), axis=1)
 
 
-def _without(stretches: NDArray[np.int64], known: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return stretches without the parts that are known all the same; `known` ascends and does not overlap."""
-    stretches = merged(stretches)
-    # What is not known is between the known parts: cut every stretch with the gaps that it meets.
+def _without(ranges: NDArray[np.int64], known: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return ranges without the parts that are known all the same; `known` ascends and does not overlap."""
+    ranges = merged(ranges)
+    # What is not known is between the known parts: cut every range with the gaps that it meets.
     limits = np.iinfo(np.int64)
     gap_start = np.concatenate(([limits.min], known[:, 1]))
     gap_end = np.concatenate((known[:, 0], [limits.max]))
-    first = np.searchsorted(gap_end, stretches[:, 0], side="right")
-    count = np.maximum(np.searchsorted(gap_start, stretches[:, 1]) - first, 0)
+    first = np.searchsorted(gap_end, ranges[:, 0], side="right")
+    count = np.maximum(np.searchsorted(gap_start, ranges[:, 1]) - first, 0)
     gap = np.repeat(first - (np.cumsum(count) - count), count) + np.arange(int(count.sum()))
-    start = np.maximum(np.repeat(stretches[:, 0], count), gap_start[gap])
-    end = np.minimum(np.repeat(stretches[:, 1], count), gap_end[gap])
+    start = np.maximum(np.repeat(ranges[:, 0], count), gap_start[gap])
+    end = np.minimum(np.repeat(ranges[:, 1], count), gap_end[gap])
     return np.stack((start, end), axis=1)[end > start]

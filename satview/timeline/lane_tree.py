@@ -47,7 +47,7 @@ class Timeline:
     Attributes:
         trace: The trace.
         infos: All lanes in the order of the tree.
-        lost_marks: (k, 2) int64, stretches of time in which events are missing.
+        lost_marks: (k, 2) int64, ranges of time in which events are missing.
     """
 
     def __init__(self, trace: Trace) -> None:
@@ -64,7 +64,7 @@ class Timeline:
         self.infos: tuple[LaneInfo, ...] = tuple(self._tree())
 
     def is_ready(self, index: int) -> bool:
-        """Tell whether a lane can be drawn at once."""
+        """Return whether a lane can be drawn at once."""
         return index in self._lanes
 
     def lane(self, index: int) -> Lane:

@@ -39,10 +39,9 @@ class Shares:
     _begins: NDArray[np.int64]
 
     @classmethod
-    def of(cls, spans: LaneSpans, values: NDArray[np.uint8] | None = None) -> Shares:
-        """Return the sums of a lane, a column for each of its values; `values` where they are known already."""
-        if values is None:
-            values = np.flatnonzero(np.bincount(spans.value, minlength=VALUE_COUNT)).astype(np.uint8)
+    def of(cls, spans: LaneSpans) -> Shares:
+        """Return the sums of a lane, a column for each of its values."""
+        values = np.flatnonzero(np.bincount(spans.value, minlength=VALUE_COUNT)).astype(np.uint8)
         kind_of = np.zeros(VALUE_COUNT, np.int64)
         kind_of[values] = np.arange(len(values))
         return cls(spans, values, _ONES, kind_of, _index_of(spans, kind_of, _ONES, len(values)), _begins_of(spans))
@@ -54,6 +53,38 @@ class Shares:
         return cls(
             spans, np.zeros(1, np.uint8), weight, kind_of, _index_of(spans, kind_of, weight, 1), _begins_of(spans)
         )
+
+    @classmethod
+    def stored(cls, spans: LaneSpans, sums: NDArray[np.int64] | None, *, counts: bool = False) -> Shares:
+        """Return the sums of a lane from those that were found before.
+
+        Args:
+            spans: The lane.
+            sums: As `sums` gave them; None = to be found now.
+            counts: They were those of `counting`.
+
+        Raises:
+            ValueError: They cannot be the sums of this lane.
+        """
+        if sums is None or not passes.is_available():
+            return cls.counting(spans) if counts else cls.of(spans)
+        values = (
+            np.zeros(1, np.uint8)
+            if counts
+            else np.flatnonzero(np.bincount(spans.value, minlength=VALUE_COUNT)).astype(np.uint8)
+        )
+        kind_of = np.zeros(VALUE_COUNT, np.int64)
+        kind_of[values] = np.arange(len(values))
+        begins = _begins_of(spans)
+        if sums.dtype != np.int64 or sums.shape != (len(begins) * len(values),):
+            raise ValueError("sums of a lane do not fit")
+        weight = np.arange(VALUE_COUNT) if counts else _ONES
+        return cls(spans, values, weight, kind_of, sums.reshape(-1, len(values)), begins)
+
+    @property
+    def sums(self) -> NDArray[np.int64] | None:
+        """What `stored` takes, int64 (n,); None where nothing is kept."""
+        return None if self._index is None else self._index.ravel()
 
     def cycles(self, edges: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the cycles that every value covers in every bin, int64 (bins, k), times its weight.

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from satview.base.shared_file import DamagedFileError
 from satview.events.states import VALUE_COUNT
 from satview.timeline.lane import Lane
+from satview.timeline.lane_info import LaneKind
 from satview.timeline.lane_tree import Timeline
 from satview.timeline.levels import Levels
 from satview.timeline.shares import Shares
-from satview.timeline.spans import NO_EVENT, LaneSpans
+from satview.timeline.spans import NO_EVENT, LaneSpans, touching
 
 
 def lanes_of(timeline: Timeline, indices: Iterable[int]) -> tuple[list[dict[str, Any]], dict[str, NDArray[Any]]]:
@@ -23,15 +24,19 @@ def lanes_of(timeline: Timeline, indices: Iterable[int]) -> tuple[list[dict[str,
     values, arrays = [], dict[str, NDArray[Any]]()
     for index in sorted({index for index in indices if timeline.is_ready(index)}):
         lane, name = timeline.lane(index), f"lane.{index}"
-        arrays |= _columns(name, lane.spans)
-        arrays[f"{name}.cells"] = np.concatenate(lane.levels.cells)
-        entry = {"index": index, "end": lane.spans.end_cycles, "origin": lane.levels.origin,
-                 "shift": lane.levels.shift, "levels": [len(cells) for cells in lane.levels.cells],
-                 "values": lane.shares.values.tolist()}  # fmt: skip
+        arrays[f"{name}.start"], arrays[f"{name}.value"] = lane.spans.start_cycles, lane.spans.value
+        arrays[f"{name}.event"] = lane.spans.event
+        if lane.spans.thread is not None:
+            arrays[f"{name}.thread"] = lane.spans.thread
+        if lane.shares.sums is not None:
+            arrays[f"{name}.sums"] = lane.shares.sums
         if lane.use is not None:
-            arrays |= _columns(f"{name}.use", lane.use.spans)
-            entry["use_end"] = lane.use.spans.end_cycles
-        values.append(entry)
+            arrays[f"{name}.use.start"], arrays[f"{name}.use.value"] = lane.use.spans.start_cycles, lane.use.spans.value
+            if lane.use.sums is not None:
+                arrays[f"{name}.use.sums"] = lane.use.sums
+        arrays[f"{name}.cells"] = np.concatenate(lane.levels.cells)
+        values.append({"index": index, "end": lane.spans.end_cycles, "origin": lane.levels.origin,
+                       "shift": lane.levels.shift, "levels": [len(cells) for cells in lane.levels.cells]})  # fmt: skip
     return values, arrays
 
 
@@ -48,40 +53,11 @@ def take_lanes(timeline: Timeline, values: Any, arrays: Mapping[str, NDArray[Any
         raise DamagedFileError(f"it holds no lanes: {error}") from error
 
 
-def _columns(name: str, spans: LaneSpans) -> dict[str, NDArray[Any]]:
-    found: dict[str, NDArray[Any]] = {
-        f"{name}.start": spans.start_cycles, f"{name}.value": spans.value, f"{name}.event": spans.event
-    }  # fmt: skip
-    if spans.thread is not None:
-        found[f"{name}.thread"] = spans.thread
-    return found
-
-
 def _lane(timeline: Timeline, entry: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Lane:
-    name, window = f"lane.{entry['index']}", timeline.trace.window
-    spans = _spans(timeline, name, int(entry["end"]), arrays)
-    shift, cells = int(entry["shift"]), _typed(arrays[f"{name}.cells"], ("u1",))
-    if int(entry["origin"]) != window.start or not 0 <= shift < 63:
-        raise ValueError("a lane does not fit the trace")
-    lengths, first = [int(length) for length in entry["levels"]], ((window.length - 1) >> shift) + 1
-    if not lengths or lengths[0] != first or sum(lengths) != len(cells):
-        raise ValueError("levels of a lane do not fit")
-    if any(after != (before + 1) // 2 for before, after in pairwise(lengths)):
-        raise ValueError("levels of a lane do not fit")
-    levels = Levels(window.start, shift, tuple(np.split(cells, np.cumsum(lengths)[:-1])))
-    values = [int(value) for value in entry["values"]]
-    if not values or sorted(set(values)) != values or not 0 <= values[0] <= values[-1] < VALUE_COUNT:
-        raise ValueError("the values of a lane are out of order")
-    use = None
-    if "use_end" in entry:
-        use = Shares.counting(_spans(timeline, f"{name}.use", int(entry["use_end"]), arrays))
-    return Lane(spans, levels, Shares.of(spans, np.array(values, np.uint8)), use)
-
-
-def _spans(timeline: Timeline, name: str, end: int, arrays: Mapping[str, NDArray[Any]]) -> LaneSpans:
-    trace = timeline.trace
+    trace, name = timeline.trace, f"lane.{entry['index']}"
     start, value = _typed(arrays[f"{name}.start"], ("i8",)), _typed(arrays[f"{name}.value"], ("u1",))
-    event, thread = _typed(arrays[f"{name}.event"], ("u4",)), arrays.get(f"{name}.thread")
+    event = _typed(arrays[f"{name}.event"], ("u4",))
+    thread = arrays.get(f"{name}.thread")
     if not len(start) or not len(start) == len(value) == len(event) == (len(start) if thread is None else len(thread)):
         raise ValueError("columns of a lane differ in length")
     if np.any(start[1:] <= start[:-1]) or int(value.max()) >= VALUE_COUNT:
@@ -90,9 +66,34 @@ def _spans(timeline: Timeline, name: str, end: int, arrays: Mapping[str, NDArray
         raise ValueError("a lane names events that are not there")
     if thread is not None and int(_typed(thread, ("u2", "u4")).max()) >= len(trace.threads):
         raise ValueError("a lane names threads that are not there")
-    if end <= int(start[-1]):
+    end, shift = int(entry["end"]), int(entry["shift"])
+    lengths, cells = [int(length) for length in entry["levels"]], _typed(arrays[f"{name}.cells"], ("u1",))
+    window = trace.window
+    if end <= int(start[-1]) or int(entry["origin"]) != window.start or not 0 <= shift < 63:
         raise ValueError("a lane does not fit the trace")
-    return LaneSpans(start, value, event, thread, end)
+    first = ((window.length - 1) >> shift) + 1
+    if not lengths or lengths[0] != first or sum(lengths) != len(cells):
+        raise ValueError("levels of a lane do not fit")
+    if any(after != (before + 1) // 2 for before, after in pairwise(lengths)):
+        raise ValueError("levels of a lane do not fit")
+    parts = np.split(cells, np.cumsum(lengths)[:-1])
+    spans = LaneSpans(start, value, event, thread, end)
+    shares = Shares.stored(spans, arrays.get(f"{name}.sums"))
+    return Lane(spans, Levels(window.start, shift, tuple(parts)), shares, _use(timeline, entry, arrays))
+
+
+def _use(timeline: Timeline, entry: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Shares | None:
+    """Return how many CPUs a process has when, None of other lanes."""
+    name = f"lane.{entry['index']}.use"
+    if timeline.infos[int(entry["index"])].kind is not LaneKind.PROCESS:
+        return None
+    start, value = _typed(arrays[f"{name}.start"], ("i8",)), _typed(arrays[f"{name}.value"], ("u1",))
+    if not len(start) or len(start) != len(value) or np.any(start[1:] <= start[:-1]) or int(value.max()) >= VALUE_COUNT:
+        raise ValueError("the use of a process is out of order")
+    spans = touching(start, value, np.full(len(start), NO_EVENT, np.uint32), None, timeline.trace.window.end)
+    if int(start[-1]) > timeline.trace.window.end:
+        raise ValueError("the use of a process goes on after the trace")
+    return Shares.stored(spans, arrays.get(f"{name}.sums"), counts=True)
 
 
 def _typed(array: NDArray[Any], kinds: tuple[str, ...]) -> NDArray[Any]:

@@ -35,7 +35,7 @@ def told(trace: Trace, path: CriticalPath) -> list[str]:
 
 
 def is_a_partition(path: CriticalPath, window: TimeWindow) -> bool:
-    """Tell whether the pieces touch, none is empty, and they cover the interval and nothing else."""
+    """Return whether the pieces touch, none is empty, and they cover the interval and nothing else."""
     start, end = path.start_cycles, path.end_cycles
     return bool((start[0], end[-1]) == (window.start, window.end) and np.all(end[:-1] == start[1:])
                 and np.all(end > start) and sum(path.totals().values()) == window.length)  # fmt: skip

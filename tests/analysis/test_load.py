@@ -9,7 +9,7 @@ import satview
 from satview.analysis.load import LARGEST, OTHERS, LoadBy, bin_edges, load_over_time
 from satview.analysis.scope import scope_of
 from satview.base.time import TimeWindow
-from satview.store.stretches import cut_at
+from satview.store.time_ranges import cut_at
 from tests.helpers.kev import TraceBuilder
 from tests.helpers.scene import scene
 

@@ -20,6 +20,7 @@ from satview.linkage.table import Certainty
 from tests.analysis.test_statistics_truth import workload
 from tests.capture.judge import histories
 from tests.capture.made import ALL, FAST, WIDE, damaged, traced
+from tests.helpers.extent import points
 from tests.helpers.kev import START, TraceBuilder
 
 LOCK, UNLOCK = 80, 81
@@ -132,15 +133,10 @@ WORKLOADS = (
     "automotive",
     "mishaps",
 )
-CASES = [
-    pytest.param(name, release, form, loss, id=f"{name}-{release}-{form}-{loss}")
-    for name in WORKLOADS
-    for release, form in ((Release.QNX_6, "fast"), (Release.QNX_7, "wide"), (Release.QNX_8, "fast"))
-    for loss in ("whole", "loss")
-]
+RELEASES = (Release.QNX_6, Release.QNX_7, Release.QNX_8)
 
 
-@pytest.mark.parametrize(("name", "release", "form", "loss"), CASES)
+@points(name=WORKLOADS, release=RELEASES, form=["fast", "wide"], loss=["whole", "loss"])
 def test_what_threads_really_did(name, release, form, loss, tmp_path):
     setup, ms, cpus = workload(name)
     if loss == "loss":

@@ -111,7 +111,7 @@ def test_nested_ones_are_below_their_parent(trace: Trace) -> None:
     assert nested(trace).of(0).tolist() == [1]
     places, depth = with_nested(trace, transaction_list(trace))
     assert (places.tolist(), depth.tolist()) == ([0, 1, 2, 3], [0, 1, 0, 0])
-    places, depth = with_nested(trace, np.array([2, 1]))  # without its parent it stands for itself
+    places, depth = with_nested(trace, np.array([2, 1]))  # without its parent it represents itself
     assert (places.tolist(), depth.tolist()) == ([2, 1], [0, 0])
 
 

@@ -65,7 +65,7 @@ def of_lesson(name: str, release: Release, wide: bool, folder: Path, seed: int =
 
 
 def can_tell(name: str, release: Release, wide: bool) -> bool:
-    """Tell whether a trace can show the fault of a lesson: owners of mutexes and priorities are in some events only."""
+    """Return whether a trace can show the fault of a lesson: some events only have owners of mutexes and priorities."""
     if LESSONS[name] is VerdictKind.PRIORITY_INVERSION:
         return wide
     return wide or name != "deadlock" or release in (Release.QNX_6, Release.QNX_6_6)

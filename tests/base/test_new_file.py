@@ -256,7 +256,7 @@ _STREAMS_OF_QT = {"QSaveFile", "QFile", "QSettings", "QImageWriter", "QTemporary
 
 
 def _writes(call: ast.Call) -> bool:
-    """Tell whether a call may write a file by itself."""
+    """Return whether a call may write a file by itself."""
     name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
     texts = [
         arg.value

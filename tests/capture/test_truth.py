@@ -21,7 +21,7 @@ from satview.formats.kev.reader import open_kev
 from satview.store.trace import Trace
 from tests.capture.judge import Judge
 from tests.capture.made import FAST, WIDE, events, traced
-from tests.helpers.extent import WIDTH, points
+from tests.helpers.extent import WIDTH, points, usually
 
 RELEASES = (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8)
 STATES = {
@@ -53,7 +53,8 @@ def states_of(trace: Trace, truth: Truth) -> list[tuple[int, tuple[int, int], st
 
 def setup_of(name: str) -> tuple[registry.Workload, float]:
     workload = registry.find(name)
-    ms = 120 if name == "automotive" else min(workload.duration_ns / 1e6, 220)
+    longest_ms = usually(120, complete=220)
+    ms = 0.5 * longest_ms if name == "automotive" else min(workload.duration_ns / 1e6, longest_ms)
     return workload, ms
 
 

@@ -22,7 +22,7 @@ from tests.helpers.extent import usually
 
 
 def is_untold(line, release):
-    """Tell whether a rule asks for what no handler is told, after a look at what the export says of it."""
+    """Return whether a rule asks for what no handler is told, after a look at what the export says of it."""
     found = re.search(r"HANDLER (\w+) WHERE (time|thread_name|priority)\b", line)
     if found is None:
         return False

@@ -103,7 +103,7 @@ def words_of(raw, order):
 
 
 def is_possible(release, case, words):
-    """Tell whether these words are read as this form: a variant may ask for more than the release allows."""
+    """Return whether these words are read as this form: a variant may ask for more than the release allows."""
     if variants.is_user(case.code):
         return True
     return variants.variant_of(release, case.code, words.tolist()) == case.variant

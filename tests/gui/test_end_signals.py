@@ -41,7 +41,7 @@ sys.exit(application.run([Path(name) for name in sys.argv[1:]], "dark"))
 """
 NOW = "print('now', flush=True)"
 NOTE = (
-    "from satview.session.marks import Mark; start = session.opened.trace.window.start + 5; "
+    "from satview.store.mark_file import Mark; start = session.opened.trace.window.start + 5; "
     "session.opened.marks.add(Mark(start, start, 'seen')); "
 )
 DIALOG = (

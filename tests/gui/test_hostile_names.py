@@ -22,8 +22,8 @@ from PySide6.QtWidgets import (
 import satview.gui
 from satview.gui.info_dialog import InfoDialog
 from satview.gui.swimlane.hover import HoverCard
-from satview.session.marks import Mark
 from satview.session.session import Stage
+from satview.store.mark_file import Mark
 from tests.helpers.kev import TraceBuilder
 
 IMAGE = '<img src="file:///etc/x.png">'

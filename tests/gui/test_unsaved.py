@@ -11,8 +11,9 @@ from PySide6.QtWidgets import QMessageBox
 
 from satview.gui import application as application_module
 from satview.gui import dialogs
-from satview.session.marks import SUFFIX, Mark, Marks
+from satview.session.marks import Marks
 from satview.session.session import Stage
+from satview.store.mark_file import SUFFIX, Mark
 from tests.helpers.scene import scene
 
 

@@ -1,4 +1,4 @@
-"""Where connections lead to, whose messages numbers stand for, owners of mutexes, calls that never return."""
+"""Where connections lead to, whose messages numbers mean, owners of mutexes, calls that never return."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Details name what the numbers of an event stand for, and lead there."""
+"""Details name what the numbers of an event mean, and lead there."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from satview.events import wire
 from satview.filters.expressions.expression import Expression
 from satview.filters.views.passes import Effect, Pass
 from satview.session.event_conditions import of_event, proposals
-from satview.session.filter_work import CountWork
+from satview.session.filter_work import count_hits
 from satview.session.lane_overlay import LaneOverlay
 from satview.timeline.spans import pixel_edges
 from tests.filters.made import START_CYCLES, Maker, make_trace
@@ -103,10 +103,10 @@ def test_newest_filter_wins(opened, qtbot):
 
 
 def test_cancelled_count_stops(opened):
-    work = CountWork(opened.filters.evaluator, Pass("x", "", "cpu == 0"))
+    given = opened.filters.evaluator, Pass("x", "", "cpu == 0")
     with pytest.raises(Cancelled):
-        work(lambda: True, lambda share: None)
-    assert work(lambda: False, lambda share: None) == len(rows_that_fit(opened, "cpu == 0"))
+        count_hits(*given, lambda: True, lambda share: None)
+    assert count_hits(*given, lambda: False, lambda share: None) == len(rows_that_fit(opened, "cpu == 0"))
 
 
 def test_every_proposal_fits_the_selected_event(opened):

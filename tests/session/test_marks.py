@@ -8,7 +8,8 @@ import pytest
 
 from satview.base.errors import WriteError
 from satview.base.time import TimeWindow
-from satview.session.marks import SUFFIX, Mark, Marks
+from satview.session.marks import Marks
+from satview.store.mark_file import SUFFIX, Mark
 
 LIMITS = TimeWindow(0, 1_000_000)
 
@@ -178,7 +179,8 @@ _ADDER = """
 import sys
 from pathlib import Path
 from satview.base.time import TimeWindow
-from satview.session.marks import Mark, Marks
+from satview.session.marks import Marks
+from satview.store.mark_file import Mark
 marks = Marks(Path(sys.argv[1]), TimeWindow(0, 1_000_000))
 for number in range(40):
     marks.add(Mark(number, number, sys.argv[2]))
@@ -200,7 +202,8 @@ _FULL_DISK = """
 import resource, signal, sys
 from pathlib import Path
 from satview.base.time import TimeWindow
-from satview.session.marks import Mark, Marks
+from satview.session.marks import Marks
+from satview.store.mark_file import Mark
 marks = Marks(Path(sys.argv[1]), TimeWindow(0, 1_000_000))
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (100, -1))

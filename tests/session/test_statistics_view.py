@@ -11,7 +11,7 @@ import pytest
 from satview.base.errors import UsageError
 from satview.base.time import TimeWindow
 from satview.session.statistics_view import Extent, StatisticsView
-from satview.session.statistics_work import SheetCsvWork
+from satview.session.statistics_work import write_sheet
 from tests.helpers.scene import CLIENT
 
 
@@ -134,19 +134,19 @@ def test_a_longer_reading_of_the_file_is_counted_anew(view, opened, qtbot):
 def test_csv(view, tmp_path):
     path = tmp_path / "threads.csv"
     sheet = view.counted.sheet
-    assert SheetCsvWork(sheet, np.array([2, 1]), path)(lambda: False, lambda _: None) == 2
+    assert write_sheet(sheet, np.array([2, 1]), path, (), lambda: False, lambda _: None) == 2
     with path.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert [(row["thread"], row["cpu_ns"]) for row in rows] == [("server 1", "3999"), ("client 1", "6999")]
     with pytest.raises(UsageError, match="csv"):
-        SheetCsvWork(sheet, np.array([0]), tmp_path / "no" / "x.csv")(lambda: False, lambda _: None)
+        write_sheet(sheet, np.array([0]), tmp_path / "no" / "x.csv", (), lambda: False, lambda _: None)
 
 
 def test_csv_carries_no_formulas(view, tmp_path):
     sheet = view.counted.sheet
     names, others = sheet.columns[0], sheet.columns[1:]
     called = replace(names, values=("=cmd|' /c calc'!A0", "+1", "two\nlines"))
-    SheetCsvWork(replace(sheet, columns=(called, *others)), np.arange(3), tmp_path / "t.csv")(bool, lambda _: None)
+    write_sheet(replace(sheet, columns=(called, *others)), np.arange(3), tmp_path / "t.csv", (), bool, lambda _: None)
     with (tmp_path / "t.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert [row["thread"] for row in rows] == ["'=cmd|' /c calc'!A0", "'+1", "two lines"]

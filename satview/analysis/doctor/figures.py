@@ -21,7 +21,7 @@ from satview.analysis.sheets import Column, Kind, Sheet
 from satview.analysis.statistics import Statistics
 from satview.events.states import UNKNOWN
 from satview.store.losses import losses
-from satview.store.stretches import Stretches
+from satview.store.time_ranges import TimeRanges
 from satview.store.trace import Trace
 
 _Bools = NDArray[np.bool_]
@@ -182,8 +182,8 @@ class _Judge:
         return self._loses(self._found.window.start, self._trace.window.end)
 
     def _loses(self, start: int, end: int) -> bool:
-        lost = Stretches.of_rows(losses(self._trace))
-        # An event that was lost at the end of a stretch may be as old as the first one after it.
+        lost = TimeRanges.of_rows(losses(self._trace))
+        # An event that was lost at the end of a range may be as old as the first one after it.
         return bool(len(lost.start)) and bool(lost.meet(np.array([start - 1]), np.array([end]))[0])
 
     def _of_states(self, idle: Trust) -> tuple[Trust, _Bools | None]:

@@ -25,7 +25,7 @@ from satview.linkage.table import OPEN
 from satview.store.idle import idle_threads
 from satview.store.losses import losses
 from satview.store.problems import KINDS
-from satview.store.stretches import Stretches
+from satview.store.time_ranges import TimeRanges
 from satview.store.trace import Trace
 
 _KER_FORM: Final = wire.KER_EXIT_OFFSET | wire.KER_INT_OFFSET
@@ -71,7 +71,7 @@ def lost_words(trace: Trace, cycles: int) -> str:
 
 
 def has_class(trace: Trace, wire_class: wire.WireClass) -> bool:
-    """Tell whether a trace has any event of an internal class."""
+    """Return whether a trace has any event of an internal class."""
     codes = np.arange(wire.CODE_COUNT)
     return bool(trace.code_counts[codes >> wire.CLASS_SHIFT == wire_class].any())
 
@@ -198,7 +198,7 @@ def _names(trace: Trace) -> str:
 
 
 def _loss(trace: Trace) -> str:
-    lost = Stretches.of_rows(losses(trace))
+    lost = TimeRanges.of_rows(losses(trace))
     return lost_words(trace, int((lost.end - lost.start).sum()))
 
 

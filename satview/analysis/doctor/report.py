@@ -143,7 +143,7 @@ def may_be_more(trace: Trace) -> str:
 
 
 def has_no_states(trace: Trace) -> bool:
-    """Tell whether a kernel trace has kernel calls and no states of threads: lanes of threads would be empty."""
+    """Return whether a kernel trace has kernel calls and no states of threads: lanes of threads would be empty."""
     if trace.pairs is not None or CALLS.reason(trace):
         return False
     is_state = trace.catalogue.state_value_of_code != NOT_A_STATE

@@ -17,7 +17,7 @@ from satview.filters.derived_columns import TraceDerivedColumns
 from satview.linkage.columns import state_ends
 from satview.linkage.table import NO_EVENT, OPEN, Certainty, Rows
 from satview.store.idle import idle_threads
-from satview.store.stretches import Stretches
+from satview.store.time_ranges import TimeRanges
 from satview.store.trace import Trace
 from satview.timeline.per_cpu import run_slices
 
@@ -243,9 +243,9 @@ def counts_within(times: _Ints, window: int) -> _Ints:
     return np.searchsorted(times, times + window) - np.arange(len(times))
 
 
-def episodes(begin: _Ints, window: int) -> Stretches:
+def episodes(begin: _Ints, window: int) -> TimeRanges:
     """Return what windows cover, those that meet joined; `begin` in any order."""
-    return Stretches.of(begin, begin + window)
+    return TimeRanges.of(begin, begin + window)
 
 
 def groups(key: NDArray[np.integer]) -> list[tuple[int, NDArray[np.intp]]]:

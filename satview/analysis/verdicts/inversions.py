@@ -13,7 +13,7 @@ from satview.analysis.verdicts.verdict import Severity, Verdict, VerdictKind
 from satview.analysis.verdicts.words import of_whom, waited_for
 from satview.events.states import READY, RUNNING
 from satview.linkage.blockers import Blockers, blockers
-from satview.store.stretches import Stretches, overlaps
+from satview.store.time_ranges import TimeRanges, overlaps
 
 _MOST_STEPS: Final = 8  # of a chain: who waits for whom waits for whom
 _Ints = NDArray[np.int64]
@@ -116,7 +116,7 @@ def _told(evidence: Evidence, found: Blockers, columns: list[_Ints], least: int)
     for number, places in groups(which.reshape(-1)):
         # Several CPUs may run threads in between at a time: their time counts once.
         waits = [places[mine] for _, mine in groups(wait[places])]
-        kept = [Stretches.of(begins[mine], ends[mine]) for mine in waits]
+        kept = [TimeRanges.of(begins[mine], ends[mine]) for mine in waits]
         long = [(total, mine) for spans, mine in zip(kept, waits, strict=True)
                 if (total := int((spans.end - spans.start).sum())) >= least]  # fmt: skip
         if not long:

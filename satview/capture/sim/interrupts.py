@@ -120,16 +120,22 @@ class InterruptWait(Call):
 
 
 @dataclass(slots=True)
-class InterruptUnmask(Call):
-    """Let the interrupt come again after an event masked it."""
+class _MaskCall(Call):
+    """Has a vector, and the id of what is attached there."""
 
-    name = "INTERRUPT_UNMASK"
     vector: int
     ident: int = 0
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
         """Return vector and id."""
         return {"intr": self.vector, "id": self.ident}
+
+
+@dataclass(slots=True)
+class InterruptUnmask(_MaskCall):
+    """Let the interrupt come again after an event masked it."""
+
+    name = "INTERRUPT_UNMASK"
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         """Let an interrupt through again; one that came meanwhile is delivered now."""
@@ -146,16 +152,11 @@ class InterruptUnmask(Call):
 
 
 @dataclass(slots=True)
-class InterruptMask(Call):
+class InterruptMask(_MaskCall):
     """Keep an interrupt from the caller's process until `InterruptUnmask`; result: how often it is masked now."""
 
     name = "INTERRUPT_MASK"
-    vector: int
     ident: int = -1
-
-    def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return vector and id."""
-        return {"intr": self.vector, "id": self.ident}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         """Mask what the process has attached there."""

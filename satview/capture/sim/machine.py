@@ -7,24 +7,19 @@ the same history under every filter.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
-from satview.base.errors import told
-from satview.base.watchdog import Stuck
 from satview.capture.sim import signals
 from satview.capture.sim.call import Call, Compute
 from satview.capture.sim.cpu import Cpu
-from satview.capture.sim.errors import Errno, QnxError, ThreadCancelled, WorkloadError, location_of
-from satview.capture.sim.forgotten import ADVICE, WATCH
+from satview.capture.sim.errors import Errno, QnxError, ThreadCancelled
 from satview.capture.sim.history import History
 from satview.capture.sim.interrupt_controller import Interrupts
 from satview.capture.sim.interrupt_sources import InterruptSource
 from satview.capture.sim.lifecycle import end_of_program
-from satview.capture.sim.loop import EventLoop
-from satview.capture.sim.recorder import Recorder
+from satview.capture.sim.programs import ProgramRunner
+from satview.capture.sim.recorder import Recorder, polled
 from satview.capture.sim.scheduler import SLICE_TICKS, Scheduler
 from satview.capture.sim.target import Target
 from satview.capture.sim.threads import Partition, PendingCall, Process, Thread
@@ -35,12 +30,9 @@ from satview.capture.sim.truth import Truth
 SWITCH_NS = (300, 900)
 USER_NS = (150, 900)
 IPI_NS = (900, 2200)
-LEAST_NS = 150  # of user code between two calls: time passes even in a loop around nothing
-MAX_FAULTS = 1000
-_LONGEST = 1 << 62
 
 
-class Machine(EventLoop):
+class Machine(ProgramRunner):
     """A target that runs programs.
 
     Args:
@@ -52,23 +44,20 @@ class Machine(EventLoop):
 
     def __init__(self, target: Target, seed: int, recorder: Recorder, start_cycles: int = 0) -> None:
         super().__init__(target, seed, start_cycles)
-        self.record = _polled(recorder, self)
+        self.record = polled(recorder, self)
         self.cpus = [Cpu(i) for i in range(target.cpus)]
         self.processes: dict[int, Process] = {}
         self.partitions: list[Partition] = []
-        self._forgotten: set[str] = set()  # places of calls that were never yielded
         self.history = History(start_cycles)
-        self.history.truth.skew_cycles = _skews(target, seed)
+        self.history.truth.skew_cycles = target.skews(seed)
         self.scheduler = Scheduler(self)
         self.sources: dict[int, InterruptSource] = {}
         self.timers = Timers(self)
         self.interrupts = Interrupts(self)
         self.trace_event: Callable[..., int] = _no_trace_control
-        self.faults: list[WorkloadError] = []
         self.on_death: list[Callable[[Process], None]] = []
         self.clock_adjust = (0, 0)  # ticks left, nanoseconds per tick
         self.steps = 0
-        self._least = target.cycles(LEAST_NS)
         self._user_cost = self.bounds(USER_NS)
         self._switch_cost = self.bounds(SWITCH_NS)
         self._ipi_cost = self.bounds(IPI_NS)
@@ -154,9 +143,9 @@ class Machine(EventLoop):
         cpu.token += 1
         thread.remaining = 0
         self.steps += 1
-        item = self._watched(thread)
+        item = self.next_item(thread)
         if type(item) is Compute:
-            thread.remaining = self._length(thread, item)
+            thread.remaining = self.compute_cycles(thread, item)
             cpu.until = self.now + thread.remaining
             self.at(cpu.until, self._step, (cpu, cpu.token))
             return
@@ -165,77 +154,6 @@ class Machine(EventLoop):
         else:
             end_of_program(self, cpu, thread)
         self.leave(cpu)
-
-    def _watched(self, thread: Thread) -> Any:
-        """Resume a program; report calls that it made and did not yield, unless an error kept it from that."""
-        faults, WATCH.is_on = len(self.faults), True
-        try:
-            item = self._resume(thread)
-        finally:
-            WATCH.is_on = False
-        if WATCH.locations:
-            self.report_forgotten(thread, len(self.faults) == faults)
-        return item
-
-    def report_forgotten(self, culprit: Thread | str, is_told: bool = True) -> None:
-        """Note the calls that a program or a handler made and did not yield, each location once."""
-        for location in WATCH.take():
-            if is_told and location not in self._forgotten:
-                self._forgotten.add(location)
-                self.fault(culprit, ADVICE, location)
-
-    def _resume(self, thread: Thread) -> Any:
-        """Return the next thing the program yields; None when it has ended, by itself or by its own fault."""
-        value, error = thread.value, thread.error
-        thread.value = thread.error = None
-        try:
-            item = thread.generator.throw(error) if error is not None else thread.generator.send(value)
-        except StopIteration as end:
-            thread.exit_value = end.value
-            if thread.signal_frames:
-                return signals.HandlerEnd()
-            return None
-        except ThreadCancelled:
-            thread.exit_value = -1
-            return None
-        except Stuck as stuck:
-            self.fault(thread, "ran for long without a kernel call or Compute; was ended", location_of(stuck))
-            return None
-        except KeyboardInterrupt:
-            raise
-        except BaseException as fault:  # noqa: BLE001  -- ends that thread, not the simulation
-            self.fault(thread, f"raised {told(fault)}", location_of(fault))
-            return None
-        if isinstance(item, (Call, Compute)):
-            return item
-        self.fault(thread, f"yielded {item!r:.80}, which is no kernel call", thread.location())
-        thread.generator.close()
-        return None
-
-    def _length(self, thread: Thread, item: Compute) -> int:
-        try:
-            if item.ns < 0:
-                raise ValueError
-            return max(self._least, min(self.target.cycles(int(item.ns)), _LONGEST))
-        except (TypeError, ValueError, OverflowError):
-            self.fault(thread, f"yielded Compute({item.ns!r:.40}), which is no time", thread.location())
-            return self._least
-
-    def guard(self, thread: Thread, what: str, function: Callable[[], Any]) -> Any:
-        """Call a function that a program handed to the kernel; what it raises is that program's fault."""
-        try:
-            return function()
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:  # noqa: BLE001
-            self.fault(thread, f"{what} raised {told(error)}", location_of(error))
-            return None
-
-    def fault(self, culprit: Thread | str, what: str, location: str) -> None:
-        """Note what a program did wrong; one that does so for ever is not noted for ever."""
-        if len(self.faults) < MAX_FAULTS:
-            label = culprit if isinstance(culprit, str) else culprit.label
-            self.faults.append(WorkloadError(label, location, what))
 
     def call(self, cpu: Cpu, thread: Thread, call: Call) -> None:
         """Carry out a kernel call of the thread that runs on a CPU."""
@@ -376,29 +294,3 @@ class Machine(EventLoop):
 def _no_trace_control(*_: Any) -> int:
     """Refuse TraceEvent() on a machine without a trace control."""
     raise QnxError(Errno.ENOSYS)
-
-
-def _polled(recorder: Recorder, machine: Machine) -> Recorder:
-    """Return a recorder that lets interrupts in after every event.
-
-    They also come between two slots of a long event, and how long an event is depends on the filter. Without a look
-    after each event they would come later under a filter that leaves it out, and history would depend on filters.
-    """
-    due = machine.events_due
-
-    def polling(method: Callable[..., None]) -> Callable[..., None]:
-        def call(*args: Any) -> None:
-            method(*args)
-            if due and due[0][0] <= machine.now and not machine.nesting:
-                machine.poll_nested()
-
-        return call
-
-    names = [name for name in vars(Recorder) if not name.startswith("_")]
-    return cast("Recorder", SimpleNamespace(**{name: polling(getattr(recorder, name)) for name in names}))
-
-
-def _skews(target: Target, seed: int) -> tuple[int, ...]:
-    """Return how far the counter of each CPU is ahead of the first one's, from a source of its own."""
-    chance, most = random.Random(~seed), target.cycles(target.skew_ns)  # noqa: S311  -- repeatable, not secret
-    return (0, *(chance.randint(-most // 2, most // 2) for _ in range(target.cpus - 1)))

@@ -55,7 +55,7 @@ class MsgSend(Call):
     coid: int
     message: bytes = b""
     reply_bytes: int = 64
-    payload: Any = None  # handed to the server as it is; stands for what the message says
+    payload: Any = None  # handed to the server as it is; represents what the message says
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
         """Return coid, parts and the first words."""

@@ -136,16 +136,10 @@ class MsgDeliverEvent(Call):
 
 
 @dataclass(slots=True)
-class MsgVerifyEvent(Call):
+class MsgVerifyEvent(MsgDeliverEvent):
     """Check that an event could be delivered to a client."""
 
     name = "MSG_VERIFY_EVENT"
-    rcvid: int
-    event: Sigevent = field(default_factory=Sigevent)
-
-    def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return rcvid and the event."""
-        return {"rcvid": self.rcvid, **event_values(self.event)}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         """Refuse a pulse to a connection that the client does not have."""

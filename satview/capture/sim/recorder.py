@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, Protocol, cast
 
+from satview.capture.sim.loop import EventLoop
 from satview.capture.sim.sigevent import Sigevent
 from satview.capture.sim.threads import Partition, PendingCall, Process, Thread
 
@@ -79,3 +82,23 @@ class Recorder(Protocol):
 
     def service_thread(self, cpu: int, time: int, thread: Thread, ident: int, interrupt_cpu: int) -> None:
         """8.0: a thread has become the service thread of an interrupt."""
+
+
+def polled(recorder: Recorder, loop: EventLoop) -> Recorder:
+    """Return a recorder that lets interrupts in after every event.
+
+    They also come between two slots of a long event, and how long an event is depends on the filter. Without a look
+    after each event they would come later under a filter that leaves it out, and history would depend on filters.
+    """
+    due = loop.events_due
+
+    def polling(method: Callable[..., None]) -> Callable[..., None]:
+        def call(*args: Any) -> None:
+            method(*args)
+            if due and due[0][0] <= loop.now and not loop.nesting:
+                loop.poll_nested()
+
+        return call
+
+    names = [name for name in vars(Recorder) if not name.startswith("_")]
+    return cast("Recorder", SimpleNamespace(**{name: polling(getattr(recorder, name)) for name in names}))

@@ -214,7 +214,7 @@ class SignalProcmask(Call):
     signals: tuple[int, ...] = ()
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return operation and signals; pid and tid 0 stand for the caller."""
+        """Return operation and signals; pid and tid 0 represent the caller."""
         return {"how": self.how, **_signal_bits(self.signals, "sig_blocked")}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:

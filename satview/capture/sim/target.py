@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Final
@@ -81,6 +82,11 @@ class Target:
     def cycles(self, ns: int) -> int:
         """Return nanoseconds as cycles, rounded down, at least 0."""
         return max(0, ns * self.cycles_per_s // 1_000_000_000)
+
+    def skews(self, seed: int) -> tuple[int, ...]:
+        """Return how far the counter of each CPU is ahead of the first one's, in cycles; the same for the same seed."""
+        chance, most = random.Random(~seed), self.cycles(self.skew_ns)  # noqa: S311  -- repeatable, not secret
+        return (0, *(chance.randint(-most // 2, most // 2) for _ in range(self.cpus - 1)))
 
 
 @cache

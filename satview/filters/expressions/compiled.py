@@ -65,7 +65,20 @@ class Condition(ABC):
         return None
 
 
-class CodeTable(Condition):
+class TableCondition(Condition):
+    """A condition whose result is in a table."""
+
+    @cached_property
+    def test(self) -> TableTest:
+        """The table in its cheapest form."""
+        raise NotImplementedError
+
+    def constant(self, rows: Rows) -> bool | None:  # noqa: ARG002  -- the same for all rows
+        """See `Condition.constant`."""
+        return True if self.test.is_true else False if self.test.is_false else None
+
+
+class CodeTable(TableCondition):
     """A condition on class and event alone."""
 
     def __init__(self, trace: Trace, table: Bools) -> None:
@@ -77,16 +90,12 @@ class CodeTable(Condition):
         """The table in its cheapest form; made when all tables that go together are joined."""
         return TableTest(self.table, self._occurs)
 
-    def constant(self, rows: Rows) -> bool | None:  # noqa: ARG002  -- the same for all rows
-        """See `Condition.constant`."""
-        return True if self.test.is_true else False if self.test.is_false else None
-
     def of(self, rows: Rows) -> Bools:
         """See `Condition.of`."""
         return self.test.of(self._code[rows])
 
 
-class ThreadTable(Condition):
+class ThreadTable(TableCondition):
     """A condition on the thread alone."""
 
     cost = 1
@@ -98,10 +107,6 @@ class ThreadTable(Condition):
     def test(self) -> TableTest:
         """The table in its cheapest form."""
         return TableTest(self.table)
-
-    def constant(self, rows: Rows) -> bool | None:  # noqa: ARG002  -- the same for all rows
-        """See `Condition.constant`."""
-        return True if self.test.is_true else False if self.test.is_false else None
 
     def of(self, rows: Rows) -> Bools:
         """See `Condition.of`."""

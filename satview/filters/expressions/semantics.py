@@ -208,7 +208,7 @@ class _Checker:
             )
 
     def other(self, left: Node, right: Node) -> Node:
-        """The other side of a number: an error's name may stand for its number."""
+        """The other side of a number: an error's name may represent its number."""
         if isinstance(right, Name) and isinstance(left, Field):
             if FIELDS[left.name].kind is FieldKind.ERROR:
                 return self.error(right)
@@ -286,7 +286,7 @@ def _an(kind: FieldKind) -> str:
 
 
 def name_table(kind: FieldKind, name: str, release: Release) -> NDArray[np.bool_] | None:
-    """Return which codes a name of a class, event or state stands for, bool (32768,); None = there is no such name."""
+    """Return which codes a name of a class, event or state represents, bool (32768,); None = there is no such name."""
     if kind is FieldKind.CLASS:
         return class_codes(name, release)
     if kind is FieldKind.STATE:

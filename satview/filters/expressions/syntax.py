@@ -267,7 +267,7 @@ class _Parser:
         self.pattern_count += 1
         if self.pattern_count > PATTERN_COUNT_LIMIT:
             raise ExpressionError(
-                f"an expression may have {PATTERN_COUNT_LIMIT} patterns; one like /a|b|c/ stands for several",
+                f"an expression may have {PATTERN_COUNT_LIMIT} patterns; one like /a|b|c/ represents several",
                 token.start,
                 token.end,
             )

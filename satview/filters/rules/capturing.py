@@ -144,7 +144,7 @@ def check_condition(condition: Expression) -> tuple[Diagnostic, ...]:
 
 @lru_cache(maxsize=256)
 def _any_answer(_facts: EventContext, /) -> int:
-    """Stand for a function that is not run."""
+    """Take the place of a function that is not run."""
     return 1
 
 

@@ -51,7 +51,7 @@ def explain(rules: Sequence[Rule], release: Release) -> tuple[Diagnostic, ...]:
 
 
 def _pass(_facts: EventContext, /) -> int:
-    """Stand for every dynamic rule: what they ask is not needed to see what rules do."""
+    """Take the place of every dynamic rule: what they ask is not needed to see what rules do."""
     return 1
 
 

@@ -94,7 +94,7 @@ class HandlerTable(Switches):
         return self._changed()
 
     def add_class_ev_handler(self, external: int, handler: DynamicRule) -> int:
-        """Attach a dynamic rule to a class; it is asked before the rule of the event."""
+        """Attach a dynamic rule to a class; it is called before the rule of the event."""
         if external == C.EMPTY:
             return OK
         parts = self._handler_parts(external)
@@ -120,7 +120,7 @@ class HandlerTable(Switches):
         self._changed()
 
     def codes_at(self, external: int | None = None, event: int | None = None) -> NDArray[np.bool_]:
-        """Return the codes that are on and that a handler of a class or an event is asked about, bool (32768,).
+        """Return the codes that are on and that a handler of a class or an event is called for, bool (32768,).
 
         Args:
             external: The class; None = all classes, those that take no handler included.
@@ -197,7 +197,7 @@ class HandlerTable(Switches):
         return self.ask(address, context, of_class, of_event)
 
     def passes_thread(self, event_code: int, actual: tuple[int, int]) -> bool | None:
-        """Compare a pid and tid with those stored for a code; None if they pass and handlers are to be asked."""
+        """Compare a pid and tid with those stored for a code; None if they pass and handlers are to be called."""
         address, pid, tid, of_class, of_event = self._plan_of(event_code)
         if pid and (pid != actual[0] or (tid and actual[1] not in (tid, NOT_TESTED))):
             return False
@@ -229,7 +229,7 @@ class HandlerTable(Switches):
         return plan if plan is not None else self._plan(event_code)
 
     def _plan(self, event_code: int) -> _Plan:
-        """Return what is asked about the events of a code, remembered until something changes."""
+        """Return what is checked and called for the events of a code, cached until something changes."""
         if self._planned_version != self.version:
             self._planned_version, self._plans = self.version, {}
         address = self.address(event_code)
@@ -238,7 +238,7 @@ class HandlerTable(Switches):
         return plan
 
     def is_tested(self, event_code: int) -> bool:
-        """Return whether a pid, a tid or a handler is asked about an event before it is logged."""
+        """Return whether a pid or tid is checked, or a handler called, before an event is logged."""
         address = self.address(event_code)
         external = address.external
         if external is None:

@@ -117,7 +117,7 @@ class FunctionRule:
         place: `file.py:function`, as rules write it.
         file: The file it is from.
         problem: Why it was switched off, with its line; empty while it works.
-        calls: How often it was asked.
+        calls: How often it was called.
     """
 
     def __init__(
@@ -159,7 +159,7 @@ class Handlers:
     """Loads handlers for rules, each file only after a yes.
 
     Args:
-        allow: Asked once per file with its path; True if the user lets it run.
+        allow: Called once per file with its path; True if the user lets it run.
         release: Of the trace or capture.
         folder: Where relative names are looked up; None = the current folder.
         report: Receives the message when a handler is switched off.

@@ -86,7 +86,7 @@ class Switches:
         calls: uint8 (128,), bits enter 1, exit 2, enter wide 4, exit wide 8.
         comm, system: uint8 (1024,), bits on 1, wide 2.
         user: bool (1024,).
-        interrupts, interrupt_handlers: uint8 (257,), bits enter 1, exit 2; the last stands for vectors above 255.
+        interrupts, interrupt_handlers: uint8 (257,), bits enter 1, exit 2; the last represents vectors above 255.
         later: on/off per event of QUIP, SEC, QVM, PMU; bool (1024,) each.
         known: Classes that TraceEvent() of the release knows.
         threads_of: pid and tid tests of KERCALL, THREAD, VTHREAD, SYSTEM, COMM.

@@ -411,7 +411,7 @@ def parse_rules(text: str, release: Release, processes: Processes | None = None)
     Args:
         text: One rule per line; `#` begins a comment.
         release: Whose names apply.
-        processes: Pids by process name (`process_names`), so that names can stand for pids; None = numbers only.
+        processes: Pids by process name (`process_names`), so that names can represent pids; None = numbers only.
 
     Raises:
         RuleError: With every fault, each with its line, column and the nearest names.

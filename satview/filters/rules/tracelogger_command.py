@@ -85,7 +85,7 @@ def _is_off(state: RuleSet, external: C) -> bool:
 
 
 def _anything_wide(state: RuleSet) -> bool:
-    """Tell whether some event that is on is wanted in full."""
+    """Return whether some event that is on is wanted in full."""
     enters, leaves = state.calls & 5 == 5, state.calls & 10 == 10
     is_thread = state.thread_is_wide and bool(state.thread & state.all_states)
     return bool(

@@ -79,6 +79,10 @@ class LoggedPayloads:
         """See `PayloadSource.pair`."""
         return self.column(events, word), self.column(events, word + 1)
 
+    def block(self, events: NDArray[np.integer], count: int) -> NDArray[np.uint32]:
+        """Return the first words of many events, as `PayloadSource.block`."""
+        return np.stack([self.column(events, word) for word in range(count)], axis=1)
+
     def word_counts(self, events: NDArray[np.integer]) -> NDArray[np.int64]:
         """See `PayloadSource.word_counts`."""
         form = self._form[events]

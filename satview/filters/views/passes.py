@@ -49,7 +49,7 @@ class Pass:
         expression: A condition; may be empty. Both must hold where both are given.
         effect: What it does.
         is_on: False while it is switched off.
-        is_inverted: True if it stands for the events that do not fit.
+        is_inverted: True if it represents the events that do not fit.
     """
 
     name: str

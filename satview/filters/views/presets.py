@@ -96,7 +96,7 @@ def message_family(trace: Trace, threads: Bools, graph: NDArray[np.int64] | None
 
 
 def _real(selected: Bools) -> Bools:
-    selected[0] = False  # the row that stands for "not known"
+    selected[0] = False  # the row that means "not known"
     return selected
 
 

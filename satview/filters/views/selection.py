@@ -48,7 +48,7 @@ def rules_of_selection(
     Args:
         trace: What is viewed.
         codes: bool (32768,), selected events.
-        threads: bool (threads,), selected rows of the thread table; row 0 stands for events whose thread is not known.
+        threads: bool (threads,), selected rows of the thread table; row 0 means events whose thread is not known.
         stack: Conditions and rules; those that hide count.
         is_wide: Code to the form it is shown in; codes not named are as they were logged.
     """

@@ -133,7 +133,7 @@ def _extents(trace: Trace, place: NDArray[np.int64], places: int) -> tuple[NDArr
 
 
 def _ascends(trace: Trace, place: NDArray[np.int64], places: int) -> bool:
-    """Tell whether the times of each CPU ascend from place to place, but for what buffers may be out of order."""
+    """Return whether the times of each CPU ascend from place to place, but for what buffers may be out of order."""
     cpus = int(trace.events.cpu.max()) + 1
     first, last = _extents(trace, place * cpus + trace.events.cpu, places * cpus)
     before = np.maximum.accumulate(last.reshape(places, cpus), axis=0)[:-1]

@@ -76,11 +76,16 @@ class SlotWriter:
 
     def slots(self) -> NDArray[np.uint32]:
         """Return all slots so far, shape (n, 4), uint32 in host order."""
-        return np.array(self._words, dtype=np.uint32).reshape(-1, 4)
+        return slot_array(self._words)
 
     def clear(self) -> None:
         """Forget all slots, for streaming in pieces."""
         del self._words[:]
+
+
+def slot_array(words: Sequence[int]) -> NDArray[np.uint32]:
+    """Return the words of slots one after the other as slots, shape (n, 4), uint32 in host order."""
+    return np.array(words, dtype=np.uint32).reshape(-1, 4)
 
 
 def slots_as_bytes(slots: NDArray[np.uint32], byte_order: str) -> bytes:

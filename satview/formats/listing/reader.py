@@ -1,7 +1,7 @@
 """Reads a listing line by line: header, sections, events, and what is between them. No line is passed over silently.
 
 Continuation lines belong to the event before them; a failed kernel exit of the 6.4 printer has no line end, so the next
-event is on the same line; stretches somebody left out are marked by lines of a single dot; published listings have
+event is on the same line; what somebody left out is marked by lines of a single dot; published listings have
 extra blank lines and here and there a number that lost a digit.
 """
 
@@ -52,7 +52,7 @@ def read_listing(
         file: Binary, so that bytes that are no UTF-8 survive; need not be seekable.
         problems: Receives what is not understood, with line numbers.
         progress: Called now and then with the bytes read so far.
-        cancelled: Asked now and then.
+        cancelled: Called now and then.
 
     Raises:
         Cancelled: `cancelled()` returned True.

@@ -136,7 +136,7 @@ def _codes(
 def _census(
     pid: Ints, tid: Ints, code: NDArray[np.uint16], arguments: tuple[NDArray[np.signedinteger], ...], names: Names
 ) -> _Census:
-    """Number the threads that wrote records or were created; row 0 stands for nobody."""
+    """Number the threads that wrote records or were created; row 0 means nobody."""
     key = pid << 32 | tid
     created = np.flatnonzero(
         (code == record_code("thr_create", 2)) & (arguments[0] == 0) & (arguments[1] > 0) & (arguments[1] < 1 << 31)

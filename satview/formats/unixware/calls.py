@@ -219,7 +219,7 @@ def effects(
         calls: The records.
         thread_of_id: Row in the thread table by (process row, tid).
         process: Process row of every thread.
-        needed: Records that stand for a change of their own thread and cannot stand for another's too.
+        needed: Records that represent a change of their own thread and cannot represent another's too.
     """
     events, threads = [], []
     a1, a2 = calls.arguments[0], calls.arguments[1]

@@ -74,7 +74,7 @@ class SetReader:
         categories: Numbers of the categories that are kept; None = all.
         problems: Receives what is found wrong.
         progress: Called with the bytes read so far.
-        cancelled: Asked between blocks.
+        cancelled: Called between blocks.
     """
 
     def __init__(

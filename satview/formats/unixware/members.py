@@ -14,12 +14,12 @@ TIMES_SUFFIX = "time"
 
 
 def is_member_name(name: str) -> bool:
-    """Tell whether a file name is that of a thread trace."""
+    """Return whether a file name is that of a thread trace."""
     return _MEMBER.fullmatch(name) is not None
 
 
 def is_set(path: Path) -> bool:
-    """Tell whether a path is a directory that holds thread traces."""
+    """Return whether a path is a directory that holds thread traces."""
     return path.is_dir() and any(is_member_name(entry.name) for entry in path.iterdir())
 
 
@@ -35,7 +35,7 @@ def _members(directory: Path, process: str | None) -> list[Path]:
 def files_of(paths: Iterable[Path]) -> list[Path]:
     """Return the files of a set, ordered by process and LWP as their names tell.
 
-    A directory stands for all thread traces in it. A single file stands for all files of its process beside it; of
+    A directory represents all thread traces in it. A single file represents all files of its process beside it; of
     several files exactly those are meant. Files that do not exist are returned too: the reader says so.
 
     Raises:

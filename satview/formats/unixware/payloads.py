@@ -89,6 +89,10 @@ class RecordPayloads:
         """Return the payload words `word` and `word` + 1 of many events."""
         return self.column(events, word), self.column(events, word + 1)
 
+    def block(self, events: NDArray[np.integer], count: int) -> NDArray[np.uint32]:
+        """Return the first words of many events, as `PayloadSource.block`."""
+        return np.stack([self.column(events, word) for word in range(count)], axis=1)
+
     def word_counts(self, events: NDArray[np.integer]) -> NDArray[np.int64]:
         """Return the payload words of many events: always ten."""
         return np.full(len(events), _WORDS, np.int64)

@@ -62,9 +62,9 @@ def open_thread_trace(
 
     Args:
         path: A file of the set (the other files of its process beside it belong to it), a directory (all files in
-            it), or several of these, which stand for exactly themselves.
+            it), or several of these, which represent exactly themselves.
         progress: Called with 0 to 1.
-        cancelled: Asked between blocks.
+        cancelled: Called between blocks.
         categories: Categories to keep, as for THR_TRACE_EVENTS: `mutex:cond:sema`; None = all.
 
     Returns:

@@ -32,8 +32,8 @@ from satview.gui.capture.job import CaptureJob, CaptureOrder, failure
 from satview.gui.capture.rule_box import RuleBox
 from satview.gui.capture.target_names import process_names
 from satview.gui.capture.workload_list import WorkloadList
+from satview.gui.message_line import MessageLine
 from satview.gui.plain_label import PlainLabel
-from satview.gui.theme import restyle
 
 _NS_PER_S: Final = 1_000_000_000
 _RELEASES: Final = (
@@ -128,7 +128,7 @@ class NewCaptureDialog(QDialog):
             widget.setAccessibleName(name)
 
     def _make_foot(self) -> None:
-        self.message = PlainLabel(self)
+        self.message = MessageLine(self)
         self.message.setWordWrap(True)
         self.bar = QProgressBar(self)
         self.bar.setTextVisible(False)
@@ -222,7 +222,7 @@ class NewCaptureDialog(QDialog):
             return
         self._is_mine = True
         self._show_running(True)
-        self._say(f"Capturing {self.workload.name} \N{HORIZONTAL ELLIPSIS}", "dim")
+        self.message.say(f"Capturing {self.workload.name} \N{HORIZONTAL ELLIPSIS}", "dim")
         self._job.start(order)
 
     @Slot()
@@ -232,7 +232,7 @@ class NewCaptureDialog(QDialog):
             self._is_mine = False
             self._job.discard()
             self._show_running(False)
-            self._say("Cancelled; nothing was saved.", "dim")
+            self.message.say("Cancelled; nothing was saved.", "dim")
         else:
             super().reject()
 
@@ -273,11 +273,11 @@ class NewCaptureDialog(QDialog):
         self.start_button.setEnabled(not fault)
         path = Path(self.path.text().strip()).expanduser()
         if fault:
-            self._say(fault, "error")
+            self.message.say(fault, "error")
         elif path.exists():
-            self._say(f"{path.name} exists and will be replaced.", "dim")
+            self.message.say(f"{path.name} exists and will be replaced.", "dim")
         else:
-            self._say("", "dim")
+            self.message.say("", "dim")
 
     def _fault(self) -> str:
         text = self.path.text().strip()
@@ -295,10 +295,6 @@ class NewCaptureDialog(QDialog):
             return "A ring is saved at its end only: there is nothing to watch live."
         return "Another capture runs in this window." if self._job.is_busy and not self._is_mine else ""
 
-    def _say(self, text: str, role: str) -> None:
-        self.message.setText(text)
-        restyle(self.message, "role", role)
-
     @Slot()
     def _browse(self) -> None:
         path = dialogs.ask_save(self, Path(self.path.text() or self._suggested), "Kernel event traces (*.kev)")
@@ -311,7 +307,7 @@ class NewCaptureDialog(QDialog):
         self.bar.setValue(round(share * 1000))
         if self._is_mine:
             whole_s = self.duration.value() or self.workload.duration_ns / _NS_PER_S
-            self._say(f"Capturing {self.workload.name}: {share * whole_s:.1f} of {whole_s:g} s", "dim")
+            self.message.say(f"Capturing {self.workload.name}: {share * whole_s:.1f} of {whole_s:g} s", "dim")
 
     @Slot(object)
     def _on_done(self, _outcome: object) -> None:
@@ -327,7 +323,7 @@ class NewCaptureDialog(QDialog):
             assert isinstance(error, Exception)
             order = self._job.last_order
             assert order is not None
-            self._say(f"{failure(error, order.path)}.", "error")
+            self.message.say(f"{failure(error, order.path)}.", "error")
 
 
 def _free(folder: Path, name: str) -> Path:

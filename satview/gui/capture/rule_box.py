@@ -12,8 +12,8 @@ from satview.events.spec import Release
 from satview.filters.diagnostics import Diagnostic
 from satview.filters.rules.capturing import check_capture
 from satview.filters.rules.text import check_rules
-from satview.gui.plain_label import PlainLabel
-from satview.gui.theme import DARK, LIGHT, colour, restyle
+from satview.gui.message_line import MessageLine
+from satview.gui.theme import DARK, LIGHT, colour
 
 _TYPING_MS = 250
 _SHOWN = 3
@@ -45,7 +45,7 @@ class RuleBox(QWidget):
         self.edit.setFont(_fixed_font(self.edit.font().pointSizeF()))
         self.edit.setTabChangesFocus(True)
         self.edit.setMinimumHeight(84)
-        self.message = PlainLabel(self)
+        self.message = MessageLine(self)
         self.message.setWordWrap(True)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -81,12 +81,12 @@ class RuleBox(QWidget):
         if self.faults:
             more = len(self.faults) - _SHOWN
             lines = [f"Line {fault.line}: {fault.message}" for fault in self.faults[:_SHOWN]]
-            self._say("\n".join(lines + [f"and {more} more"] * (more > 0)), "error")
+            self.message.say("\n".join(lines + [f"and {more} more"] * (more > 0)), "error")
         elif rules:
             count = "1 rule" if len(rules) == 1 else f"{len(rules)} rules"
-            self._say("\n".join([count, *notes]), "faint")
+            self.message.say("\n".join([count, *notes]), "faint")
         else:
-            self._say(f"Empty: everything is logged.{self._names()}", "faint")
+            self.message.say(f"Empty: everything is logged.{self._names()}", "faint")
         self.checked.emit()
 
     def _names(self) -> str:
@@ -94,10 +94,6 @@ class RuleBox(QWidget):
         names = [name for name in self._processes if "/" not in name]
         more = "" if len(names) <= _NAMES_SHOWN else ", …"
         return f" Rules may name {', '.join(names[:_NAMES_SHOWN])}{more}." if names else ""
-
-    def _say(self, text: str, role: str) -> None:
-        self.message.setText(text)
-        restyle(self.message, "role", role)
 
     def _selection(self, fault: Diagnostic) -> QTextEdit.ExtraSelection:
         block = self.edit.document().findBlockByNumber(fault.line - 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from PySide6.QtCore import QItemSelection, QModelIndex, QPoint, Qt, Slot
+from PySide6.QtCore import QItemSelection, QModelIndex, Qt, Slot
 from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -16,10 +16,10 @@ from PySide6.QtWidgets import (
 )
 
 from satview.gui.event_list.model import EventListModel
-from satview.gui.panel import Panel, PanelContext
+from satview.gui.panel import PanelContext
 from satview.gui.plain_label import PlainLabel
 from satview.gui.row_table import set_up_rows
-from satview.gui.theme import Theme
+from satview.gui.table_panel import TablePanel
 from satview.session.event_text import COLUMNS
 
 # Widths come from these, not from the rows: asking all rows would cost time on every load.
@@ -37,7 +37,7 @@ _SAMPLES: Final = (
 _COPY_ROWS_MAX: Final = 100_000
 
 
-class EventListPanel(Panel):
+class EventListPanel(TablePanel[EventListModel]):
     """The list of events.
 
     Signals:
@@ -65,11 +65,6 @@ class EventListPanel(Panel):
         self.table.selectionModel().selectionChanged.connect(self._on_rows_selected)
         opened.selection.changed.connect(self._follow)
         self._on_reset()
-
-    def set_theme(self, theme: Theme) -> None:
-        """Draw in other colours."""
-        self.model.set_theme(theme)
-        self.table.viewport().update()
 
     def copied_text(self) -> str:
         """Return the selected rows, while the table has the focus."""
@@ -156,10 +151,6 @@ class EventListPanel(Panel):
         current: QModelIndex = self.table.currentIndex()
         if not self._is_following and current.isValid() and self.table.selectionModel().isRowSelected(current.row()):
             self._opened.select_event(self.model.event_at(current.row()))
-
-    @Slot(QPoint)
-    def _on_menu(self, place: QPoint) -> None:
-        self.menu_wanted.emit(self.table.viewport().mapToGlobal(place), "")
 
 
 def column_widths(table: QTableView) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from PySide6.QtCore import QTimer, Signal, Slot
@@ -11,9 +12,9 @@ from satview.base.errors import UsageError
 from satview.filters.views.passes import Effect, Pass
 from satview.gui.filters.chips import EFFECTS
 from satview.gui.filters.expression_line import ExpressionLine, fault_text
-from satview.gui.plain_label import PlainLabel
-from satview.gui.theme import Theme, restyle
-from satview.session.filter_work import CountWork, FactsWork
+from satview.gui.message_line import MessageLine
+from satview.gui.theme import Theme
+from satview.session.filter_work import count_hits, make_columns_ready
 from satview.session.jobs import LatestJob
 from satview.session.open_trace import OpenTrace
 
@@ -51,7 +52,7 @@ class ConditionBox(QWidget):
         self._add = QPushButton("Add filter", self)
         self._add.setProperty("primary", "true")
         self._find = QPushButton("Find", self)
-        self.message = PlainLabel(self)
+        self.message = MessageLine(self)
         self.message.setWordWrap(True)
         self._job = LatestJob(self)
         self._job.done.connect(self._on_count)
@@ -117,7 +118,7 @@ class ConditionBox(QWidget):
     @Slot()
     def _get_ready(self) -> None:
         if not self.line.text():
-            self._job.start(FactsWork(self._opened.filters.evaluator))
+            self._job.start(partial(make_columns_ready, self._opened.filters.evaluator))
 
     @Slot()
     def _on_reloaded(self) -> None:
@@ -138,23 +139,23 @@ class ConditionBox(QWidget):
         if not text:
             self.editing = ""
             self._add.setText("Add filter")
-            self._say("Tab completes; Return adds the filter.", "faint")
+            self.message.say("Tab completes; Return adds the filter.", "faint")
         elif fault is not None:
-            self._say(fault_text(fault), "error")
+            self.message.say(fault_text(fault), "error")
         else:
-            self._say("\N{HORIZONTAL ELLIPSIS}", "dim")
+            self.message.say("\N{HORIZONTAL ELLIPSIS}", "dim")
             self._typing.start()
 
     @Slot()
     def _count(self) -> None:
-        self._job.start(CountWork(self._opened.filters.evaluator, Pass("x", "", self.line.text())))
+        self._job.start(partial(count_hits, self._opened.filters.evaluator, Pass("x", "", self.line.text())))
 
     @Slot(object)
     def _on_count(self, count: object) -> None:
         if isinstance(count, int):
             hits = f"{count:,} of {len(self._opened.trace.events):,} events"
             limits = [f"In views only: {limit.message}." for limit in self.line.limits[:1]]
-            self._say("\n".join([hits, *limits]), "dim")
+            self.message.say("\n".join([hits, *limits]), "dim")
 
     @Slot(object)
     def _on_failed(self, error: object) -> None:
@@ -162,8 +163,4 @@ class ConditionBox(QWidget):
 
     @Slot(str)
     def _say_error(self, text: str) -> None:
-        self._say(text[:1].upper() + text[1:], "error")
-
-    def _say(self, text: str, role: str) -> None:
-        self.message.setText(text)
-        restyle(self.message, "role", role)
+        self.message.say(text[:1].upper() + text[1:], "error")

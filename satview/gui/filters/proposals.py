@@ -59,7 +59,7 @@ class Proposals(QListWidget):
         self.raise_()
 
     def wants(self, event: QKeyEvent) -> bool:
-        """Tell whether a key is for the list while it shows, before a command of the window takes it."""
+        """Return whether a key is for the list while it shows, before a command of the window takes it."""
         keys = (*_STEPS, Qt.Key.Key_Escape, Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Tab)
         return self.isVisible() and Qt.Key(event.key()) in keys
 

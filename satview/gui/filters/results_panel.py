@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
-from PySide6.QtCore import QModelIndex, QPoint, Slot
+from PySide6.QtCore import QModelIndex, Slot
 from PySide6.QtGui import QColor, QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QTableView, QVBoxLayout, QWidget
 
 from satview.gui import dialogs
 from satview.gui.event_list.model import EventListModel
 from satview.gui.event_list.panel import column_widths
-from satview.gui.panel import Panel, PanelContext
+from satview.gui.panel import PanelContext
 from satview.gui.plain_label import PlainLabel
 from satview.gui.row_table import add_copy_and_export, set_up_rows
+from satview.gui.table_panel import TablePanel
 from satview.gui.theme import Theme
-from satview.session.hits_table import CopyWork, CsvWork
+from satview.session.hits_table import hits_text, write_hits
 from satview.session.jobs import LatestJob
 from satview.session.open_trace import OpenTrace
 
@@ -49,7 +51,7 @@ class HitModel(EventListModel):
         self.endResetModel()
 
 
-class ResultsPanel(Panel):
+class ResultsPanel(TablePanel[HitModel]):
     """The table of hits.
 
     Attributes:
@@ -89,11 +91,6 @@ class ResultsPanel(Panel):
         self.model.modelReset.connect(self._on_search)
         self._on_search()
 
-    def set_theme(self, theme: Theme) -> None:
-        """Draw in other colours."""
-        self.model.set_theme(theme)
-        self.table.viewport().update()
-
     def close_down(self) -> None:
         """Stop the work in the background."""
         self._job.close()
@@ -106,7 +103,7 @@ class ResultsPanel(Panel):
         rows = hits[[row + self.model.first_row for row in chosen]] if len(chosen) > 1 else hits
         more = f"; the other {len(rows) - _COPY_LIMIT:,} only fit into a file" if len(rows) > _COPY_LIMIT else ""
         self._doing, self._did = "Copying", f"Copied {min(len(rows), _COPY_LIMIT):,} events{more}"
-        self._job.start(CopyWork(self._opened.trace, rows[:_COPY_LIMIT]), _PATIENCE_S)
+        self._job.start(partial(hits_text, self._opened.trace, rows[:_COPY_LIMIT]), _PATIENCE_S)
 
     @Slot()
     def ask_export(self) -> None:
@@ -115,7 +112,7 @@ class ResultsPanel(Panel):
         if path is not None:
             hits = self._opened.search.hits
             self._doing, self._did = "Writing", f"Wrote {len(hits):,} events"
-            self._job.start(CsvWork(self._opened.trace, hits, path))
+            self._job.start(partial(write_hits, self._opened.trace, hits, path))
 
     def _set_up(self, height_px: int) -> None:
         table = self.table
@@ -129,10 +126,6 @@ class ResultsPanel(Panel):
     def _on_row(self, current: QModelIndex, _before: QModelIndex) -> None:
         if current.isValid():
             self._opened.select_event(self.model.event_at(current.row()))
-
-    @Slot(QPoint)
-    def _on_menu(self, place: QPoint) -> None:
-        self.menu_wanted.emit(self.table.viewport().mapToGlobal(place), "")
 
     @Slot()
     def _on_search(self) -> None:

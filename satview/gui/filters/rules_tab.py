@@ -27,8 +27,8 @@ from satview.gui import dialogs
 from satview.gui.filters import questions
 from satview.gui.filters.rule_editor import RuleEditor
 from satview.gui.filters.would_capture_dialog import WouldCaptureDialog
-from satview.gui.plain_label import PlainLabel
-from satview.gui.theme import Theme, restyle
+from satview.gui.message_line import MessageLine
+from satview.gui.theme import Theme
 from satview.session.open_trace import OpenTrace
 
 _PATTERN: Final = "Rules (*.satrules)"
@@ -59,7 +59,7 @@ class RulesTab(QWidget):
         self.editing = ""
         self.editor = RuleEditor(opened.trace, theme, self)
         self.editor.setPlainText(_START)
-        self.message = PlainLabel(self)
+        self.message = MessageLine(self)
         self.message.setWordWrap(True)
         self.message.setTextFormat(Qt.TextFormat.PlainText)  # a stranger's rules are in it
         self.message.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
@@ -120,7 +120,7 @@ class RulesTab(QWidget):
             self.editing = filters.add_pass(rules=text, effect=Effect.HIDE)
         if filters.state is before:  # the same rules, but the handlers that they call may be others now
             filters.work_out_anew()
-        self._say(f"Applied as filter {self.editing}.", "dim")
+        self.message.say(f"Applied as filter {self.editing}.", "dim")
 
     def open(self) -> None:
         """Read a rule file. Nothing in it is run."""
@@ -147,7 +147,7 @@ class RulesTab(QWidget):
             save_rules(path, self.editor.toPlainText(), source_files(self._opened.trace.path))
             self.path = path
             self._opened.filters.evaluator.folder = path.parent
-            self._say(f"Saved {path.name}", "dim")
+            self.message.say(f"Saved {path.name}", "dim")
 
     def import_arguments(self) -> None:
         """Show the rules behind the trace's own TRACELOGGER_ARGS."""
@@ -176,7 +176,7 @@ class RulesTab(QWidget):
         command = tracelogger_command(self.built())
         QGuiApplication.clipboard().setText(command.text)
         exact = "exactly these rules" if command.is_exact else "; ".join(("not exact", *command.reasons))
-        self._say(f"Copied: {command.text}\n({exact})", "dim")
+        self.message.say(f"Copied: {command.text}\n({exact})", "dim")
 
     def export_program(self) -> None:
         """Write the C program that sets exactly these rules."""
@@ -189,9 +189,11 @@ class RulesTab(QWidget):
         if program.faults:
             self.editor.go_to(program.faults[0])
             text = "\n".join(str(fault) for fault in program.faults[:_FAULTS_SHOWN])
-            self._say(f"Saved {path.name}, which does not compile: C cannot do all of the rules.\n{text}", "error")
+            self.message.say(
+                f"Saved {path.name}, which does not compile: C cannot do all of the rules.\n{text}", "error"
+            )
         else:
-            self._say("\n".join((f"Saved {path.name}", *program.notes)), "dim")
+            self.message.say("\n".join((f"Saved {path.name}", *program.notes)), "dim")
 
     def use_in_capture(self) -> None:
         """Hand the rules to the dialog for a new capture."""
@@ -237,13 +239,13 @@ class RulesTab(QWidget):
         self.apply_button.setEnabled(not faults)
         if faults:
             more = f"  ({len(faults)} faults)" if len(faults) > 1 else ""
-            self._say(f"Line {faults[0].line}, column {faults[0].column}: {faults[0].message}{more}", "error")
+            self.message.say(f"Line {faults[0].line}, column {faults[0].column}: {faults[0].message}{more}", "error")
             return
         trace = self._opened.trace
         rules, _ = check_rules(self.editor.toPlainText(), trace.release, process_names(trace))
         notes = explain(rules, trace.release)
         hints = [f"Line {note.line}: {note.message}" for note in notes[:3]]
-        self._say("\n".join(hints) or f"{len(rules):,} rules", "dim")
+        self.message.say("\n".join(hints) or f"{len(rules):,} rules", "dim")
 
     def _button(self, text: str, run: Callable[[], None] | None, *, is_flat: bool = False) -> QPushButton:
         button = QPushButton(text, self)
@@ -258,8 +260,4 @@ class RulesTab(QWidget):
             run()
         except UsageError as error:
             text = str(error)
-            self._say(text[:1].upper() + text[1:], "error")
-
-    def _say(self, text: str, role: str) -> None:
-        self.message.setText(text)
-        restyle(self.message, "role", role)
+            self.message.say(text[:1].upper() + text[1:], "error")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from PySide6.QtCore import QBuffer, QIODevice, QRect, QSize, Qt, QTimer, Slot
-from PySide6.QtGui import QHideEvent, QPaintEvent, QShowEvent
+from PySide6.QtGui import QPaintEvent, QShowEvent
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -315,9 +315,8 @@ class PlotsPanel(Panel):
         if self.load is None:
             QTimer.singleShot(0, self._build)
 
-    def hideEvent(self, event: QHideEvent) -> None:
+    def rest(self) -> None:
         """Stop working: nobody looks."""
-        super().hideEvent(event)
         self.view.watch(False)
 
 

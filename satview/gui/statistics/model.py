@@ -151,7 +151,7 @@ class SheetModel(QAbstractTableModel):
 
 
 def has_place(column: Column, row: int) -> bool:
-    """Tell whether one can go to where a value happened."""
+    """Return whether one can go to where a value happened."""
     return any(places is not None and places[row] >= 0 for places in (column.cycles, column.events))
 
 
@@ -163,7 +163,7 @@ def _tip(column: Column, row: int) -> str:
 
 
 def _says_something(column: Column) -> bool:
-    """Tell whether any value of a column is known: empty columns only take room."""
+    """Return whether any value of a column is known: empty columns only take room."""
     if isinstance(column.values, tuple):
         return any(column.values)
     return not len(column.values) or bool(column.values.max() >= 0)

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 from PySide6.QtCore import QModelIndex, QPoint, Qt, Slot
-from PySide6.QtGui import QFontMetrics, QGuiApplication, QHideEvent, QShowEvent
+from PySide6.QtGui import QFontMetrics, QGuiApplication, QShowEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QButtonGroup,
@@ -311,7 +311,6 @@ class StatisticsPanel(Panel):
         super().showEvent(event)
         self.view.watch(True)
 
-    def hideEvent(self, event: QHideEvent) -> None:
+    def rest(self) -> None:
         """Stop working: nobody looks."""
-        super().hideEvent(event)
         self.view.watch(False)

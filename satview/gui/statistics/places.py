@@ -10,7 +10,7 @@ from satview.session.navigation import Navigation
 from satview.session.open_trace import OpenTrace
 from satview.timeline.lane_tree import LaneKind
 
-_AROUND = 0.5  # of a stretch that is gone to, what shows on either side
+_AROUND = 0.5  # of a range that is gone to, what shows on either side
 
 
 class Places:

@@ -17,9 +17,9 @@ from satview.gui.swimlane.ruler import Ruler
 from satview.gui.swimlane.view import SwimlaneView
 from satview.gui.theme import Theme
 from satview.session.arrow_source import ArrowMode
-from satview.session.marks import Mark
 from satview.session.open_trace import OpenTrace
 from satview.session.settings import Settings
+from satview.store.mark_file import Mark
 
 
 class SwimlaneArea(QWidget):

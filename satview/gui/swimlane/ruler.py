@@ -15,8 +15,8 @@ from satview.gui.swimlane.scale import TimeScale
 from satview.gui.swimlane.tick_marks import TICK_ROW_PX, draw_ticks
 from satview.gui.swimlane.ticks import ticks
 from satview.gui.theme import Theme, colour
-from satview.session.marks import Mark
 from satview.session.open_trace import OpenTrace
+from satview.store.mark_file import Mark
 
 HEIGHT_PX: Final = 40
 

@@ -72,12 +72,12 @@ class TransactionModel(QAbstractTableModel):
         return int(self._depth[row])
 
     def can_unfold(self, row: int) -> bool:
-        """Tell whether rows are nested in a row."""
+        """Return whether rows are nested in a row."""
         source = self.found.source if self.found is not None else None
         return source is not None and source.has_children(self.place_at(row))
 
     def is_open(self, row: int) -> bool:
-        """Tell whether a row is unfolded."""
+        """Return whether a row is unfolded."""
         return row in self._open
 
     def unfold(self, row: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from PySide6.QtCore import QEvent, QModelIndex, QObject, QPoint, Qt, Slot
+from PySide6.QtCore import QEvent, QModelIndex, QObject, Qt, Slot
 from PySide6.QtGui import QFontMetrics, QKeyEvent, QMouseEvent, QShowEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -20,10 +20,11 @@ from PySide6.QtWidgets import (
 
 from satview.base.safe_text import csv_text
 from satview.events import wire
-from satview.gui.panel import Panel, PanelContext
+from satview.gui.panel import PanelContext
 from satview.gui.plain_label import PlainLabel
 from satview.gui.row_table import set_up_rows
 from satview.gui.statistics.model import SheetModel
+from satview.gui.table_panel import TablePanel
 from satview.gui.theme import Theme
 from satview.gui.transactions.filter_line import NO_FILTER, FilterLine
 from satview.gui.transactions.model import TransactionModel
@@ -39,7 +40,7 @@ _MARGIN: Final = 0.25  # on both sides of what is shown of a row
 _SAMPLES: Final = {"client": "a server 2 (work)", "server": "a server 2 (work)", "certainty": "inferred"}
 
 
-class TransactionsPanel(Panel):
+class TransactionsPanel(TablePanel[TransactionModel]):
     """The table of transactions and latencies. Works only while it can be seen.
 
     Attributes:
@@ -92,10 +93,8 @@ class TransactionsPanel(Panel):
     def set_theme(self, theme: Theme) -> None:
         """Draw in other colours."""
         super().set_theme(theme)
-        self.model.set_theme(theme)
         self.figures.set_theme(theme)
-        for table in (self.table, self.figure_table):
-            table.viewport().update()
+        self.figure_table.viewport().update()
 
     def close_down(self) -> None:
         """Stop the work in the background."""
@@ -258,10 +257,6 @@ class TransactionsPanel(Panel):
             if event >= 0:
                 self._navigation.show_event(event)
 
-    @Slot(QPoint)
-    def _on_menu(self, place: QPoint) -> None:
-        self.menu_wanted.emit(self.table.viewport().mapToGlobal(place), "")
-
     def _show(self, row: int) -> None:
         """Select the event of a row, and show its time and its way over the lanes."""
         source = self.model.found.source if self.model.found is not None else None
@@ -286,7 +281,7 @@ class TransactionsPanel(Panel):
             self.model.unfold(row)
 
     def _is_on_sign(self, index: QModelIndex) -> bool:
-        """Tell whether the mouse is on the sign before the name, or before it."""
+        """Return whether the mouse is on the sign before the name, or before it."""
         letter_px = QFontMetrics(self.table.font()).horizontalAdvance("\N{EM SPACE}")
         right_px = _CELL_PX + letter_px * (self.model.depth_at(index.row()) + 1) + _NEAR_PX
         return self._pressed_x - self.table.visualRect(index).left() <= right_px

@@ -1,4 +1,4 @@
-"""Stretches of time that do not overlap, and how much of them is within others: all in whole cycles."""
+"""Ranges of time that do not overlap, and how much of them is within others: all in whole cycles."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ Cycles = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Stretches:
-    """Stretches of time, ascending, none touching the next.
+class TimeRanges:
+    """Ranges of time, ascending, none touching the next.
 
     Attributes:
         start, end: int64, (n,), cycles; the end is not included.
@@ -22,8 +22,8 @@ class Stretches:
     end: Cycles
 
     @classmethod
-    def of(cls, start: Cycles, end: Cycles) -> Stretches:
-        """Return what any of some stretches covers, whatever their order; empty ones count for nothing."""
+    def of(cls, start: Cycles, end: Cycles) -> TimeRanges:
+        """Return what any of some ranges covers, whatever their order; empty ones count for nothing."""
         keep = end > start
         start, end = start[keep], end[keep]
         order = np.argsort(start, kind="stable")
@@ -32,26 +32,26 @@ class Stretches:
         return cls(start[begins], latest[np.append(begins[1:], True)[: len(start)]])
 
     @classmethod
-    def of_rows(cls, rows: Cycles) -> Stretches:
+    def of_rows(cls, rows: Cycles) -> TimeRanges:
         """Return the same of rows (start, end, ...), whatever else is in them."""
         return cls.of(rows[:, 0], rows[:, 1])
 
     @classmethod
-    def none(cls) -> Stretches:
-        """Return no stretch at all."""
+    def none(cls) -> TimeRanges:
+        """Return no range at all."""
         return cls(np.empty(0, np.int64), np.empty(0, np.int64))
 
     def within(self, start: Cycles, end: Cycles) -> Cycles:
-        """Return how much of each [start, end) these stretches cover, int64 of the same shape."""
+        """Return how much of each [start, end) these ranges cover, int64 of the same shape."""
         return self._before(end) - self._before(start)
 
     def meet(self, start: Cycles, end: Cycles) -> NDArray[np.bool_]:
-        """Tell for each [start, end) whether any of the stretches reaches into it."""
+        """Return for each [start, end) whether any of the ranges reaches into it."""
         first = np.searchsorted(self.end, start, side="right")
         return np.asarray(np.searchsorted(self.start, end) > first)
 
     def _before(self, time: Cycles) -> Cycles:
-        """Return how much the stretches cover before each moment."""
+        """Return how much the ranges cover before each moment."""
         if not len(self.start):
             return np.zeros(len(time), np.int64)
         total = np.concatenate(([0], np.cumsum(self.end - self.start)))
@@ -61,7 +61,7 @@ class Stretches:
 
 
 def cut_at(start: Cycles, end: Cycles, edges: Cycles) -> tuple[NDArray[np.int64], NDArray[np.int64], Cycles, Cycles]:
-    """Return stretches cut at edges; what is outside the first and last edge is left out.
+    """Return ranges cut at edges; what is outside the first and last edge is left out.
 
     Args:
         start: int64, (n,), cycles.
@@ -69,7 +69,7 @@ def cut_at(start: Cycles, end: Cycles, edges: Cycles) -> tuple[NDArray[np.int64]
         edges: int64, (bins + 1,), ascending.
 
     Returns:
-        Four columns, int64 (pieces,): the stretch that each piece is of, its bin, its start and end.
+        Four columns, int64 (pieces,): the range that each piece is of, its bin, its start and end.
     """
     start, end = np.clip(start, edges[0], edges[-1]), np.clip(end, edges[0], edges[-1])
     at = np.flatnonzero(end > start)

@@ -1,4 +1,4 @@
-"""Stretches of time against sets of single cycles, sums by key against loops."""
+"""Ranges of time against sets of single cycles, sums by key against loops."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from satview.analysis.by_key import largest_by, percentile_by, sum_by
-from satview.store.stretches import Stretches
+from satview.store.time_ranges import TimeRanges
 
 PAIRS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60)), max_size=12)
 
 
 def made(pairs):
-    return Stretches.of(np.array([a for a, _ in pairs], np.int64), np.array([b for _, b in pairs], np.int64))
+    return TimeRanges.of(np.array([a for a, _ in pairs], np.int64), np.array([b for _, b in pairs], np.int64))
 
 
-def cycles(stretches):
-    return {t for a, b in zip(stretches.start.tolist(), stretches.end.tolist(), strict=True) for t in range(a, b)}
+def cycles(ranges):
+    return {t for a, b in zip(ranges.start.tolist(), ranges.end.tolist(), strict=True) for t in range(a, b)}
 
 
 def covered(pairs):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import fields
+from operator import itemgetter
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,14 +19,22 @@ from satview.analysis.verdicts.find import find_verdicts
 from satview.analysis.verdicts.thresholds import Thresholds
 from satview.analysis.verdicts.verdict import Verdict, VerdictKind
 from satview.analysis.why import WhyStep, why
-from satview.base.time import TimeWindow
+from satview.base.safe_text import html_text
+from satview.base.time import TimeWindow, format_duration
 from satview.filters.expressions.expression import select
 from satview.formats import registry
 from satview.linkage.accessor import Links, links
 from satview.linkage.latencies import Latencies, latencies
 from satview.linkage.transactions import Transactions, transactions
 from satview.store.trace import Trace
+from satview.tables.arguments import ArgumentTable, argument_table
+from satview.tables.schema import SCHEMAS
+from satview.tables.sql import Limits, Result, sql
+from satview.tables.table import Table, table
 from satview.timeline.lane_tree import Timeline
+
+_SHOWN_CLASSES: Final = 8
+_SHOWN_PROCESSES: Final = 20
 
 
 class OpenedTrace(Trace):
@@ -35,6 +45,26 @@ class OpenedTrace(Trace):
     """
 
     __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        """Return what it is in a few lines, for notebooks."""
+        counts = sorted(self.class_counts().items(), key=itemgetter(1), reverse=True)
+        processes = range(1, len(self.processes))[:_SHOWN_PROCESSES]
+        rows = [
+            ("Events", f"{len(self.events):,}"),
+            ("Length", format_duration(self.duration_ns)),
+            ("CPUs", str(self.cpu_count)),
+            ("Release", str(self.release)),
+            ("Classes", ", ".join(f"{name} {count:,}" for name, count in counts[:_SHOWN_CLASSES])),
+            (
+                "Processes",
+                ", ".join(map(self.process_name, processes)),
+            ),
+            ("Problems", f"{sum(self.problems.counts().values()):,}"),
+            ("Tables", ", ".join(SCHEMAS)),
+        ]
+        lines = "".join(f"<tr><th>{name}</th><td>{html_text(text)}</td></tr>" for name, text in rows)
+        return f"<table><caption>{html_text(self.path.name)}</caption>{lines}</table>"
 
     def select(self, expression: str) -> NDArray[np.uint32]:
         """Return the rows of the events that an expression passes, ascending (`satview.select`)."""
@@ -97,6 +127,40 @@ class OpenedTrace(Trace):
         """
         return critical_path(self, thread, window or self.window)
 
+    def table(self, name: str) -> Table:
+        """Return a table with documented columns (docs/tables.md), for numpy, Arrow, pandas and Polars.
+
+        Args:
+            name: `event`, `state`, `run`, `call`, `message`, ...
+
+        Raises:
+            UsageError: There is no such table.
+        """
+        return table(self, name)
+
+    def arguments(self, name: str) -> ArgumentTable:
+        """Return all events of a name with their arguments as columns.
+
+        Args:
+            name: `MSG_SENDV`, `KER_EXIT/MSG_SENDV`, `SND_MESSAGE`, ...; a bare kernel call stands for its entries.
+
+        Raises:
+            UsageError: No event of the release has that name.
+        """
+        return argument_table(self, name)
+
+    def sql(self, query: str, limits: Limits | None = None) -> Result:
+        """Return the rows of a query over the tables, views and macros of docs/tables.md; needs `satview[tables]`.
+
+        Args:
+            query: One query in the SQL of DuckDB, such as `select * from ready_wait`.
+            limits: Time and memory that it may take; None = 60 s and 2 GiB.
+
+        Raises:
+            UsageError: The query is faulty or went over a limit, or a package is not installed.
+        """
+        return sql(self, query, limits)
+
     def snapshot(self, at_cycles: int) -> Snapshot:
         """Return what every thread does at a moment (`satview.snapshot`).
 
@@ -120,5 +184,9 @@ def open_trace(
         TraceFormatError: No reader knows it, or nothing of it can be read. Says file, byte, what, what to do.
         Cancelled: `cancelled()` returned True.
     """
-    trace = registry.open_trace(path, progress, cancelled)
+    return with_answers(registry.open_trace(path, progress, cancelled))
+
+
+def with_answers(trace: Trace) -> OpenedTrace:
+    """Return a trace with its answers as methods; both share all data, and what is found is kept for both."""
     return OpenedTrace(**{field.name: getattr(trace, field.name) for field in fields(Trace)})

@@ -1,0 +1,150 @@
+"""`satview export FILE -o OUT`: tables as Parquet, Arrow, CSV or JSON lines, or all of it for Perfetto and Chrome."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from satview.base.errors import UsageError
+from satview.base.process_end import COST_DATA, FINE, say
+from satview.base.targets import is_standard_output
+from satview.formats.registry import open_trace
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from satview.store.trace import Trace
+
+_ENDINGS: Final = {".parquet": "parquet", ".arrow": "arrow", ".feather": "arrow", ".csv": "csv", ".jsonl": "jsonl",
+                   ".ndjson": "jsonl", ".kev": "kev", ".pftrace": "perfetto", ".perfetto-trace": "perfetto",
+                   ".json": "chrome"}  # fmt: skip
+_WHOLE: Final = {"kev": "a .kev file holds events alone", "perfetto": "a file for Perfetto holds the whole trace",
+                 "chrome": "a file for Chrome holds the whole trace"}  # fmt: skip
+_EPILOG: Final = """\
+The ending of OUT says what is written: .parquet, .arrow, .csv, .jsonl for tables, .pftrace for Perfetto, .json for
+Chrome and what reads its traces, .kev for a smaller trace.
+docs/tables.md says what the tables and their columns are.
+
+  satview export boot.kev -o events.parquet
+  satview export boot.kev -o boot --by-class                  # a folder of Parquet, one file per class of events
+  satview export boot.kev -o states.csv --table state
+  satview export boot.kev -o boot --table all                 # a folder of Parquet, one file per table
+  satview export boot.kev -o calls.parquet -e 'class == KER_CALL' --range 1s..2s
+
+Needs the extra packages of `pip install 'satview[tables]'`, but for .pftrace and .kev.
+Exit status: 0 fine, 1 the trace has problems that cost data, 2 not a trace or bad use.
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the command to the command line."""
+    parser = subparsers.add_parser(
+        "export",
+        help="tables of a trace as Parquet, Arrow, CSV or JSON lines; Perfetto, Chrome",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Write a trace for other programs.",
+        epilog=_EPILOG,
+    )
+    add = parser.add_argument
+    add("file", metavar="FILE", help="a .kev file, a traceprinter listing or a thread trace")
+    add("-o", "--output", required=True, metavar="OUT", help="the new file, or a new folder; - is standard output")
+    add("--table", action="append", default=[], metavar="NAME", help="which table (default: event); several, or all")
+    add("--by-class", action="store_true", help="events in a folder, one file per class: class=THREAD/event.parquet")
+    add("--format", choices=("parquet", "arrow", "csv", "jsonl"), help="in place of the ending; of folders (parquet)")
+    add("--range", default="", metavar="A..B", help="only events of this part of the trace, such as 1.2s..1.5s")
+    add("-e", "--filter", dest="expression", metavar="EXPR", action="append", default=[],
+        help="only events for which this condition holds; several must all hold")  # fmt: skip
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the file; return 0, or 1 if problems of the trace cost data.
+
+    Raises:
+        UsageError: The arguments do not fit, a package is missing, or the file cannot be written.
+    """
+    trace = open_trace(args.file)
+    from satview.tables.schema import SCHEMAS
+
+    names = list(SCHEMAS) if "all" in args.table else list(dict.fromkeys(args.table)) or ["event"]
+    kind = _kind(args, is_folder=args.by_class or len(names) > 1)
+    rows = _rows(args, trace)
+    if rows is not None and names != ["event"]:
+        raise UsageError("--range and --filter choose events; the other tables are written whole")
+    if args.by_class and names != ["event"]:
+        raise UsageError("--by-class is for the table event")
+    if kind == "kev":
+        _write_kev(trace, args.output, rows)
+    elif kind in _WHOLE:
+        _write_whole(trace, args.output, kind)
+    else:
+        count = _write(args, trace, names, kind, rows)
+        if not is_standard_output(args.output):
+            print(f"{args.output}: {count:,} rows of {', '.join(names)}")
+        else:
+            say(f"{count:,} rows of {', '.join(names)}")
+    return COST_DATA if trace.problems.cost_data else FINE
+
+
+def _kind(args: argparse.Namespace, *, is_folder: bool) -> str:
+    ending = Path(args.output).suffix.lower()
+    if args.format:
+        return str(args.format)
+    if ending in _ENDINGS:
+        kind = _ENDINGS[ending]
+        is_part = is_folder or args.table not in ([], ["event"])
+        if kind in _WHOLE and (is_part or (kind != "kev" and (args.range or args.expression))):
+            raise UsageError(f"{_WHOLE[kind]}; the options choose a part of it")
+        return kind
+    if is_folder and not ending:
+        return "parquet"
+    raise UsageError(f"{args.output}: the ending says what is written; there are {', '.join(_ENDINGS)}, and --format")
+
+
+def _rows(args: argparse.Namespace, trace: Trace) -> NDArray[np.bool_] | None:
+    """Return the events that were chosen, bool (events,); None for all."""
+    if not args.range and not args.expression:
+        return None
+    import numpy as np
+
+    from satview.cli.filter import built_rules, chosen_events
+    from satview.filters.derived_columns import TraceDerivedColumns
+    from satview.session.time_text import axis_of, parse_range
+
+    _, built = built_rules([], False, trace)
+    chosen = chosen_events(built, args.expression, trace, TraceDerivedColumns(trace))
+    if args.range:
+        inside = np.zeros(len(chosen), np.bool_)
+        inside[trace.rows_between(parse_range(args.range, axis_of(trace)))] = True
+        chosen &= inside
+    return chosen
+
+
+def _write(args: argparse.Namespace, trace: Trace, names: list[str], kind: str, rows: NDArray[np.bool_] | None) -> int:
+    from satview.export.tables import write_by_class, write_folder, write_table
+
+    if args.by_class:
+        return write_by_class(trace, args.output, kind, rows)
+    if len(names) > 1:
+        return write_folder(trace, args.output, names, kind)
+    return write_table(trace, args.output, names[0], kind, rows)
+
+
+def _write_whole(trace: Trace, path: str, kind: str) -> None:
+    from satview.export.chrome import write_chrome
+    from satview.export.perfetto import write_perfetto
+
+    count = (write_perfetto if kind == "perfetto" else write_chrome)(trace, path)
+    say_or_print = say if is_standard_output(path) else print
+    say_or_print(f"{path}: {count:,} {'packets' if kind == 'perfetto' else 'events of Chrome'}")
+
+
+def _write_kev(trace: Trace, path: str, rows: NDArray[np.bool_] | None) -> None:
+    import numpy as np
+
+    from satview.cli.filter import print_report
+    from satview.export.subset import write_subset
+
+    print_report(write_subset(trace, path, np.ones(len(trace.events), np.bool_) if rows is None else rows))

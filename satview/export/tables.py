@@ -1,0 +1,155 @@
+"""Tables of a trace in files: one table in a file, or several, or the events by class, in a folder."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.base.errors import WriteError
+from satview.base.new_file import SUFFIX, NewFile, sync_folder
+from satview.export.table_files import writer_for
+from satview.store.trace import Trace
+from satview.tables.extras import required
+from satview.tables.table import table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_LEFT_OUT: Final = ("time_ns",)  # of events: `clock` in the file's metadata tells it, and it would double their size
+
+
+def write_table(trace: Trace, path: Path | str, name: str, kind: str, rows: NDArray[np.bool_] | None = None) -> int:
+    """Write one table of a trace as a file.
+
+    Args:
+        trace: The trace.
+        path: The new file, or `-`; an old file is replaced once the new one is complete.
+        name: Of the table.
+        kind: `parquet`, `arrow`, `csv` or `jsonl`.
+        rows: bool (n,), which rows; None = all.
+
+    Returns:
+        How many rows.
+
+    Raises:
+        UsageError: There is no such table or format, a package is missing, or the file cannot be written.
+    """
+    write = writer_for(kind)
+    found = arrow_of(trace, name, kind, rows)
+    with NewFile(path, reading=[trace.path], streams=True) as file:
+        write(found, file.stream)
+    return int(found.num_rows)
+
+
+def write_folder(trace: Trace, path: Path | str, names: Sequence[str], kind: str) -> int:
+    """Write tables of a trace as files of a new folder, `state.parquet` and so on; return how many rows in all.
+
+    Raises:
+        UsageError: As `write_table`; or there is something of that name already.
+    """
+    write, count = writer_for(kind), 0
+    with new_folder(path) as folder:
+        for name in names:
+            found = arrow_of(trace, name, kind)
+            with (folder / f"{name}.{kind}").open("wb") as stream:
+                write(found, stream)
+            count += found.num_rows
+    return count
+
+
+def write_by_class(trace: Trace, path: Path | str, kind: str, rows: NDArray[np.bool_] | None = None) -> int:
+    """Write the events of a trace as files of a new folder, one per class: `class=KER_CALL/event.parquet`.
+
+    Programs that read data sets take the names of the folders for a column.
+
+    Raises:
+        UsageError: As `write_folder`.
+    """
+    write, count = writer_for(kind), 0
+    found = arrow_of(trace, "event", kind, rows).drop_columns(["class"])
+    index = trace.catalogue.class_index_of_code.take(trace.events.code)
+    index = index if rows is None else index[rows]
+    with new_folder(path) as folder:
+        for number in np.unique(index).tolist():
+            part = found.take(required("pyarrow").array(np.flatnonzero(index == number)))
+            home = folder / f"class={trace.catalogue.classes[number].name.replace(' ', '_')}"
+            home.mkdir()
+            with (home / f"event.{kind}").open("wb") as stream:
+                write(part, stream)
+            count += part.num_rows
+    return count
+
+
+def arrow_of(trace: Trace, name: str, kind: str, rows: NDArray[np.bool_] | None = None) -> pa.Table:
+    """Return a table ready to be written, with what the trace is as metadata of its schema."""
+    found = table(trace, name).arrow()
+    if name == "event" and kind in ("parquet", "arrow"):
+        found = found.drop_columns(list(_LEFT_OUT))
+    if rows is not None:
+        found = found.filter(required("pyarrow").array(rows))
+    for place, field in enumerate(found.schema):
+        if required("pyarrow").types.is_dictionary(field.type):
+            found = found.set_column(place, field.name, _with_used_texts(found.column(place).combine_chunks()))
+    return found.replace_schema_metadata(_metadata(trace, name))
+
+
+def _with_used_texts(column: Any) -> Any:
+    """Return a column of texts that knows only the texts that are in it, each once.
+
+    The names of all codes are many, and a kernel call's entry and exit share one; Parquet would give up on that.
+    """
+    pyarrow = required("pyarrow")
+    column = column.chunk(0) if hasattr(column, "chunks") else column
+    index, is_null = column.indices.fill_null(0).to_numpy(zero_copy_only=False), column.is_null()
+    used = np.flatnonzero(np.bincount(index, minlength=len(column.dictionary)))
+    texts = column.dictionary.take(pyarrow.array(used)).dictionary_encode()
+    number = np.zeros(max(len(column.dictionary), 1), np.uint32)
+    number[used] = texts.indices.to_numpy()
+    narrow = np.uint8 if len(texts.dictionary) < 1 << 8 else np.uint32
+    codes = pyarrow.array(number.astype(narrow)[index], mask=is_null.to_numpy(zero_copy_only=False))
+    return pyarrow.DictionaryArray.from_arrays(codes, texts.dictionary, safe=False)
+
+
+def _metadata(trace: Trace, name: str) -> dict[str, str]:
+    clock = trace.clock
+    told: dict[str, Any] = {
+        "table": name,
+        "file": trace.path.name,
+        "release": trace.release,
+        "cycles_per_s": clock.cycles_per_s,
+        "start_cycles": clock.start_cycles,
+        "boot_time_s": "" if clock.boot_time_s is None else clock.boot_time_s,
+    }
+    return {f"satview.{key}": str(value).encode("utf-8", "replace").decode() for key, value in told.items()}
+
+
+@contextmanager
+def new_folder(path: Path | str) -> Iterator[Path]:
+    """Give a folder to fill, which takes its name at the end of the block, or vanishes.
+
+    Raises:
+        WriteError: There is something of that name, or it cannot be created.
+    """
+    path = Path(path)
+    if path.exists() or path.is_symlink():
+        raise WriteError(path, "it exists; give the name of a new folder")
+    try:
+        part = Path(tempfile.mkdtemp(SUFFIX, f".{path.name[:100]}.", path.parent))
+    except OSError as error:
+        raise WriteError(path, error.strerror or str(error)) from error
+    try:
+        yield part
+        part.chmod(0o755)
+        part.rename(path)
+        sync_folder(path.parent)
+    except OSError as error:
+        raise WriteError(path, error.strerror or str(error)) from error
+    finally:
+        shutil.rmtree(part, ignore_errors=True)

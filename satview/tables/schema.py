@@ -1,0 +1,439 @@
+"""What tables a trace has, and what each of their columns means: the one place, of which docs/tables.md is made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+
+class Kind(StrEnum):
+    """What the values of a column are; the value is the type in numpy."""
+
+    INT64 = "int64"
+    INT32 = "int32"
+    UINT32 = "uint32"
+    UINT16 = "uint16"
+    UINT8 = "uint8"
+    ROW = "uint16, uint32"  # as narrow as the trace has it
+    BOOL = "bool"
+    TEXT = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a table.
+
+    Attributes:
+        name: A time or length ends in its unit.
+        kind: What its values are.
+        meaning: One sentence without a full stop.
+        is_nullable: Not every row has a value: null in Arrow and SQL, -1 in numpy (texts: the empty one).
+        cycles: Of a column of nanoseconds the column of cycles that it is made from; empty for all others.
+        is_moment: Of such a column: a moment since the first event rather than a length.
+    """
+
+    name: str
+    kind: Kind
+    meaning: str
+    is_nullable: bool = False
+    cycles: str = ""
+    is_moment: bool = False
+
+    @property
+    def unit(self) -> str:
+        """The unit as its name has it; empty for what is no quantity."""
+        unit = self.name.rpartition("_")[2]
+        return unit if unit in ("cycles", "ns", "bytes", "mhz") else ""
+
+
+@dataclass(frozen=True, slots=True)
+class TableSchema:
+    """One table.
+
+    Attributes:
+        name: As in SQL.
+        meaning: What a row is.
+        columns: In order.
+    """
+
+    name: str
+    meaning: str
+    columns: tuple[Column, ...]
+
+    def column(self, name: str) -> Column:
+        """Return a column by name.
+
+        Raises:
+            KeyError: There is none.
+        """
+        return dict(zip(self.names, self.columns, strict=True))[name]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of its columns, in order."""
+        return tuple(column.name for column in self.columns)
+
+
+def _moment(name: str, meaning: str, *, is_nullable: bool = False) -> tuple[Column, Column]:
+    """Return a moment in exact cycles of the target's counter, and in nanoseconds since the first event."""
+    return (
+        Column(f"{name}_cycles", Kind.INT64, meaning, is_nullable),
+        Column(f"{name}_ns", Kind.INT64, "the same, since the first event", is_nullable, f"{name}_cycles", True),
+    )
+
+
+def _length(name: str, meaning: str, *, is_nullable: bool = False) -> tuple[Column, Column]:
+    """Return a length in exact cycles, and in nanoseconds, rounded down."""
+    return (
+        Column(f"{name}_cycles", Kind.INT64, meaning, is_nullable),
+        Column(f"{name}_ns", Kind.INT64, "the same, rounded down", is_nullable, f"{name}_cycles"),
+    )
+
+
+def _number(name: str, meaning: str) -> Column:
+    """Return a column of numbers, or of rows of another table."""
+    return Column(name, Kind.INT64, meaning)
+
+
+def _maybe(name: str, meaning: str) -> Column:
+    """Return the same, of which not every row has a value."""
+    return Column(name, Kind.INT64, meaning, is_nullable=True)
+
+
+def _text(name: str, meaning: str) -> Column:
+    return Column(name, Kind.TEXT, meaning)
+
+
+def _flag(name: str, meaning: str) -> Column:
+    return Column(name, Kind.BOOL, meaning)
+
+
+_CERTAINTY: Final = Column(
+    "certainty", Kind.TEXT, "`exact`: events name it; `inferred`: it follows from their order; `guess`: one of several"
+)
+_THREAD: Final = _number("thread", "row of `thread`; 0 = not known")
+_CPU: Final = Column("cpu", Kind.UINT8, "CPU, from 0")
+_IS_CUT: Final = Column(
+    "is_cut", Kind.BOOL, "the trace does not hold both ends: of its length only a lower bound is known"
+)
+
+SCHEMAS: Final[dict[str, TableSchema]] = {
+    table.name: table
+    for table in (
+        TableSchema(
+            "event",
+            "Every event, in time order.",
+            (
+                Column("event", Kind.UINT32, "its row, from 0: the number that the window shows"),
+                *_moment("time", "when it was logged; never decreases"),
+                Column("cpu", Kind.UINT8, "the CPU that logged it, from 0"),
+                Column("thread", Kind.ROW, "row of `thread`: whose state changes, else who ran there; 0 = not known"),
+                Column("code", Kind.UINT16, "internal class and event, 15 bits"),
+                _text("class", "printed class, such as `KER_CALL`"),
+                _text("name", "as QNX spells it, such as `MSG_SENDV`"),
+            ),
+        ),
+        TableSchema(
+            "state",
+            "Every interval of every thread in one state, by thread, then in time order; those of a thread touch. An "
+            "idle thread is never `RUNNING` or `READY`, but `IDLE` while it has a CPU and else `WAITING`.",
+            (
+                _number("thread", "row of `thread`"),
+                _text("state", "`RUNNING`, `READY`, `MUTEX`, ..., `UNKNOWN`; `ABSENT` before it is created"),
+                Column("state_before", Kind.TEXT, "the state of the interval before", is_nullable=True),
+                *_moment("start", "when it begins"),
+                *_moment("end", "when it ends; not included"),
+                *_length("length", "how long it is"),
+                _maybe("event", "row of the event that begins it"),
+                _IS_CUT,
+            ),
+        ),
+        TableSchema(
+            "run",
+            "Every run of a thread on a CPU without a break, by CPU, then in time order.",
+            (
+                _CPU,
+                _number("thread", "row of `thread`"),
+                *_moment("start", "when it begins"),
+                *_moment("end", "when it ends; not included"),
+                *_length("length", "how long it is, interrupts included"),
+                *_length("cpu", "the same without interrupts"),
+                *_length("interrupted", "interrupts were handled meanwhile"),
+                _flag("is_idle", "of an idle thread"),
+                _flag("is_start", "false where events are missing: it may be the rest of the run before"),
+                _flag("is_switch", "another thread had the CPU before"),
+                _flag("is_migration", "the thread ran on another CPU before; never of idle threads"),
+                _maybe("from_cpu", "that CPU, where no events are missing in between"),
+                _maybe("priority", "as it begins, where the event tells it"),
+                _maybe("event", "row of the event `THRUNNING` that begins it"),
+                _IS_CUT,
+            ),
+        ),
+        TableSchema(
+            "cpu_state",
+            "What each CPU did, by CPU, then in time order: intervals that touch and fill the whole trace.",
+            (
+                _CPU,
+                _text("kind", "`thread`, `idle`, `interrupt`, `unknown`; `kernel call` where the thread is not known"),
+                _number("thread", "row of `thread`: who ran, or was interrupted; 0 = not known"),
+                *_moment("start", "when it begins"),
+                *_moment("end", "when it ends; not included"),
+                *_length("length", "how long it is"),
+            ),
+        ),
+        TableSchema(
+            "call",
+            "Every kernel call, in the order of its entries.",
+            (
+                _number("event", "row of the event of its entry"),
+                _maybe("exit_event", "row of the event that ends it"),
+                _CPU,
+                _THREAD,
+                _text("name", "as QNX spells it, such as `MSG_SENDV`"),
+                *_moment("start", "when it is entered"),
+                *_moment("end", "when it is left", is_nullable=True),
+                *_length("length", "from entry to exit", is_nullable=True),
+                *_length("running", "of that, its caller had a CPU", is_nullable=True),
+                _flag("is_interrupted", "it ended in its interrupted form"),
+                _flag("is_failed", "it returned with an error"),
+                _maybe("errno", "that error"),
+            ),
+        ),
+        TableSchema(
+            "message",
+            "Every message that was sent, in time order; queued + service + reply = round trip.",
+            (
+                _number("message", "its row, from 0"),
+                _number("event", "row of the event `SND_MESSAGE`"),
+                _CPU,
+                _maybe("client", "row of `thread`: who sent it"),
+                _maybe("server", "row of `thread`: who received it"),
+                _number("server_pid", "process that it was sent to; 0 = on another node, -1 = the send failed"),
+                *_moment("time", "when it was sent"),
+                _maybe("receive_event", "row of the event `REC_MESSAGE`"),
+                _maybe("reply_event", "row of the event `REPLY_MESSAGE` or `MSG_ERROR`"),
+                _maybe("done_event", "row of the event by which the client runs again"),
+                *_length("queued", "from the send to the receipt", is_nullable=True),
+                *_length("service", "from the receipt to the reply", is_nullable=True),
+                *_length("reply", "from the reply to the client running again", is_nullable=True),
+                *_length("round_trip", "from the send to the client running again", is_nullable=True),
+                *_length("send_blocked", "the client was in state SEND", is_nullable=True),
+                *_length("reply_blocked", "the client was in state REPLY", is_nullable=True),
+                _maybe("size_bytes", "as its receiver was told, where that was logged"),
+                _maybe("message_type", "first word of the message, where the call tells it"),
+                _maybe("parent", "`message` that the client was serving when it sent this one"),
+                _CERTAINTY,
+            ),
+        ),
+        TableSchema(
+            "pulse",
+            "Every pulse that was sent, in time order.",
+            (
+                _number("event", "row of the event that sends it"),
+                _text("name", "which event: `SND_PULSE`, `SND_PULSE_EXE`, `SND_PULSE_DIS`, ..."),
+                _CPU,
+                _number("thread", "row of `thread`: who ran on that CPU; 0 = not known"),
+                _number("scoid", "connection of the server"),
+                _number("server_pid", "process that it was sent to"),
+                *_moment("time", "when it was sent"),
+                _maybe("receive_event", "row of the event `REC_PULSE`"),
+                _maybe("receiver", "row of `thread`: who received it"),
+                *_length("queued", "from the send to the receipt", is_nullable=True),
+                Column("certainty", Kind.TEXT, "of the receipt, as in `message`", is_nullable=True),
+            ),
+        ),
+        TableSchema(
+            "latency",
+            "Every pulse and every interrupt that ends InterruptWait(), from its cause to the thread that answers.",
+            (
+                _maybe("cause_event", "row of the event that causes it: interrupt, timer expiry, or kernel call"),
+                _maybe("handler_event", "row of the entry of the handler"),
+                _maybe("handler_exit_event", "row of its exit"),
+                _maybe("pulse_event", "row of the event that sends the pulse"),
+                _maybe("ready_event", "row of the event by which the thread becomes ready"),
+                _maybe("running_event", "row of the event by which it runs first"),
+                _maybe("receive_event", "row of the event `REC_PULSE`"),
+                _maybe("thread", "row of `thread`: who answers"),
+                _maybe("vector", "number of the interrupt"),
+                *_moment("start", "the first known moment of it"),
+                *_length("handler_entry", "from the cause to the handler", is_nullable=True),
+                *_length("handler", "in the handler", is_nullable=True),
+                *_length("delivery", "until the pulse is sent", is_nullable=True),
+                *_length("ready", "until the thread is ready", is_nullable=True),
+                *_length("scheduling", "until it runs", is_nullable=True),
+                *_length("receipt", "until it has received the pulse", is_nullable=True),
+                *_length("total", "all of these", is_nullable=True),
+                _CERTAINTY,
+            ),
+        ),
+        TableSchema(
+            "interrupt",
+            "Every interrupt, in the order of its entries; in 8.0 every delivery, which has no exit.",
+            (
+                _number("event", "row of the event of its entry"),
+                _maybe("exit_event", "row of the event of its exit"),
+                _maybe("handler_event", "row of the entry of its first handler"),
+                _CPU,
+                _number("thread", "row of `thread`: who was interrupted; 0 = not known"),
+                _number("vector", "its number"),
+                *_moment("start", "when it is entered"),
+                *_moment("end", "when it is left", is_nullable=True),
+                *_length("length", "from entry to exit, interrupts nested in it included", is_nullable=True),
+                *_length("handler_entry", "from entry to the entry of its first handler", is_nullable=True),
+            ),
+        ),
+        TableSchema(
+            "wake_up",
+            "Everything that ends a wait: who or what makes a thread ready, or lets it run at once; by cause.",
+            (
+                _number("cause_event", "row of the event that ends the wait"),
+                _number("event", "row of the event `THREADY` or `THRUNNING` that follows"),
+                _number("waker", "row of `thread`: whose event the cause is; 0 = not known"),
+                _number("thread", "row of `thread`: who is woken"),
+                Column("cpu", Kind.UINT8, "CPU of the cause"),
+                *_moment("cause", "when the cause was logged"),
+                *_moment("time", "when the thread becomes ready, or runs"),
+                _CERTAINTY,
+            ),
+        ),
+        TableSchema(
+            "wait",
+            "Every wait of every thread that the trace holds whole, by thread, then in time order, and whom it is for.",
+            (
+                _number("thread", "row of `thread`: who waits"),
+                _text("state", "`MUTEX`, `REPLY`, `NANOSLEEP`, ..."),
+                *_moment("start", "when it begins"),
+                *_moment("end", "when it ends", is_nullable=True),
+                *_length("length", "how long it is; to the end of the trace where that comes first"),
+                _number("event", "row of the event that begins it"),
+                _maybe("end_event", "row of the event that ends it"),
+                _maybe("call_event", "row of the entry of the kernel call that the thread waits in"),
+                _maybe("object", "what it waits for: address, channel or thread number, by state"),
+                _maybe("blocker", "row of `thread`: who can end it, as it begins"),
+                _maybe("blocker_pid", "process of that thread, or that a message was sent to"),
+                Column("certainty", Kind.TEXT, "of the blocker, as in `message`", is_nullable=True),
+            ),
+        ),
+        TableSchema(
+            "activation",
+            "Every stretch in which a thread was READY or RUNNING without a wait, by thread, then in time order.",
+            (
+                _number("thread", "row of `thread`"),
+                *_moment("start", "when a wait was over, or the thread began"),
+                *_moment("end", "when it began to wait again, or ended"),
+                *_length("response", "from start to end"),
+                *_length("running", "of that, it ran"),
+                *_length("period", "since the start of its activation before, where that is known", is_nullable=True),
+                _maybe("event", "row of the event that begins it"),
+                _IS_CUT,
+            ),
+        ),
+        TableSchema(
+            "thread",
+            "Every thread; row 0 stands for what belongs to no known thread.",
+            (
+                _number("thread", "its row"),
+                Column("pid", Kind.INT32, "process id; -1 in row 0"),
+                Column("tid", Kind.INT32, "number within its process, from 1; -1 in row 0, 0 = not known"),
+                Column("process", Kind.INT32, "row of `process`"),
+                _text("name", "as last given; empty where none was"),
+                _text("label", "process and thread for people, such as `devb-eide 2`"),
+                _flag("is_idle", "an idle thread"),
+            ),
+        ),
+        TableSchema(
+            "process",
+            "Every process; row 0 stands for what belongs to no known process.",
+            (
+                _number("process", "its row"),
+                Column("pid", Kind.INT32, "process id; -1 in row 0"),
+                Column("parent_pid", Kind.INT32, "that of its parent", is_nullable=True),
+                _text("name", "path or name as last given; empty where none was"),
+                _text("label", "its name without folders, or `pid N`"),
+                *_moment("created", "when it was created, if the trace tells", is_nullable=True),
+                *_moment("destroyed", "when it ended, if the trace tells", is_nullable=True),
+            ),
+        ),
+        TableSchema(
+            "cpu",
+            "Every CPU of the target.",
+            (
+                _CPU,
+                _text("label", "as its lane is called, such as `CPU 0`"),
+                _text("model", "as the system page names it; empty where it does not"),
+                _number("speed_mhz", "as the system page has it; 0 where it does not"),
+            ),
+        ),
+        TableSchema(
+            "loss",
+            "Every stretch of time in which events are missing, by start.",
+            (
+                _maybe("cpu", "the CPU whose events are missing; null = every CPU"),
+                *_moment("start", "the last event before"),
+                *_moment("end", "the first event after"),
+                *_length("length", "how long it is"),
+            ),
+        ),
+        TableSchema(
+            "verdict",
+            "Everything that `satview check` finds wrong, the most severe first.",
+            (
+                _text("kind", "`deadlock`, `priority-inversion`, ..."),
+                _text("severity", "`error`, `warning` or `info`"),
+                *_moment("start", "where it begins; of several places the worst"),
+                *_moment("end", "where it ends; not included"),
+                _maybe("thread", "row of `thread`: who suffers first"),
+                _maybe("event", "row of the first event that shows it"),
+                _text("objects", "what it is about: mutexes, channels, interrupts, CPUs"),
+                _text("says", "one sentence: who, what, when, for how long"),
+                _text("remedy", "one sentence: what would help"),
+                _CERTAINTY,
+            ),
+        ),
+        TableSchema(
+            "mark",
+            "Every mark and note that was set in the window, by time.",
+            (
+                *_moment("start", "where it begins"),
+                *_moment("end", "where it ends; the same for a moment"),
+                _text("text", "what was written; may be empty"),
+            ),
+        ),
+        TableSchema(
+            "client_time",
+            "For whom threads ran, one row per thread; times on a CPU, interrupts included.",
+            (
+                _number("thread", "row of `thread`"),
+                *_length("self", "it ran"),
+                *_length("imposed", "servers ran that it waited for, or that those waited for"),
+                *_length("own", "it ran and no message that it had received was unanswered"),
+                *_length("caused", "others ran for it at the end of a chain of messages"),
+            ),
+        ),
+        TableSchema(
+            "server_time",
+            "What each client had each server do, by client, then by server.",
+            (
+                _number("client", "row of `thread`"),
+                _number("server", "row of `thread`: who ran, at the end of a chain of messages"),
+                *_length("imposed", "how long it ran meanwhile"),
+            ),
+        ),
+        TableSchema(
+            "trace",
+            "The trace itself: one row.",
+            (
+                _text("file", "its name"),
+                _text("format", "`kev`, `traceprinter` or `thread_trace`"),
+                _text("release", "whose numbers and names apply: `6.x`, `6.6`, `7.x`, `8.0`, `unixware`"),
+                *_moment("start", "the first event"),
+                *_moment("end", "just after the last event"),
+                *_length("length", "from the first event to just after the last"),
+                _number("cycles_per_s", "rate of the counter"),
+                _number("cpus", "CPUs of the target"),
+                _number("events", "events"),
+            ),
+        ),
+    )
+}  # fmt: skip

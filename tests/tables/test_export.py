@@ -1,0 +1,203 @@
+"""`satview export` and `satview query`: what is written reads back as it was, and bad use is one sentence."""
+
+import io
+import json
+import sys
+
+import numpy as np
+import pytest
+
+from satview.__main__ import main
+from satview.base.errors import WriteError
+from satview.export import tables
+from satview.export.table_files import WRITERS, write_csv
+from satview.opened import open_trace
+from satview.tables.schema import SCHEMAS
+from tests.helpers.kev import TraceBuilder
+
+DENSE = "sample_traces/dense-4cpu.kev"
+VENDOR = "sample_traces/vendor-all_classes.kev"
+
+
+@pytest.fixture(scope="module")
+def dense():
+    return open_trace(DENSE)
+
+
+def read_parquet(path):
+    import pyarrow.parquet as pq
+
+    return pq.read_table(path)
+
+
+def read_arrow(path):
+    import pyarrow as pa
+
+    with pa.OSFile(str(path)) as file:
+        return pa.ipc.open_file(file).read_all()
+
+
+def test_events_as_parquet(dense, tmp_path):
+    assert main(["export", DENSE, "-o", str(tmp_path / "a.parquet")]) == 0
+    found, events = read_parquet(tmp_path / "a.parquet"), dense.table("event")
+    assert found.column_names == [name for name in events.columns if name != "time_ns"]
+    for name in found.column_names:
+        assert found[name].to_pylist() == events[name].tolist(), name
+    told = {key.decode(): value.decode() for key, value in found.schema.metadata.items() if key.startswith(b"satview")}
+    assert (told["satview.table"], told["satview.release"]) == ("event", "7.x")
+    assert int(told["satview.cycles_per_s"]) == dense.clock.cycles_per_s
+    assert int(told["satview.start_cycles"]) == dense.clock.start_cycles
+    size = (tmp_path / "a.parquet").stat().st_size
+    assert size < 6 * len(dense.events)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow"])
+def test_every_table_reads_back(kind, tmp_path):
+    trace = open_trace(VENDOR)
+    assert main(["export", VENDOR, "-o", str(tmp_path / "all"), "--table", "all", "--format", kind]) == 0
+    read = {"parquet": read_parquet, "arrow": read_arrow}[kind]
+    assert sorted(path.name for path in (tmp_path / "all").iterdir()) == sorted(f"{name}.{kind}" for name in SCHEMAS)
+    for name in SCHEMAS:
+        expected = trace.table(name).arrow()
+        found = read(tmp_path / "all" / f"{name}.{kind}")
+        for column in found.column_names:
+            assert found[column].to_pylist() == expected[column].to_pylist(), (name, column)
+
+
+def test_events_by_class(dense, tmp_path):
+    import duckdb
+
+    folder = tmp_path / "dense"
+    assert main(["export", DENSE, "-o", str(folder), "--by-class"]) == 0
+    assert {path.name for path in folder.iterdir()} == {f"class={name}" for name in dense.class_counts()}
+    counted = duckdb.sql(f"select class, count(*) from '{folder}/*/*.parquet' group by 1").fetchall()
+    assert dict(counted) == dense.class_counts()
+    times = duckdb.sql(f"select time_cycles from '{folder}/*/*.parquet' order by event").fetchnumpy()["time_cycles"]
+    assert np.array_equal(times, dense.events.time_cycles)
+
+
+def test_json_lines_and_csv(tmp_path, capfd):
+    trace = open_trace(VENDOR)
+    calls = trace.table("call")
+    assert main(["export", VENDOR, "-o", "-", "--table", "call", "--format", "jsonl"]) == 0
+    told = capfd.readouterr()
+    rows = [json.loads(line) for line in told.out.splitlines()]
+    assert [row["name"] for row in rows] == calls["name"].tolist()
+    assert [row["start_cycles"] for row in rows] == calls["start_cycles"].tolist()
+    assert [-1 if row["end_ns"] is None else row["end_ns"] for row in rows] == calls["end_ns"].tolist()
+    assert f"{len(calls)} rows of call" in told.err
+    assert main(["export", VENDOR, "-o", str(tmp_path / "a.csv"), "--table", "call"]) == 0
+    lines = (tmp_path / "a.csv").read_text().splitlines()
+    assert lines[0].split(",")[:3] == ['"event"', '"exit_event"', '"cpu"']
+    assert len(lines) == len(calls) + 1
+
+
+def test_chosen_events(dense, tmp_path):
+    out = tmp_path / "a.parquet"
+    assert main(["export", DENSE, "-o", str(out), "-e", "class == COMM", "--range", "1s..2s"]) == 0
+    rows = read_parquet(out)["event"].to_numpy()
+    inside = dense.rows_between(type(dense.window)(dense.clock.cycles(10**9), dense.clock.cycles(2 * 10**9)))
+    expected = dense.select("class == COMM")
+    assert rows.tolist() == expected[(expected >= inside.start) & (expected < inside.stop)].tolist()
+    assert main(["export", DENSE, "-o", str(tmp_path / "a.kev"), "-e", "class == COMM"]) == 0
+    assert open_trace(tmp_path / "a.kev").class_counts()["COMM"] == dense.class_counts()["COMM"]
+
+
+def test_names_are_no_formulas(tmp_path):
+    trace = TraceBuilder().time_event(0).process_name(1, 7, "=cmd()\x1b[2J").open(tmp_path)
+    out = io.BytesIO()
+    write_csv(tables.arrow_of(trace, "process", "csv"), out)
+    assert "'=cmd()" in out.getvalue().decode()
+    assert b"\x1b" not in out.getvalue()
+
+
+def test_an_empty_table_can_be_written(tmp_path):
+    trace = TraceBuilder().open(tmp_path)
+    for kind in WRITERS:
+        for name in ("event", "verdict", "loss"):
+            assert tables.write_table(trace, tmp_path / f"{name}.{kind}", name, kind) == 0
+
+
+def test_nothing_is_left_of_a_folder_that_fails(dense, tmp_path, monkeypatch):
+    def fail(_found, _stream):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setitem(WRITERS, "csv", fail)
+    with pytest.raises(WriteError, match="No space left"):
+        tables.write_folder(dense, tmp_path / "out", ["cpu", "process"], "csv")
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "out").mkdir()
+    with pytest.raises(WriteError, match="it exists"):
+        tables.write_folder(dense, tmp_path / "out", ["cpu"], "parquet")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["-o", "a.xyz"], "the ending says what is written"),
+        (["-o", "a.kev", "--table", "state"], "a .kev file holds events alone"),
+        (["-o", "a.csv", "--table", "stat"], "there is no table 'stat'"),
+        (["-o", "a.csv", "--table", "state", "-e", "cpu == 1"], "choose events"),
+        (["-o", "a", "--table", "state", "--by-class"], "--by-class is for the table event"),
+    ],
+)
+def test_bad_use_of_export(arguments, says, tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    TraceBuilder().time_event(0).write(tmp_path / "in.kev")
+    assert main(["export", "in.kev", *arguments]) == 2
+    assert says in capfd.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["in.kev"]
+
+
+def test_a_missing_package_is_named(monkeypatch, tmp_path, capfd):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert main(["export", VENDOR, "-o", str(tmp_path / "a.csv")]) == 2
+    assert "pip install 'satview[tables]'" in capfd.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+    assert main(["export", VENDOR, "-o", str(tmp_path / "a.kev")]) == 0, "that needs none"
+
+
+def test_query(capfd, tmp_path):
+    query = "select cpu, busy_cycles, label from cpu_load join cpu using (cpu) where cpu < 2 order by cpu"
+    assert main(["query", DENSE, query]) == 0
+    lines = capfd.readouterr().out.splitlines()
+    assert lines[0].split() == ["cpu", "busy_cycles", "label"]
+    assert lines[-1] == "2 rows"
+    assert main(["query", DENSE, query, "--format", "json"]) == 0
+    rows = json.loads(capfd.readouterr().out)
+    assert [row["label"] for row in rows] == ["CPU 0", "CPU 1"]
+    assert main(["query", DENSE, query, "--format", "csv"]) == 0
+    assert capfd.readouterr().out.splitlines()[1] == f'0,{rows[0]["busy_cycles"]},"CPU 0"'
+    assert main(["query", DENSE, query, "--format", "parquet", "-o", str(tmp_path / "a.parquet")]) == 0
+    assert read_parquet(tmp_path / "a.parquet").to_pylist() == rows
+
+
+def test_query_from_standard_input(capfd, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.StringIO("select count(*) as n from cpu"))
+    assert main(["query", DENSE, "-", "--format", "csv"]) == 0
+    assert capfd.readouterr().out.splitlines() == ['"n"', "4"]
+
+
+def test_query_lists_what_there_is(capfd):
+    assert main(["query", "--list"]) == 0
+    out = capfd.readouterr().out
+    assert "load_per(bin_ns)" in out
+    assert all(f"\n{name} " in f"\n{out}" for name in SCHEMAS)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ([], "a FILE is missing"),
+        ([VENDOR], "a query is missing"),
+        ([VENDOR, "select nothing from event"], '"nothing" not found'),
+        ([VENDOR, "select 1", "-o", "a.csv"], "-o goes with --format"),
+        ([VENDOR, "select 1", "--time-limit", "0"], "above 0"),
+        ([VENDOR, "select count(*) from range(100000000000) a(i) where i % 7 = 3", "--time-limit", "0.1"], "0.1 s"),
+    ],
+)
+def test_bad_use_of_query(arguments, says, capfd):
+    assert main(["query", *arguments]) == 2
+    told = capfd.readouterr()
+    assert says in told.err
+    assert told.out == ""

@@ -1,0 +1,182 @@
+"""SQL: what it refuses, its limits, and what it makes; results as columns."""
+
+import re
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from satview.base.errors import UsageError
+from satview.base.time import Clock
+from satview.opened import open_trace, with_answers
+from satview.tables import sql as module
+from satview.tables.schema import SCHEMAS
+from satview.tables.sql import Limits, mentioned, views
+from tests.helpers.kev import START, TraceBuilder
+
+
+@pytest.fixture
+def small(tmp_path):
+    """Three events at 0, 1000 and 3000 ns; one process whose name is mark-up."""
+    builder = TraceBuilder(cpus=2).time_event(0).process_name(1000, 7, "<b>x</b>").state("RUNNING", 3000, 7, 1, 1)
+    return with_answers(builder.open(tmp_path))
+
+
+def test_a_query(small):
+    found = small.sql("select event, time_ns, name from event where time_ns > 0 order by event")
+    assert found.columns == ("event", "time_ns", "name")
+    assert found.rows() == [(1, 1000, "PROCCREATE_NAME"), (2, 3000, "THRUNNING")]
+    assert found["time_ns"].tolist() == [1000, 3000]
+    assert found.to_pandas()["event"].tolist() == found.to_polars()["event"].to_list() == [1, 2]
+    assert len(found.arrow()) == len(found) == 2
+    assert repr(found) == "<Result: 2 rows of event, time_ns, name>"
+    with pytest.raises(UsageError, match="no column 'nam'; it has event, time_ns, name"):
+        found["nam"]
+
+
+def test_sums_are_whole_numbers(small):
+    [(total,)] = small.sql("select sum(time_cycles) from event").rows()
+    assert total == 3 * START + 4000
+    huge = small.sql("select sum(time_cycles::hugeint * 10000000000) as s from event")
+    assert huge.rows() == [((3 * START + 4000) * 10_000_000_000,)]
+
+
+def test_nulls(small):
+    found = small.sql("select created_ns, parent_pid from process order by process")
+    assert found["created_ns"].tolist() == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("query", "says"),
+    [
+        ("select * from read_csv('/etc/passwd')", "disabled by configuration"),
+        ("select * from '/etc/passwd'", "does not exist"),
+        ("select * from read_text('/etc/hostname')", "disabled by configuration"),
+        ("select * from glob('/*')", "disabled by configuration"),
+        ("copy (select 1) to '/tmp/satview-out.csv'", "COPY is no query"),
+        ("attach '/tmp/satview.db'", "ATTACH is no query"),
+        ("install httpfs", "is no query"),
+        ("set memory_limit = '1TB'", "SET is no query"),
+        ("create table other as select 1", "CREATE is no query"),
+        ("select 1; select 2", "2 statements; give one query"),
+        ("", "0 statements"),
+        ("select nothing from event", '"nothing" not found'),
+        ("selec 1", "syntax error"),
+    ],
+)
+def test_what_is_refused(small, query, says):
+    with pytest.raises(UsageError, match=re.escape(says)):
+        small.sql(query)
+
+
+def test_no_variable_of_python_is_a_table(small):
+    import pyarrow as pa
+
+    secret = pa.table({"a": [1]})
+    with pytest.raises(UsageError, match="does not exist"):
+        small.sql("select * from secret")
+    assert secret.num_rows == 1
+
+
+def test_limits(small):
+    endless = "select count(*) from range(100000000000) a(i) where i % 7 = 3"
+    begin_s = time.monotonic()
+    with pytest.raises(UsageError, match=r"longer than 0\.2 s"):
+        small.sql(endless, Limits(time_s=0.2))
+    assert time.monotonic() - begin_s < 20
+    with pytest.raises(UsageError, match="Out of Memory"):
+        small.sql("select list(i) from range(100000000) a(i)", Limits(memory_bytes=50 << 20))
+    with pytest.raises(UsageError, match="more than 1,000,000 bytes"):
+        module._fetched(_Endless(), "", Limits(memory_bytes=1_000_000))
+    assert small.sql("select 1 as one", Limits(threads=1)).rows() == [(1,)], "limits are those of one query"
+
+
+class _Endless:
+    """In place of a connection: batches without end."""
+
+    def sql(self, _query):
+        return self
+
+    def to_arrow_reader(self, rows):
+        import pyarrow as pa
+
+        batch = pa.record_batch({"a": np.arange(rows)})
+        while True:
+            yield batch
+
+
+def test_only_tables_that_are_mentioned_are_made(small):
+    assert mentioned("select w.state from wait w") == (["wait"], [])
+    assert mentioned("SELECT * FROM main.Run") == (["run"], [])
+    assert mentioned("select * from load_per_second") == (["cpu_state"], ["load_per", "load_per_second"])
+    assert mentioned("select 'call' from \"Event\" where name = 'it''s run'") == (["event"], [])
+    assert mentioned("select 1") == ([], [])
+    small.sql("select * from ready_wait")
+    kept = {name for name in SCHEMAS if small.is_kept(f"tables.{name}")}
+    assert kept == {"state", "thread"}
+
+
+def test_other_statements_that_read(small):
+    assert ("event", "UINTEGER") in [row[:2] for row in small.sql("describe event").rows()]
+    assert len(small.sql("summarize select cpu from event")) == 1
+    assert small.sql("from cpu").rows(1)[0][:2] == (0, "CPU 0")
+    assert "cpu" in str(small.sql("explain select * from cpu").rows())
+
+
+@pytest.mark.parametrize("rate", [1_000_000_000, 19_200_000, 2_600_000_000, 3, 9_223_372_036])
+def test_times_are_those_of_the_clock(small, rate):
+    """The macros round as `Clock` does, before the first event too."""
+    import duckdb
+
+    connection = duckdb.connect()
+    clock = Clock(rate, start_cycles=5_000_000_007)
+    fake = type("Fake", (), {"clock": clock})
+    for statement in module._clock_macros(fake):
+        connection.execute(statement)
+    for cycles in (-3, -1, 0, 1, 2, rate - 1, rate, rate + 1, 7 * rate + 5, 3_000_000_000):
+        [(time_ns, length_ns, back)] = connection.execute(
+            f"select time_ns({clock.start_cycles + cycles}), duration_ns({cycles}), cycles({cycles})"
+        ).fetchall()
+        assert (time_ns, length_ns) == (clock.ns(clock.start_cycles + cycles), clock.duration_ns(cycles))
+        assert back == clock.cycles(cycles)
+    connection.close()
+
+
+def test_a_damaged_clock_has_times_too(small, monkeypatch):
+    """Where plain arithmetic would not fit, the columns of nanoseconds are those of the table."""
+    plain = small.sql("select time_ns from event").rows()
+    monkeypatch.setattr(module, "_fits_plain_numbers", lambda _trace: False)
+    assert small.sql("select time_ns from event").rows() == plain
+
+
+def test_names_of_a_trace_are_text(small):
+    html = small.sql('select name as "<i>" from process where pid = 7')._repr_html_()
+    assert "&lt;b&gt;x&lt;/b&gt;" in html
+    assert "&lt;i&gt;" in html
+    assert "<b>" not in html
+
+
+def test_every_view_says_what_it_is():
+    for view in views().values():
+        assert re.fullmatch(r"[A-Z`].*\.", view.says), view.name
+        assert view.name not in SCHEMAS
+        assert view.sql.lower().startswith(("select", "with"))
+        for parameter in view.parameters:
+            assert re.search(rf"\b{parameter}\b", view.sql), (view.name, parameter)
+
+
+def test_every_table_can_be_queried():
+    trace = open_trace("sample_traces/vendor-all_classes.kev")
+    for name, schema in SCHEMAS.items():
+        found = trace.sql(f"select * from {name}")
+        assert (found.columns, len(found)) == (schema.names, len(trace.table(name)))
+        for column in schema.columns:
+            expected = trace.table(name).arrow()[column.name].to_pylist()
+            assert found.arrow()[column.name].to_pylist() == expected, (name, column.name)
+
+
+def test_a_missing_package_is_named(small, monkeypatch):
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    with pytest.raises(UsageError, match=r"duckdb, .*: pip install 'satview\[tables\]'"):
+        small.sql("select 1")

@@ -1,0 +1,242 @@
+"""Tables: values a reader can check, documented types, no copies, and sums that are those of the statistics."""
+
+import json
+import re
+import sys
+
+import numpy as np
+import pytest
+
+import satview
+from satview.base.errors import UsageError
+from satview.base.shared_file import DamagedFileError
+from satview.events import wire
+from satview.events.layout import is_same_name
+from satview.linkage.table import OPEN
+from satview.linkage.trace_links import LinkKind, link_table
+from satview.opened import with_answers
+from satview.tables.builders import BUILDERS
+from satview.tables.schema import SCHEMAS, Kind
+from satview.tables.table import dtype_of
+from tests.helpers.kev import START, TraceBuilder
+
+
+@pytest.fixture
+def small(tmp_path):
+    """One CPU: a call of nobody, server 1 runs to 500, pid 8 up to 800, then server 1 makes a call.
+
+    The call of nobody comes first, so that the states are no opening dump.
+    """
+    builder = TraceBuilder().time_event(0).process_name(1, 7, "bin/server")
+    builder.call(2, 5).state("RUNNING", 10, 7, 1).state("MUTEX", 500, 7, 1).state("RUNNING", 500, 8, 3)
+    builder.state("READY", 800, 8, 3).state("RUNNING", 800, 7, 1).call(11, 1000, (3, 0x64636261))
+    return with_answers(builder.exit(11, 5000, (0, 0)).event(wire.code(7, 0), 9000, (1, 8)).open(tmp_path))
+
+
+def test_events(small):
+    events = small.table("event")
+    assert len(events) == 11
+    assert events["event"].tolist() == list(range(11))
+    assert events["time_ns"].tolist() == [0, 1, 5, 10, 500, 500, 800, 800, 1000, 5000, 9000]
+    assert events["time_cycles"][3] == START + 10
+    assert events["name"][[4, 8, 9, 10]].tolist() == ["THMUTEX", "MSG_SENDV", "MSG_SENDV", "SND_MESSAGE"]
+    assert events["class"][[4, 8, 9, 10]].tolist() == ["THREAD", "KER_CALL", "KER_EXIT", "COMM"]
+
+
+def test_states(small):
+    table = small.table("state")
+    label = small.table("thread")["label"]
+    times = table["start_ns"], table["length_ns"]
+    rows = zip(label[table["thread"]], table["state"], *times, table["event"], strict=True)
+    assert list(rows) == [
+        ("server 1", "UNKNOWN", 0, 10, -1), ("server 1", "RUNNING", 10, 490, 3), ("server 1", "MUTEX", 500, 300, 4),
+        ("server 1", "RUNNING", 800, 8201, 7), ("pid 8 3", "UNKNOWN", 0, 500, -1), ("pid 8 3", "RUNNING", 500, 300, 5),
+        ("pid 8 3", "READY", 800, 8201, 6),
+    ]  # fmt: skip
+    assert table["state_before"].tolist() == ["", "UNKNOWN", "RUNNING", "MUTEX", "", "UNKNOWN", "RUNNING"]
+    assert table["is_cut"].tolist() == [True, False, False, True, True, False, True]
+
+
+def test_runs_and_calls(small):
+    runs, calls = small.table("run"), small.table("call")
+    assert list(zip(runs["start_ns"], runs["end_ns"], runs["event"], runs["is_switch"], strict=True)) == [
+        (10, 500, 3, False), (500, 800, 5, True), (800, 9001, 7, True)]  # fmt: skip
+    row = {name: column[1] for name, column in calls.numpy().items()}
+    assert (row["name"], row["start_ns"], row["length_ns"], row["running_ns"]) == ("MSG_SENDV", 1000, 4000, 4000)
+    assert (row["is_failed"], row["errno"], row["exit_event"]) == (False, -1, 9)
+
+
+def test_what_is_not_known_is_null(small):
+    sent = small.table("message")
+    assert (sent["receive_event"][0], sent["queued_ns"][0], sent["server_pid"][0]) == (-1, -1, 8)
+    found = sent.arrow().to_pylist()[0]
+    assert (found["receive_event"], found["queued_ns"], found["server_pid"]) == (None, None, 8)
+    assert small.table("state").arrow()["state_before"].to_pylist()[:2] == [None, "UNKNOWN"]
+
+
+def test_columns_of_the_trace_are_not_copied(small):
+    events = small.table("event").arrow()
+    for name in ("time_cycles", "cpu", "thread", "code"):
+        [chunk] = events[name].chunks
+        assert chunk.buffers()[1].address == getattr(small.events, name).ctypes.data, name
+    [chunk] = events["name"].chunks
+    assert chunk.indices.buffers()[1].address == small.events.code.ctypes.data
+    assert small.table("state")["end_cycles"] is small.table("state")["end_cycles"]
+
+
+def test_every_table_is_as_documented(trace):
+    assert set(BUILDERS) == set(SCHEMAS)
+    for name, schema in SCHEMAS.items():
+        table = trace.table(name)
+        arrow = table.arrow()
+        assert arrow.column_names == list(table.columns)
+        for column in schema.columns:
+            values = table[column.name]
+            assert values.shape == (len(table),), (name, column.name)
+            assert values.dtype.name in dtype_of(column), (name, column.name)
+            assert column.is_nullable or arrow[column.name].null_count == 0
+            if column.is_nullable and column.kind is not Kind.TEXT:
+                assert arrow[column.name].null_count == np.count_nonzero(values == -1), (name, column.name)
+        assert len(table) == arrow.num_rows
+        assert re.fullmatch(rf"<Table {name} of [^<>\n]+: [0-9,]+ rows>", repr(table))
+
+
+def test_states_and_cpu_states_fill_the_trace(trace):
+    states, window = trace.table("state"), trace.window
+    totals = np.bincount(states["thread"], states["length_cycles"], len(trace.threads))
+    assert (totals[1:] == window.length).all()
+    cpus = trace.table("cpu_state")
+    assert np.bincount(cpus["cpu"], cpus["length_cycles"]).tolist() == [window.length] * trace.cpu_count
+    touch = cpus["cpu"][1:] == cpus["cpu"][:-1]
+    assert (cpus["end_cycles"][:-1][touch] == cpus["start_cycles"][1:][touch]).all()
+
+
+def test_rows_begin_with_the_events_they_name(trace):
+    time = trace.events.time_cycles
+    for name in ("state", "run", "call", "wait", "interrupt", "message", "pulse", "wake_up"):
+        table = trace.table(name)
+        start = "start_cycles" if "start_cycles" in table.columns else "time_cycles"
+        known = table["event"] >= 0
+        assert (time[table["event"][known]] == table[start][known]).all(), name
+        if name != "state" or trace.format != "kev":  # a record of a thread trace tells of other threads too
+            continue
+        owner = trace.events.thread[table["event"][known]]
+        assert (owner == table["thread"][known]).all()
+
+
+def test_wake_ups_are_links(trace):
+    table, links = trace.table("wake_up"), link_table(trace, LinkKind.WAKE_UP)
+    assert table["cause_event"].tolist() == links.from_row.tolist()
+    assert (links.to_row < OPEN).all()
+    assert table["event"].tolist() == links.to_row.tolist()
+
+
+def test_arguments_are_those_of_the_details(trace):
+    """Every argument of every kind of event as decoding one event gives it, of three events of each kind."""
+    checked = 0
+    for code in np.flatnonzero(trace.code_counts).tolist():
+        spec = trace.catalogue.spec(code)
+        name = f"{spec.class_name}/{spec.name}"
+        if trace.format != "kev" or spec.class_name == "USREVENT" or not trace.catalogue.find(name):
+            continue
+        table = trace.arguments(name)
+        for place in {0, len(table) // 2, len(table) - 1}:
+            decoded = trace.payloads.decode(int(table["event"][place]))
+            for argument in decoded.arguments:
+                if decoded.form == "raw" or isinstance(argument.value, bytes) or argument.name.startswith("word "):
+                    continue
+                column = _column_of(table, argument.name)
+                assert table.known(column)[place], (spec.name, argument.name)
+                value = table[column][place]
+                is_number = isinstance(argument.value, int)  # above 2^63 the same bits are a negative number
+                same = (int(value) - argument.value) % (1 << 64) == 0 if is_number else value == argument.value
+                assert same, (spec.name, argument.name)
+                checked += 1
+    assert checked > 20 or trace.format != "kev"
+
+
+def _column_of(table, name):
+    own = {"event", "time_cycles", "time_ns", "cpu", "thread"}
+    spelt = {column: column.removeprefix("arg_") if column.removeprefix("arg_") in own else column
+             for column in table.columns[len(own):]}  # fmt: skip
+    return next(column for column, spelling in spelt.items() if is_same_name(spelling, name))
+
+
+def test_arguments_by_name(small):
+    sent = small.arguments("msg_sendv")
+    assert sent.columns[:6] == ("event", "time_cycles", "time_ns", "cpu", "thread", "coid")
+    assert (len(sent), sent["coid"].tolist(), sent["time_ns"].tolist()) == (1, [3], [1000])
+    created = small.arguments("PROCCREATE_NAME")
+    assert (created["name"].tolist(), created["pid"].tolist()) == (["bin/server"], [7])
+    assert created.arrow().to_pylist()[0]["name"] == "bin/server"
+    assert "bin/server" in created._repr_html_()
+    assert len(small.arguments("KER_EXIT/MSG_SENDV")) == 1
+    with pytest.raises(UsageError, match="MSG_SENDV"):
+        small.arguments("MSG_SENDW")
+    with pytest.raises(UsageError, match="coid"):
+        sent["coyd"]
+
+
+def test_pandas_and_polars(small):
+    runs = small.table("run")
+    assert runs.to_pandas()["length_ns"].tolist() == [490, 300, 8201]
+    assert runs.to_polars()["length_ns"].to_list() == [490, 300, 8201]
+    assert small.arguments("MSG_SENDV").to_pandas()["coid"].tolist() == [3]
+    assert small.arguments("MSG_SENDV").to_polars()["coid"].to_list() == [3]
+
+
+@pytest.mark.parametrize(
+    ("package", "install"), [("pyarrow", "satview[tables]"), ("pandas", "pandas"), ("polars", "polars")]
+)
+def test_a_missing_package_is_named(small, monkeypatch, package, install):
+    monkeypatch.setitem(sys.modules, package, None)
+    method = {"pyarrow": "arrow", "pandas": "to_pandas", "polars": "to_polars"}[package]
+    with pytest.raises(UsageError, match=rf"{package}, .*: pip install '{re.escape(install)}'"):
+        getattr(small.table("run"), method)()
+    assert small.table("run").numpy()["length_ns"].tolist() == [490, 300, 8201], "numpy needs none"
+
+
+def test_marks_are_read_each_time(small):
+    assert len(small.table("mark")) == 0
+    file = small.path.with_name(small.path.name + ".marks.json")
+    marks = [{"start_cycles": START + 5, "end_cycles": START + 9, "text": "late"}, {"start_cycles": 3}, None,
+             {"start_cycles": START - 5, "end_cycles": START, "text": "before the trace"}]  # fmt: skip
+    file.write_text(json.dumps({"satview_marks": 1, "marks": marks}))
+    table = small.table("mark")
+    assert (table["start_ns"].tolist(), table["end_ns"].tolist(), table["text"].tolist()) == ([5], [9], ["late"])
+    file.write_text("{")
+    with pytest.raises(DamagedFileError, match="line 1"):
+        small.table("mark")
+
+
+def test_names_of_a_trace_are_text(tmp_path):
+    name = "<img src=x>\x1b[2J"
+    trace = with_answers(TraceBuilder().time_event(0).process_name(1, 7, name).open(tmp_path))
+    html = trace.table("process")._repr_html_()
+    assert "&lt;img src=x&gt;" in html
+    assert "<img" not in html
+    assert "\x1b" not in html
+    assert "<img" not in trace.arguments("PROCCREATE_NAME")._repr_html_()
+    assert "<img" not in trace._repr_html_()
+
+
+def test_a_trace_shows_itself(small):
+    assert repr(small) == "<OpenedTrace built.kev: 11 events in 9.000 \N{MICRO SIGN}s, 1 CPU, 7.x>"
+    html = small._repr_html_()
+    assert "built.kev" in html
+    assert "server" in html
+
+
+def test_unknown_names(small):
+    with pytest.raises(UsageError, match="there is no table 'states'; there are event, state"):
+        small.table("states")
+    with pytest.raises(UsageError, match="no column 'stat'; it has thread, state"):
+        small.table("state")["stat"]
+
+
+def test_an_empty_trace_has_empty_tables(tmp_path):
+    trace = with_answers(TraceBuilder().open(tmp_path))
+    for name in SCHEMAS:
+        assert trace.table(name).arrow().num_rows == len(trace.table(name))
+    assert len(trace.table("event")) == 0
+    assert satview.__version__
