@@ -17,7 +17,7 @@ from satview.filters.expressions.columns import RowColumns
 from satview.linkage.rows import rows_where
 from satview.linkage.table import NO_EVENT, LinkKind
 from satview.linkage.transactions import transactions
-from satview.store.arguments import codes_with
+from satview.store.arguments import logged_codes_with
 from satview.store.time_ranges import Cycles
 from satview.store.trace import Trace
 
@@ -135,7 +135,7 @@ def _in_state(scope: Scope, changes: Rows, state: int) -> tuple[Cycles, Rows]:
 
 def tells_sizes(trace: Trace) -> bool:
     """Return whether any event of a trace tells the size of a message: an exit of MSG_RECEIVEV that was logged wide."""
-    exits = rows_where(trace, codes_with(_SIZE, trace.release))
+    exits = rows_where(trace, logged_codes_with(trace, _SIZE))
     return bool(len(exits)) and bool(np.any(trace.payloads.word_counts(exits) > _FAST_WORDS))
 
 
@@ -143,12 +143,12 @@ def _sizes(scope: Scope, sends: Rows) -> NDArray[np.int64]:
     """Return the bytes of messages, as their receivers were told when MSG_RECEIVEV came back; -1 = not logged."""
     sizes = np.full(len(sends), -1, np.int64)
     trace, events = scope.trace, scope.trace.events
-    has_size = codes_with(_SIZE, trace.release)
     if not len(sends) or not tells_sizes(trace):
         return sizes
     _, received = scope.lengths(sends, LinkKind.MESSAGE)
     received[received >= scope.rows.stop] = -1
-    exits = replace(scope, passes=None).chosen(has_size)  # they tell sizes whether they show or not
+    # They tell sizes whether they show or not.
+    exits = replace(scope, passes=None).chosen(logged_codes_with(trace, _SIZE))
     exits = exits[trace.payloads.word_counts(exits) > _FAST_WORDS]
     key = events.thread[exits].astype(np.int64) << 32 | exits
     order = np.argsort(key)

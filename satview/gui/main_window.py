@@ -198,14 +198,13 @@ class MainWindow(QMainWindow):
         assert self.session.preview is not None
         assert self.session.path is not None
         if self.preview_page is None:
-            label_px, lane_px = (self.settings.number(f"swimlane/{name}_px") for name in ("label_width", "lane_height"))
-            self.preview_page = PreviewPage(label_px, lane_px, self.theme, self)
+            self.preview_page = PreviewPage(self.theme, self)
             self.preview_page.cancel_wanted.connect(self.session.cancel)
             self.session.progress.connect(self.preview_page.set_progress)
             self._pages.addWidget(self.preview_page)
-        self.preview_page.begin(
-            self.session.path, self.session.preview, wheel_zooms=self.settings.flag("window/wheel_zooms")
-        )
+        label_px, lane_px = (self.settings.number(f"swimlane/{name}_px") for name in ("label_width", "lane_height"))
+        self.preview_page.lanes.set_up(label_px, lane_px, wheel_zooms=self.settings.flag("window/wheel_zooms"))
+        self.preview_page.begin(self.session.path, self.session.preview)
         self._pages.setCurrentWidget(self.preview_page)
         self.preview_page.lanes.setFocus()
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 from PySide6.QtCore import QLineF, QPointF, QRectF, Qt, Signal, Slot
 from PySide6.QtGui import (
     QFont,
@@ -28,6 +29,7 @@ from satview.base.safe_text import visible_line
 from satview.base.time import TimeWindow
 from satview.gui.colours import mixed
 from satview.gui.plain_label import PlainLabel
+from satview.gui.swimlane.overlays import draw_lost, lost_stretches
 from satview.gui.swimlane.preview_lane import draw_preview_lane, hatch
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.swimlane.tick_marks import draw_ticks
@@ -47,19 +49,20 @@ _BIN_PX: Final = 2
 class PreviewLanes(QWidget):
     """Load over the whole trace, time ruler and CPU lanes; wheel, drag and `W` `S` `A` `D` move as over lanes."""
 
-    def __init__(self, label_px: int, lane_px: int, theme: Theme, parent: QWidget | None = None) -> None:
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName("Preview")
-        self._label_px, self._row_px = label_px, lane_px + 4  # as lanes of CPUs have it in an open trace
+        self._label_px, self._row_px = 0, 1
         self._scroll_px = 0
         self._view: PreviewView | None = None
         self._dragged: tuple[float, TimeWindow] | None = None
+        self._load: NDArray[np.float64] | None = None  # of the strip, which a pan does not change
         self._small, self._bold = QFont(self.font()), QFont(self.font())
         self._small.setPixelSize(10)
         self._bold.setWeight(QFont.Weight.DemiBold)
-        self.wheel_zooms = False
+        self._wheel_zooms = False
         self.set_theme(theme)
 
     def set_theme(self, theme: Theme) -> None:
@@ -67,11 +70,22 @@ class PreviewLanes(QWidget):
         self._theme = theme
         self.update()
 
+    def set_up(self, label_px: int, lane_px: int, *, wheel_zooms: bool) -> None:
+        """Look and move like the lanes of an open trace.
+
+        Args:
+            label_px: Width of the column of names.
+            lane_px: Height of a lane.
+            wheel_zooms: The wheel alone zooms, and Ctrl+wheel scrolls lanes.
+        """
+        self._label_px, self._row_px = label_px, lane_px + 4  # those of CPUs are a little taller
+        self._wheel_zooms = wheel_zooms
+
     def show_view(self, view: PreviewView | None) -> None:
         """Draw another preview, or none."""
         if self._view is not None:
             self._view.viewport.window_changed.disconnect(self.update)
-        self._view, self._dragged, self._scroll_px = view, None, 0
+        self._view, self._dragged, self._scroll_px, self._load = view, None, 0, None
         if view is not None:
             view.viewport.window_changed.connect(self.update)
             self._set_width()
@@ -115,7 +129,7 @@ class PreviewLanes(QWidget):
         notches = (turn.y() or turn.x()) / _NOTCH
         if modifiers & Qt.KeyboardModifier.ShiftModifier or abs(turn.x()) > abs(turn.y()):
             viewport.pan(-0.1 * notches)
-        elif bool(modifiers & Qt.KeyboardModifier.ControlModifier) != self.wheel_zooms:
+        elif bool(modifiers & Qt.KeyboardModifier.ControlModifier) != self._wheel_zooms:
             scale = TimeScale(viewport.window, self._lanes_width)
             viewport.zoom(_ZOOM_PER_NOTCH**-notches, scale.cycles(event.position().x() - self._label_px))
         else:
@@ -159,7 +173,9 @@ class PreviewLanes(QWidget):
         theme, left, width = self._theme, self._label_px, self._lanes_width
         limits = view.viewport.limits
         bins = max(1, width // _BIN_PX)
-        shares = view.preview.busy_shares(limits, bins)
+        if self._load is None or len(self._load) != bins:
+            self._load = view.preview.busy_shares(limits, bins)
+        shares = self._load
         painter.setClipRect(QRectF(left, 0, width, STRIP_PX))
         tops = STRIP_PX - 4 - np.nan_to_num(shares) * (STRIP_PX - 10.0)
         step = width / bins
@@ -172,6 +188,7 @@ class PreviewLanes(QWidget):
         hatch(painter, QRectF(left, 0, width, STRIP_PX - 1), theme)
         scale = TimeScale(limits, width)
         window = view.viewport.window
+        self._draw_lost(painter, view, scale, QRectF(left, 0, width, STRIP_PX))
         handle = QRectF(left + round(scale.x(window.start)) + 0.5, 0.5,
                         max(6.0, round(scale.x(window.end) - scale.x(window.start)) - 1), STRIP_PX - 2)  # fmt: skip
         painter.setPen(colour(theme.accent))
@@ -200,7 +217,16 @@ class PreviewLanes(QWidget):
                 ratio = self.devicePixelRatioF()
                 draw_preview_lane(painter, view.preview, cpu, view.viewport.window, area, ratio, self._theme)
                 painter.fillRect(QRectF(self._label_px, area.bottom(), width, 1), colour(self._theme.line, 140))
+        scale = TimeScale(view.viewport.window, width)
+        height = min(len(view.preview.cpus) * self._row_px - self._scroll_px, bottom - top)
+        self._draw_lost(painter, view, scale, QRectF(self._label_px, top, width, height))
         painter.setClipping(False)
+
+    def _draw_lost(self, painter: QPainter, view: PreviewView, scale: TimeScale, area: QRectF) -> None:
+        painter.save()
+        painter.translate(area.topLeft())
+        draw_lost(painter, lost_stretches(view.preview.lost_marks, scale), area.height(), self._theme)
+        painter.restore()
 
     def _draw_labels(self, painter: QPainter, view: PreviewView) -> None:
         theme, top = self._theme, STRIP_PX + RULER_PX
@@ -228,9 +254,9 @@ class PreviewPage(QWidget):
 
     cancel_wanted = Signal()
 
-    def __init__(self, label_px: int, lane_px: int, theme: Theme, parent: QWidget | None = None) -> None:
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.lanes = PreviewLanes(label_px, lane_px, theme, self)
+        self.lanes = PreviewLanes(theme, self)
         self.note = PlainLabel("", self)
         self.note.setProperty("role", "dim")
         self.bar = QProgressBar(self)
@@ -252,10 +278,9 @@ class PreviewPage(QWidget):
         layout.addLayout(line)
         layout.addWidget(self.lanes, 1)
 
-    def begin(self, path: Path, view: PreviewView, *, wheel_zooms: bool) -> None:
+    def begin(self, path: Path, view: PreviewView) -> None:
         """Show a preview."""
         self._places, self._name = view.preview.places, path.name
-        self.lanes.wheel_zooms = wheel_zooms
         self.lanes.show_view(view)
         self.bar.setValue(0)
         self._say(0)

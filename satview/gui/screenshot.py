@@ -79,6 +79,7 @@ def take(request: ScreenshotRequest) -> int:
     application = Application(settings, RecentFiles(None, 0))
     window: MainWindow = application.new_window()
     window.resize(request.width_px, request.height_px)
+    window.session.adds_to_cache = False  # nobody asked for more files than the picture
     window.session.open(request.trace)
     deadline, loop, wakes = QDeadlineTimer(_PATIENCE_S * 1000), QEventLoop(), QTimer()
     wakes.start(_WAKE_MS)

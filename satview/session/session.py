@@ -52,6 +52,7 @@ class Session(QObject):
         follow: Keeps the trace in step with a growing file; None unless it is followed.
         lanes_in_view: Returns the lanes that show; they are ready before `opened` changes over to a longer reading.
         preview: While a large file is read: what some of its places tell, to look at meanwhile; else None.
+        adds_to_cache: Decoded files may be kept for the next time.
         may_reload: Asked before `opened` changes over to a longer reading; False puts it off a little.
 
     Signals:
@@ -90,6 +91,7 @@ class Session(QObject):
         self._job.progress.connect(self.progress)
         self._keep_job = LatestJob(self)
         self._to_keep: Reading | None = None
+        self.adds_to_cache = True
         self.stage = Stage.EMPTY
         self.path: Path | None = None
         self.opened: OpenTrace | None = None
@@ -163,7 +165,12 @@ class Session(QObject):
     @property
     def has_to_keep(self) -> bool:
         """True if the open file was decoded and is worth keeping."""
-        return self._to_keep is not None
+        return self.adds_to_cache and self._to_keep is not None
+
+    @property
+    def is_keeping(self) -> bool:
+        """True while the open file is being written into the cache."""
+        return self._keep_job.is_busy
 
     def keep(self, lanes: list[int]) -> None:
         """Keep what was decoded of the open file for the next time, with lanes that will be seen first.
@@ -367,7 +374,7 @@ class Session(QObject):
 
 
 def is_large(path: Path) -> bool:
-    """Tell whether a file is so large that it is kept in the cache."""
+    """Return whether a file is so large that it is kept in the cache."""
     try:
         return path.is_file() and path.stat().st_size >= CACHED_BYTES
     except OSError:

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from satview import __version__
 from satview.base.array_file import read_arrays, write_arrays
 from satview.base.debug import timed
 from satview.base.errors import Cancelled, SatviewError, WriteError
@@ -169,8 +168,8 @@ def _code_digest() -> str:
     """Return what tells this version of the code from others that may decode differently."""
     package = Path(__file__).parents[1]
     parts = ("core", "base", "events", "store", "linkage", "formats/kev", "timeline", "session")
-    found = [__version__, np.__version__]
-    for folder in (*(package / part for part in parts), resource_path("events")):
+    found = [np.__version__]
+    for folder in (package, *(package / part for part in parts), resource_path("events")):
         for file in sorted(folder.glob("*.*")):
             if file.suffix in (".py", ".c", ".toml"):
                 status = file.stat()

@@ -47,6 +47,17 @@ def codes_with(name: str, release: Release) -> NDArray[np.bool_]:
     return table
 
 
+def logged_codes_with(trace: Trace, name: str) -> NDArray[np.bool_]:
+    """Return which of the codes that a trace has know an argument, bool (32768,).
+
+    `codes_with` looks at all codes of a release, a quarter of a second the first time.
+    """
+    wanted, table = one_spelling(name), np.zeros(CODE_COUNT, np.bool_)
+    for code in np.flatnonzero(trace.code_counts).tolist():
+        table[code] = any(one_spelling(part.name) == wanted for part in arguments_of(trace.release, code))
+    return table
+
+
 def codes_with_text(release: Release) -> NDArray[np.bool_]:
     """Return which codes may have a text in their payload, bool (32768,)."""
     codes = catalogue(release).codes()

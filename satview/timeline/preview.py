@@ -40,6 +40,7 @@ class Preview:
         cpus: Per CPU what ran when.
         titles: What the lanes of the CPUs are called.
         places: How many places were sampled.
+        lost_marks: (k, 2) int64, where events are missing, as far as these places tell: start and end in cycles.
     """
 
     clock: Clock
@@ -47,6 +48,7 @@ class Preview:
     cpus: tuple[Runs, ...]
     titles: tuple[str, ...]
     places: int
+    lost_marks: NDArray[np.int64]
 
     def cover(self, cpu: int, window: TimeWindow, bins: int) -> NDArray[np.float64]:
         """Return for how many cycles each lane value is known to have had a CPU, (64, bins); all 0 = not known."""
@@ -85,7 +87,8 @@ def preview_of(sample: Sampled) -> Preview | None:
     seen = events.time_cycles[sample.is_told[sample.place]]
     titles = tuple(trace.cpu_title(cpu) for cpu in range(trace.cpu_count))
     return Preview(trace.clock, TimeWindow(int(seen[0]), int(seen[-1]) + 1), tuple(cpus), titles,
-                   int(np.count_nonzero(sample.is_told)))  # fmt: skip
+                   int(np.count_nonzero(sample.is_told)),
+                   np.stack((sample.lost_cycles - 1, sample.lost_cycles), axis=1))  # fmt: skip
 
 
 def _known_until(sample: Sampled, rows: NDArray[np.uint32]) -> NDArray[np.int64]:

@@ -13,6 +13,7 @@ from satview.formats.kev.writer import slots_as_bytes
 from satview.timeline.lane_tree import LaneKind, Timeline
 from satview.timeline.preview import preview_of
 from tests.benchmarks.made_traces import make_file
+from tests.helpers.kev import write_trace
 
 SLOTS = 60_000
 
@@ -130,3 +131,28 @@ def test_places_lie_within_the_file_and_apart(count):
     assert np.diff(np.sort(first)).min() >= sampling.PLACE_SLOTS
     some = np.sort(first[: len(first) // 2])  # cut short by a slow disk: still all over the file
     assert np.diff(some).max() <= 4 * count // len(some)
+
+
+@pytest.mark.parametrize("release", ["7.1.0", "8.0.0"])
+def test_lost_buffers_that_the_places_tell_of(tmp_path, release):
+    """Buffers of 300 slots, every fifth followed by a loss of two; 8.0 has one CPU here, and drops events too."""
+    rows, sequence, lost = [], 0, []
+    for number in range(120):
+        sequence += 1 if number % 5 else 3
+        if number and number % 5 == 0:
+            lost.append(number * 300_000)
+        time = number * 300_000
+        rows.append([wire.CONTROL_BUFFER, time, sequence, 300])
+        rows.append([wire.CONTROL_TIME, time, 0, time])
+        rows += [[wire.THREAD_RUNNING, time + step * 1000, 7, 1 + step % 2] for step in range(1, 299)]
+    if release == "8.0.0":
+        rows[40] = [wire.CONTROL_DROPPED, rows[40][1], 0, 0]
+        lost.append(rows[40][1])
+    path = write_trace(tmp_path / "lossy.kev", np.array(rows, np.uint32), release)
+    sample = sampling.sampled(path)
+    exact = Timeline(open_kev(path)).lost_marks
+    assert sorted(exact[:, 1].tolist()) == sorted(lost)
+    found = sample.lost_cycles.tolist()
+    assert len(found) >= 4  # three of ten buffers are in one of the places
+    assert set(found) <= set(lost)
+    assert preview_of(sample).lost_marks[:, 1].tolist() == found

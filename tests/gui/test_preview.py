@@ -145,6 +145,16 @@ def test_lanes_that_are_not_built_yet_keep_it(held, qtbot, monkeypatch):
     assert window.workspace.opened.preview is None
 
 
+def test_names_are_as_wide_as_in_an_open_trace(held, qtbot):
+    window, _ = held
+    row = STRIP_PX + RULER_PX + 200
+    assert window.preview_page.lanes.grab().toImage().pixelColor(260, row) == QColor(LIGHT.base)
+    window.settings.set("swimlane/label_width_px", 300)
+    window.session.open(window.session.path)
+    qtbot.waitUntil(lambda: window.session.preview is not None)
+    assert window.preview_page.lanes.grab().toImage().pixelColor(260, row) == QColor(LIGHT.panel)
+
+
 def test_cancel_and_another_file(held, qtbot):
     window, _ = held
     qtbot.mouseClick(window.preview_page.cancel, Qt.MouseButton.LeftButton)

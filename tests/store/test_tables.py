@@ -3,8 +3,11 @@
 import numpy as np
 import pytest
 
+from satview.formats.kev.reader import open_kev
+from satview.store.arguments import codes_with, logged_codes_with
 from satview.store.problems import KINDS, Problems
 from satview.store.tables import EventTable, StateIndex
+from tests.helpers.scene import scene
 
 
 def table(times):
@@ -73,3 +76,11 @@ def test_every_kind_says_what_it_means():
         assert kind.title, kind.slug
         assert kind.meaning.endswith("."), kind.slug
         assert kind.slug == kind.slug.lower().replace(" ", "-")
+
+
+def test_codes_of_a_trace_with_an_argument_are_those_of_its_release(tmp_path):
+    trace = open_kev(scene(tmp_path))
+    for name in ("rbytes", "coid", "rcvid", "msg[0]", "msg", "pid", "no_such_argument"):
+        logged = logged_codes_with(trace, name)
+        assert logged.tolist() == (codes_with(name, trace.release) & (trace.code_counts > 0)).tolist()
+    assert logged_codes_with(trace, "coid").any()

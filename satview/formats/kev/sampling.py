@@ -19,11 +19,14 @@ from numpy.typing import NDArray
 from satview.base.debug import timed
 from satview.base.errors import SatviewError
 from satview.events import wire
+from satview.events.spec import Release
 from satview.events.wire import SLOT_BYTES
 from satview.formats.kev.assemble import trace_from_slots
 from satview.formats.kev.header import BEGIN
 from satview.formats.kev.reader import Start, read_start
 from satview.formats.kev.rollover import ROLLOVER
+from satview.formats.kev.rollover import place as place_stamp
+from satview.formats.kev.slot_source import FileSlots
 from satview.store.problems import Problems
 from satview.store.trace import Trace
 
@@ -47,12 +50,14 @@ class Sampled:
         place: int64 (events,), the place of each event.
         first_slot: int64 (places,), where each place begins in the file.
         is_told: bool (places,), the times of a place are known.
+        lost_cycles: int64 (k,), ascending: when events came that follow lost ones, as far as these places tell.
     """
 
     trace: Trace
     place: NDArray[np.int64]
     first_slot: NDArray[np.int64]
     is_told: NDArray[np.bool_]
+    lost_cycles: NDArray[np.int64]
 
 
 def sampled(path: Path, cancelled: Callable[[], bool] | None = None) -> Sampled | None:
@@ -100,7 +105,8 @@ def sample_of(path: Path, start: Start, cancelled: Callable[[], bool] | None = N
         place = trace.events.slot.astype(np.int64) // PLACE_SLOTS
         if not _ascends(trace, place, len(first)):
             return None
-        return Sampled(trace, place, first, _told(trace, place, first))
+        told = _told(trace, place, first)
+        return Sampled(trace, place, first, told, _lost(trace, start.slots, first, told))
 
 
 def _read_order(count: int) -> NDArray[np.int64]:
@@ -127,7 +133,7 @@ def _extents(trace: Trace, place: NDArray[np.int64], places: int) -> tuple[NDArr
 
 
 def _ascends(trace: Trace, place: NDArray[np.int64], places: int) -> bool:
-    """Tell whether the times of each CPU ascend from place to place, but for what buffers may be out of order."""
+    """Return whether the times of each CPU ascend from place to place, but for what buffers may be out of order."""
     cpus = int(trace.events.cpu.max()) + 1
     first, last = _extents(trace, place * cpus + trace.events.cpu, places * cpus)
     before = np.maximum.accumulate(last.reshape(places, cpus), axis=0)[:-1]
@@ -169,3 +175,28 @@ def _told(trace: Trace, place: NDArray[np.int64], first_slot: NDArray[np.int64])
         since = [] if has_time[at] else [*since, at]
         told[at] &= sure
     return told
+
+
+def _lost(
+    trace: Trace, slots: FileSlots, first_slot: NDArray[np.int64], is_told: NDArray[np.bool_]
+) -> NDArray[np.int64]:
+    """Return when events came that follow lost ones, ascending.
+
+    A BUFFER event says how many slots its buffer has, so that the next one can be looked at wherever it is; between the
+    two numbers are missing if buffers were lost. 8.0 tells with DROPPED events too.
+    """
+    buffers, events = trace.buffers, trace.events
+    place = buffers.slot // PLACE_SLOTS
+    after = first_slot[place] + buffers.slot % PLACE_SLOTS + buffers.slots
+    at = np.flatnonzero((buffers.slots > 0) & is_told[place] & (after < len(slots)))
+    at = at[np.argsort(after[at])]
+    header, stamp, number = (slots.take(after[at], word) for word in (0, 1, 2))
+    is_next = header & np.uint32(wire.CODE_MASK) == wire.CONTROL_BUFFER
+    if trace.release == Release.QNX_8:  # buffers of each CPU have their own numbers
+        is_next &= (header >> wire.CPU_SHIFT & wire.CPU_MASK) == buffers.cpu[at]
+    missing = number.astype(np.int64) - buffers.sequence[at] - 1
+    is_lossy = is_next & (missing > 0)
+    times = [place_stamp(int(buffers.time_cycles[row]), int(low))
+             for row, low in zip(at[is_lossy].tolist(), stamp[is_lossy].tolist(), strict=True)]  # fmt: skip
+    dropped = events.time_cycles[events.code == wire.CONTROL_DROPPED]
+    return np.unique(np.concatenate((np.array(times, np.int64), dropped)))

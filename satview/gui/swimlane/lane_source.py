@@ -196,9 +196,9 @@ class _RefineWork:
 
     def __call__(self, is_cancelled: IsCancelled, report: Report) -> object:
         request = self._request
-        is_cpu = [self._timeline.infos[lane].cpu >= 0 for lane in request.lanes]
-        for part in (True, False):  # lanes of CPUs show as soon as they are there
-            lanes = [lane for lane, is_mine in zip(request.lanes, is_cpu, strict=True) if is_mine is part]
+        # Lanes of CPUs show as soon as they are there; all of them are wanted, for the load over the whole trace.
+        first = [info.index for info in self._timeline.infos if info.cpu >= 0]
+        for lanes in (first, [lane for lane in request.lanes if lane not in first]):
             if any(not self._timeline.is_ready(lane) for lane in lanes):
                 self._timeline.build(lanes, is_cancelled)
                 give_back()  # what was freed while they were made

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,9 @@ from PySide6.QtGui import QBrush, QPainter, QPen
 
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.theme import Theme, colour
-from satview.session.open_trace import OpenTrace
+
+if TYPE_CHECKING:  # a preview draws losses before a trace is there
+    from satview.session.open_trace import OpenTrace
 
 LOST_LEAST_PX: Final = 4.0
 
