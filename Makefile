@@ -22,7 +22,12 @@ run: setup
 	  echo "No display here: the picture is in out/satview.png"; \
 	fi
 
-test: setup lint types layers pytest
+# What is quick comes first; then all at once, as mypy and lint-imports use one processor each and not for long.
+test: setup lint
+	@$(MAKE) --no-print-directory -j3 types layers pytest
+
+test-all:
+	@$(MAKE) --no-print-directory test EXTENT=--complete
 
 setup: $(STAMP)
 
@@ -47,10 +52,7 @@ layers: setup
 # In the usual run every pair of workload, release and form of events is met; in the complete one every combination, and
 # random inputs are ten times as many.
 pytest: setup
-	$(PYTEST)
-
-test-all: setup lint types layers
-	$(PYTEST) --complete
+	$(PYTEST) $(EXTENT)
 
 # The lowest and the newest versions that pyproject.toml allows, on each Python of 3.11 to 3.13 that is here.
 test-lowest test-newest: setup

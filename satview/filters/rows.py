@@ -23,25 +23,25 @@ _MOST_RUNS: Final = 3  # up to here comparisons beat a look-up in a table: 0.2 a
 
 
 class TableTest:
-    """A table of answers by code or by thread, in the cheapest form for the values that occur.
+    """A table of results by code or by thread, in the cheapest form for the values that occur.
 
     Selected values side by side (a class, one event, the threads of a process) become one or two comparisons;
     values that never occur count as whatever makes the runs longest.
 
     Args:
-        table: bool, answer per value.
+        table: bool, result per value.
         occurs: bool of the same shape, values that the column holds; None = any.
     """
 
     def __init__(self, table: Bools, occurs: Bools | None = None) -> None:
         values = np.arange(len(table)) if occurs is None else np.flatnonzero(occurs)
-        answers = table[values]
-        self.is_true = bool(answers.all())
-        self.is_false = not answers.any()
-        edges = np.flatnonzero(answers[1:] != answers[:-1]) + 1
+        results = table[values]
+        self.is_true = bool(results.all())
+        self.is_false = not results.any()
+        edges = np.flatnonzero(results[1:] != results[:-1]) + 1
         bounds = np.concatenate(([0], edges, [len(values)]))
         runs = (
-            [(int(values[a]), int(values[b - 1])) for a, b in itertools.pairwise(bounds) if b > a and answers[a]]
+            [(int(values[a]), int(values[b - 1])) for a, b in itertools.pairwise(bounds) if b > a and results[a]]
             if len(edges) <= 2 * _MOST_RUNS
             else None
         )
@@ -49,16 +49,16 @@ class TableTest:
         self._table = table
 
     def of(self, column: NDArray[np.unsignedinteger]) -> Bools:
-        """Return the answers for a column, bool, the caller's to change."""
+        """Return the results for a column, bool, the caller's to change."""
         if self.is_true or self.is_false:
             return np.full(len(column), self.is_true)
         if self._runs is None:
             # A take that clips needs no second look at the numbers; none is ever too large.
             return self._table.take(column, mode="clip")
-        answer = self._in_run(column, *self._runs[0])
+        result = self._in_run(column, *self._runs[0])
         for run in self._runs[1:]:
-            answer |= self._in_run(column, *run)
-        return answer
+            result |= self._in_run(column, *run)
+        return result
 
     @staticmethod
     def _in_run(column: NDArray[np.unsignedinteger], low: int, high: int) -> Bools:
@@ -95,10 +95,10 @@ class EventMask:
         by_code, by_thread = TableTest(self.codes, occurs), TableTest(self.threads)
 
         def passes(rows: Rows) -> Bools:
-            answer = by_code.of(events.code[rows])
+            result = by_code.of(events.code[rows])
             if not by_thread.is_true and not by_code.is_false:
-                answer &= by_thread.of(events.thread[rows])
-            return answer
+                result &= by_thread.of(events.thread[rows])
+            return result
 
         return passes
 

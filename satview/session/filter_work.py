@@ -85,21 +85,21 @@ class FilterEvaluator(PassEvaluator):
         """
         key, kept = (item.rules, item.expression), self._masks
         if key not in kept:
-            answer = super()._fresh(replace(item, expression="")) if item.rules.strip() else None
+            result = super()._fresh(replace(item, expression="")) if item.rules.strip() else None
             if item.expression.strip():
                 condition = Expression(item.expression, self._trace.release)
-                rows = None if answer is None else np.flatnonzero(answer)
+                rows = None if result is None else np.flatnonzero(result)
                 found = condition.mask(self._trace, rows, self.facts, self._is_cancelled)
-                if answer is None or rows is None:
-                    answer = found
+                if result is None or rows is None:
+                    result = found
                 else:
-                    answer[rows] = found
-            if answer is None:
-                answer = np.ones(len(self._trace.events), np.bool_)
-            answer.setflags(write=False)
+                    result[rows] = found
+            if result is None:
+                result = np.ones(len(self._trace.events), np.bool_)
+            result.setflags(write=False)
             while len(kept) >= self._limit:
                 kept.pop(next(iter(kept)))
-            kept[key] = answer
+            kept[key] = result
         return kept[key]
 
     def forget(self) -> None:

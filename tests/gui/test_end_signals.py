@@ -13,6 +13,7 @@ import time
 import pytest
 
 from tests.benchmarks.made_traces import make_file
+from tests.helpers.ignored_signals import skip_if_ignored
 from tests.helpers.scene import scene
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
@@ -82,6 +83,7 @@ def end(folder, stage, when, number, *files):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_signal_ends_a_window_that_shows_a_trace_and_keeps_its_notes(number, tmp_path):
+    skip_if_ignored(number)
     path = scene(tmp_path)
     code, took_s, said = end(tmp_path, "ready", NOTE + NOW, number, path)
     assert code == 128 + number

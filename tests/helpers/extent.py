@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, product
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
 _STATE = {"complete": False}
+_Value = TypeVar("_Value")
 Axis = Sequence[Any] | Mapping[str, Any]  # values, or values by the label that a test's id shows
 WIDTH = {"fast": False, "wide": True}
 LOSS = {"whole": False, "loss": True}
@@ -23,8 +24,8 @@ def set_complete(is_complete: bool) -> None:
     _STATE["complete"] = is_complete
 
 
-def usually(usual: int, complete: int) -> int:
-    """Return the number for the usual run, or that for the complete one: of random inputs, of seeds."""
+def usually(usual: _Value, complete: _Value) -> _Value:
+    """Return what the usual run takes, or the complete one: a number of random inputs, a list of sizes."""
     return complete if _STATE["complete"] else usual
 
 

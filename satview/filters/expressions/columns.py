@@ -112,10 +112,10 @@ class RowColumns:
 
     def failed(self) -> Bools:
         """Return which events are exits of failed kernel calls, bool (events,)."""
-        answer = np.zeros(len(self.code), np.bool_)
+        result = np.zeros(len(self.code), np.bool_)
         at = np.flatnonzero(EXITS.take(self.code))
-        answer[at] = np.isin(variants_of(self.trace, self.index[at]), FAILURES)
-        return answer
+        result[at] = np.isin(variants_of(self.trace, self.index[at]), FAILURES)
+        return result
 
     def argument(self, name: str) -> Values:
         """Return a numeric argument, integers (events,); known where the event has it."""
@@ -146,7 +146,7 @@ class RowColumns:
             return passes
         start = replace(place, word=0)
         step = max(1, _TEXT_BLOCK // width)
-        answers: dict[bytes, bool] = {}
+        results: dict[bytes, bool] = {}
         for first in range(0, len(rows), step):
             part = rows[first : first + step]
             words = np.stack([self.trace.payloads.column(part, place.word + i) for i in range(width)], axis=1)
@@ -154,9 +154,9 @@ class RowColumns:
             unique, where = np.unique(data.view(f"V{4 * width}")[:, 0], return_inverse=True)
             said = np.zeros(len(unique), np.bool_)
             for i, item in enumerate(unique.tolist()):
-                if item not in answers:
+                if item not in results:
                     text = user_text(item) if is_user else text_at(item, start)
-                    answers[item] = text is not None and test(text)
-                said[i] = answers[item]
+                    results[item] = text is not None and test(text)
+                said[i] = results[item]
             passes[first : first + len(part)] = said[where]
         return passes

@@ -1,6 +1,6 @@
 """Expressions over a whole trace.
 
-What depends on class and event alone becomes a table of 32,768 answers, what depends on the thread a table of threads,
+What depends on class and event alone becomes a table of 32,768 results, what depends on the thread a table of threads,
 and only what is left is worked out for the events that remain.
 """
 
@@ -61,7 +61,7 @@ class Condition(ABC):
         """Return for which events it holds, bool (len(rows),); the array is the caller's to change."""
 
     def constant(self, rows: Rows) -> bool | None:  # noqa: ARG002  -- for those that can tell
-        """Return the answer if it is the same for all of them and known without a look; else None."""
+        """Return the result if it is the same for all of them and known without a look; else None."""
         return None
 
 
@@ -132,9 +132,9 @@ class TimeRange(Condition):
         if not isinstance(rows, slice):
             inside = (rows >= self._first) & (rows < self._last)
             return inside if self._is_inside else ~inside
-        answer = np.full(rows.stop - rows.start, not self._is_inside)
-        answer[max(self._first - rows.start, 0) : max(self._last - rows.start, 0)] = self._is_inside
-        return answer
+        result = np.full(rows.stop - rows.start, not self._is_inside)
+        result[max(self._first - rows.start, 0) : max(self._last - rows.start, 0)] = self._is_inside
+        return result
 
 
 class RowTest(Condition):
@@ -157,8 +157,8 @@ class Inverse(Condition):
 
     def of(self, rows: Rows) -> Bools:
         """See `Condition.of`."""
-        answer = self._part.of(rows)
-        return np.logical_not(answer, out=answer)
+        result = self._part.of(rows)
+        return np.logical_not(result, out=result)
 
 
 class Joined(Condition):
@@ -175,31 +175,31 @@ class Joined(Condition):
 
     def of(self, rows: Rows) -> Bools:
         """See `Condition.of`."""
-        answer: Bools | None = None
+        result: Bools | None = None
         for part in self.parts:
             known = part.constant(rows)
             if known is not None:
                 if known is not self.needs_all:
                     return np.full(count_of(rows), known)
                 continue
-            if answer is None:
-                answer = part.of(rows)
+            if result is None:
+                result = part.of(rows)
                 continue
             if part.cost <= _CHEAP:
-                self._merge(answer, part.of(rows))
+                self._merge(result, part.of(rows))
                 continue
-            open_ = np.flatnonzero(answer if self.needs_all else ~answer)
+            open_ = np.flatnonzero(result if self.needs_all else ~result)
             if not len(open_):
                 break
-            if len(open_) < _SPARSE * len(answer):
+            if len(open_) < _SPARSE * len(result):
                 picked = open_ + rows.start if isinstance(rows, slice) else rows[open_]
-                answer[open_] = part.of(picked)
+                result[open_] = part.of(picked)
             else:
-                self._merge(answer, part.of(rows))
-        return np.full(count_of(rows), self.needs_all) if answer is None else answer
+                self._merge(result, part.of(rows))
+        return np.full(count_of(rows), self.needs_all) if result is None else result
 
-    def _merge(self, answer: Bools, other: Bools) -> None:
-        (np.logical_and if self.needs_all else np.logical_or)(answer, other, out=answer)
+    def _merge(self, result: Bools, other: Bools) -> None:
+        (np.logical_and if self.needs_all else np.logical_or)(result, other, out=result)
 
 
 def count_of(rows: Rows) -> int:
@@ -288,7 +288,7 @@ class _Compiler:
 
 
 def table_of(node: Node) -> Bools:
-    """Return the answers of a condition that asks for class and event alone (`domains`), bool (32768,)."""
+    """Return the results of a condition that asks for class and event alone (`domains`), bool (32768,)."""
     return np.asarray(_Test(None).of(node, CODE_COUNT))
 
 
@@ -329,7 +329,7 @@ class _Test:
         self.columns, self.trace = columns, trace
 
     def of(self, node: Node, count: int) -> Bools:
-        """Return the answers, bool (count,)."""
+        """Return the results, bool (count,)."""
         if isinstance(node, And | Or):
             parts = [self.of(part, count) for part in node.parts]
             return np.asarray((np.logical_and if isinstance(node, And) else np.logical_or).reduce(parts))
@@ -348,8 +348,8 @@ class _Test:
             assert FIELDS[node.name].kind is FieldKind.FLAG
             assert self.columns is not None
             return self.columns.failed()
-        answer = self.numbers(node)
-        return answer if isinstance(answer, np.ndarray) and answer.shape == (count,) else np.full(count, answer)
+        result = self.numbers(node)
+        return result if isinstance(result, np.ndarray) and result.shape == (count,) else np.full(count, result)
 
     def numbers(self, node: Node) -> Bools | bool:
         """Compare numbers; what is not known makes the comparison false."""
@@ -357,18 +357,18 @@ class _Test:
             return self.compared(node.sign, self.number(node.left), self.number(node.right))
         assert isinstance(node, In)
         value = self.number(node.value)
-        answer: Bools | bool = False
+        result: Bools | bool = False
         for item in node.items:
-            answer = np.logical_or(answer, self.compared("==", value, self.number(item)))
-        return answer
+            result = np.logical_or(result, self.compared("==", value, self.number(item)))
+        return result
 
     @staticmethod
     def compared(sign: str, left: Values, right: Values) -> Bools | bool:
-        answer = COMPARISONS[sign].columns(left[0], right[0])
+        result = COMPARISONS[sign].columns(left[0], right[0])
         for known in (left[1], right[1]):
             if known is not True:
-                answer = np.logical_and(answer, known)
-        return answer
+                result = np.logical_and(result, known)
+        return result
 
     def texts(self, node: Node, test: Callable[[str], bool]) -> Bools:
         if isinstance(node, Field) and FIELDS[node.name].domain is Domain.THREAD:

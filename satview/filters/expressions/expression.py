@@ -90,12 +90,12 @@ class Expression:
         """
         condition = self.plan(trace, derived)
         count = len(trace.events) if rows is None else len(rows)
-        answer = np.empty(count, np.bool_)
+        result = np.empty(count, np.bool_)
         for part in chunks(count):
             if cancelled is not None and cancelled():
                 raise Cancelled("the filter was stopped")
-            answer[part] = condition.of(part if rows is None else rows[part])
-        return answer
+            result[part] = condition.of(part if rows is None else rows[part])
+        return result
 
 
 def select(trace: Trace, text: str, derived: DerivedColumns | None = None) -> NDArray[np.uint32]:

@@ -62,11 +62,11 @@ class Logged:
 
     def having(self, name: str, wide: bool | None = None) -> Bools:
         """Return the codes that have an argument in their logged form (or in a given one), bool (32768,)."""
-        answer = np.zeros(CODE_COUNT, np.bool_)
+        result = np.zeros(CODE_COUNT, np.bool_)
         for code in argument_names(self.release).get(name, ()):
             if self.codes[code]:
-                answer[code] = has_argument(self.release, code, name, self.is_wide(code) if wide is None else wide)
-        return answer
+                result[code] = has_argument(self.release, code, name, self.is_wide(code) if wide is None else wide)
+        return result
 
     def longer_than(self, word: int) -> Bools:
         """Return the codes whose payload may have a word of this number, bool (32768,)."""
@@ -82,10 +82,10 @@ class Logged:
         )
 
     def _where(self, test: Callable[[int], bool]) -> Bools:
-        answer = np.zeros(CODE_COUNT, np.bool_)
+        result = np.zeros(CODE_COUNT, np.bool_)
         present = np.flatnonzero(self.codes).tolist()
-        answer[present] = [test(code) for code in present]
-        return answer
+        result[present] = [test(code) for code in present]
+        return result
 
 
 def items_logged(release: Release, code: int, wide: bool) -> tuple[Item, ...]:
@@ -157,10 +157,10 @@ def _knowable(node: Node, logged: Logged) -> Bools:
     if isinstance(node, In):
         items = np.logical_or.reduce([_knowable(item, logged) for item in node.items])
         return np.asarray(_knowable(node.value, logged) & items)
-    answer = np.ones(CODE_COUNT, np.bool_)
+    result = np.ones(CODE_COUNT, np.bool_)
     for part in children(node):
-        answer = answer & _knowable(part, logged)
-    return answer
+        result = result & _knowable(part, logged)
+    return result
 
 
 def limits(node: Node, logged: Logged) -> Iterator[Limit]:

@@ -49,13 +49,13 @@ class AllOf:
         self.parts = parts
 
     def __call__(self, context: EventContext, /) -> int:
-        """Return the answer of the last rule, or 0."""
-        answer = 1
+        """Return the result of the last rule, or 0."""
+        result = 1
         for part in self.parts:
-            answer = part(context)
-            if not answer:
+            result = part(context)
+            if not result:
                 return 0
-        return answer
+        return result
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ class Restartable(Protocol):
 
 @runtime_checkable
 class StatefulRule(Protocol):
-    """A dynamic rule whose answers depend on the events before; `file` holds the state."""
+    """A dynamic rule whose results depend on the events before; `file` holds the state."""
 
     file: Restartable
 
@@ -66,7 +66,7 @@ def _ask_handlers(
     positions = np.concatenate(at) if at else np.empty(0, np.intp)
     if len(positions):
         selected = positions if rows is None else rows[positions]
-        passes[positions] = _Asked(rules, trace, selected, derived or TraceDerivedColumns(trace)).answers()
+        passes[positions] = _Asked(rules, trace, selected, derived or TraceDerivedColumns(trace)).results()
 
 
 class _Asked:
@@ -100,7 +100,7 @@ class _Asked:
         self._list.append(rule)
         return len(self._list) - 1
 
-    def answers(self) -> Bools:
+    def results(self) -> Bools:
         """Return which of the events pass, bool (len(rows),)."""
         verdict = np.ones(len(self._rows), np.bool_)
         needs_order = np.zeros(len(self._list), np.bool_)
@@ -125,7 +125,7 @@ class _Asked:
         rules.forget_calls()
         for file in {id(rule.file): rule.file for rule in map(_as_stateful, self._list) if rule is not None}.values():
             file.restart()
-        if C.KERCALLENTER in rules.class_handlers:  # its answer may let the exit pass unasked
+        if C.KERCALLENTER in rules.class_handlers:  # its result may let the exit pass unasked
             code = self._trace.events.code[self._rows]
             in_order |= (code >> 10 == 2) & (code >> 7 & 3 != 0)
         at = np.flatnonzero(in_order)
@@ -154,5 +154,5 @@ def _no(_: EventContext, /) -> int:
     return 0
 
 
-def _constant(answer: bool) -> DynamicRule:
-    return _yes if answer else _no
+def _constant(result: bool) -> DynamicRule:
+    return _yes if result else _no

@@ -126,7 +126,7 @@ class HandlerTable(Switches):
             external: The class; None = all classes, those that take no handler included.
             event: The event argument as `add_event_handler` takes it; None = the whole class.
         """
-        answer = np.zeros(CODE_COUNT, np.bool_)
+        result = np.zeros(CODE_COUNT, np.bool_)
         parts = self._handler_parts(external) if external is not None else None
         key = self._handler_key(external, event) if external is not None and event is not None else None
         for code in catalogue(self.release).codes():
@@ -135,12 +135,12 @@ class HandlerTable(Switches):
                 continue
             if address.vector_word >= 0:
                 vectors = range(OTHER_VECTOR + 1) if key is None else (key[1],)
-                answer[code] = any(
+                result[code] = any(
                     self.is_on(address, code, (*(0,) * address.vector_word, vector)) for vector in vectors
                 )
             elif key is None or key[1] == address.number:
-                answer[code] = self.is_on(address, code)
-        return answer
+                result[code] = self.is_on(address, code)
+        return result
 
     def _handler_count(self) -> int:
         return len(self.class_handlers) + len(self.event_handlers)
@@ -265,7 +265,7 @@ class HandlerTable(Switches):
     ) -> bool:
         """Ask two given rules as the kernel does: the event's only if the class's lets the event pass.
 
-        A class rule of KERCALLENTER that answers 2, while the call has no rule of its own, lets the exit of that
+        A class rule of KERCALLENTER that returns 2, while the call has no rule of its own, lets the exit of that
         call pass unasked.
         """
         if self._exit_passes and address.external in _CALL_PARTS and (context.pid, context.tid) in self._exit_passes:
@@ -274,10 +274,10 @@ class HandlerTable(Switches):
             if address.external is C.KERCALLEXIT:
                 return True
         if of_class is not None:
-            answer = of_class(context)
-            if not answer:
+            result = of_class(context)
+            if not result:
                 return False
-            if address.external is C.KERCALLENTER and of_event is None and answer == PASS_EXIT_TOO:
+            if address.external is C.KERCALLENTER and of_event is None and result == PASS_EXIT_TOO:
                 self._exit_passes.add((context.pid, context.tid))
         return of_event is None or bool(of_event(context))
 

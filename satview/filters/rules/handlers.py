@@ -129,14 +129,14 @@ class FunctionRule:
         self.calls = 0
 
     def __call__(self, context: EventContext, /) -> int:
-        """Return the handler's answer: 0 to suppress the event. What is no whole number counts as true or false."""
+        """Return the handler's result: 0 to suppress the event. What is no whole number counts as true or false."""
         if self.problem:
             return 1
         self.calls += 1
         try:
             with self.file.watchdog:
-                answer = self.file.namespace[self._name](HandlerEvent(context, self._release))
-                return answer if isinstance(answer, int) else bool(answer)
+                result = self.file.namespace[self._name](HandlerEvent(context, self._release))
+                return result if isinstance(result, int) else bool(result)
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001  -- as above

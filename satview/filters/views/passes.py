@@ -153,7 +153,7 @@ class PassResult:
 
 
 class PassEvaluator:
-    """Evaluates passes over one trace and keeps the latest answers, so that switching one off costs nothing.
+    """Evaluates passes over one trace and keeps the latest results, so that switching one off costs nothing.
 
     Args:
         trace: The events.
@@ -175,11 +175,11 @@ class PassEvaluator:
         """
         key = (item.rules, item.expression)
         if key not in self._kept:
-            answer = self._fresh(item)
-            answer.setflags(write=False)
+            result = self._fresh(item)
+            result.setflags(write=False)
             if len(self._kept) >= _CACHE_LIMIT:
                 self._kept.pop(next(iter(self._kept)))
-            self._kept[key] = answer
+            self._kept[key] = result
         return self._kept[key]
 
     def _fresh(self, item: Pass) -> Bools:

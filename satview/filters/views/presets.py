@@ -37,8 +37,8 @@ def did_ipc(trace: Trace) -> Bools:
     rows = rows_of_codes(trace, *(code(WireClass.COMM, event) for event in (0, 1, 2, 3, 10, 11)))
     selected = np.zeros(len(trace.threads), np.bool_)
     selected[trace.events.thread[rows]] = True
-    answers = rows_of_codes(trace, _REPLY, _ERROR)
-    selected[thread_rows(trace, trace.payloads.column(answers, 1), trace.payloads.column(answers, 0))] = True
+    results = rows_of_codes(trace, _REPLY, _ERROR)
+    selected[thread_rows(trace, trace.payloads.column(results, 1), trace.payloads.column(results, 0))] = True
     return _real(selected)
 
 

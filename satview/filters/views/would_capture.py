@@ -63,7 +63,7 @@ class WouldCapture:
         bytes_per_s, total_bytes_per_s: Data rate of the capture.
         by_class: Logged and total events by printed class.
         losses: What each view would miss.
-        notes: What is logged although a WHERE line would hide it, and what the answer leaves out, one sentence each.
+        notes: What is logged although a WHERE line would hide it, and what the result leaves out, one sentence each.
     """
 
     events: int
@@ -150,7 +150,7 @@ def _added(logged: Trace, passes: Bools, logs_time: bool) -> ControlEvents:
 
 
 def _left_out(trace: Trace, part: slice, logs_time: bool, has_handler: bool) -> list[str]:
-    """Return what the answer does not know."""
+    """Return what the result does not know."""
     found = []
     if part.start:
         found.append("A capture that starts later begins with a dump of processes and threads, which is not counted")
