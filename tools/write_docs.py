@@ -103,6 +103,9 @@ satview query boot.kev "select * from load_per(100000000) where cpu = 0" --forma
 satview query boot.kev "from state where state = 'MUTEX' and length_ns > 1000000" --format parquet -o waits.parquet
 ```
 
+In the window `Ctrl+Shift+Q` shows the panel SQL: type a query and press `Ctrl+Return`, or choose a view from the list.
+A click on a row goes to its `event`, else to its range or moment (`start_ns`, `end_ns`, `time_ns`, or in cycles).
+
 A query only reads. It reaches neither files nor the network, loads no extension, and is stopped after 60 s or beyond
 2 GiB (`--time-limit`, `--memory-limit`, `satview.Limits`). Only the tables that it mentions are made.
 

@@ -79,6 +79,9 @@ PANELS: Final = (
     PanelRow("doctor", "D&octor", ("Ctrl+Shift+D",),
              "Show or hide what the trace tells exactly, what as a bound, what not at all, and what to capture for it.",
              Side.BOTTOM, "satview.gui.doctor_panel:DoctorPanel"),
+    PanelRow("sql", "S&QL", ("Ctrl+Shift+Q",),
+             "Show or hide queries in SQL over the tables of the trace, and views for what is asked often.",
+             Side.BOTTOM, "satview.gui.sql_panel:SqlPanel"),
     PanelRow("results", "&Search results", ("Ctrl+Shift+R",), "Show or hide the table of search hits.", Side.BOTTOM,
              "satview.gui.filters.results_panel:ResultsPanel"),
 )  # fmt: skip

@@ -125,7 +125,7 @@ SCHEMAS: Final[dict[str, TableSchema]] = {
             "event",
             "Every event, in time order.",
             (
-                Column("event", Kind.UINT32, "its row, from 0: the number that the window shows"),
+                Column("event", Kind.UINT32, "its row, from 0; the window counts events from 1"),
                 *_moment("time", "when it was logged; never decreases"),
                 Column("cpu", Kind.UINT8, "the CPU that logged it, from 0"),
                 Column("thread", Kind.ROW, "row of `thread`: whose state changes, else who ran there; 0 = not known"),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import threading
+import time
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.errors import UsageError
+from satview.base.errors import Cancelled, UsageError
 from satview.base.resources import resource_path
 from satview.base.safe_text import html_text
 from satview.base.time import NS_PER_S
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 _SHOWN_ROWS: Final = 20
 _BATCH_ROWS: Final = 1 << 17
+_WATCH_S: Final = 0.05
 _LITERALS: Final = re.compile(r"'(?:[^']|'')*'")
 _WORDS: Final = re.compile(r"(?:(\w+)\.)?\b([A-Za-z_]\w*)")
 _SOURCES: Final = re.compile(r"\b(?:from|join)\s+(\w+)")  # as the file of views writes them
@@ -89,7 +91,7 @@ def views() -> dict[str, View]:
     return {view.name: view for view in found}
 
 
-def sql(trace: Trace, query: str, limits: Limits | None = None) -> Result:
+def sql(trace: Trace, query: str, limits: Limits | None = None, cancelled: Callable[[], bool] | None = None) -> Result:
     """Return the rows of a query over the tables, views and macros of a trace (docs/tables.md).
 
     Only the tables that the query mentions are made, and nothing is copied into DuckDB. Every query has a database of
@@ -99,11 +101,13 @@ def sql(trace: Trace, query: str, limits: Limits | None = None) -> Result:
         trace: The trace.
         query: One SELECT, WITH, VALUES, DESCRIBE, SUMMARIZE or EXPLAIN.
         limits: How much it may take; None = the usual ones.
+        cancelled: Asked now and then while it runs.
 
     Raises:
         UsageError: The query is faulty, is none of these, or went over a limit; or a package is not installed.
+        Cancelled: `cancelled()` returned True.
     """
-    limits = limits or Limits()
+    limits, cancelled = limits or Limits(), cancelled or _never
     duckdb = required("duckdb")
     required("pyarrow")
     connection = duckdb.connect(
@@ -120,9 +124,11 @@ def sql(trace: Trace, query: str, limits: Limits | None = None) -> Result:
         _refuse_other(duckdb, connection, query)
         _prepare(connection, trace, query)
         connection.execute("SET lock_configuration = true")
-        with _interrupted_after(connection, limits.time_s):
+        with _interrupted(connection, limits.time_s, cancelled):
             return _fetched(connection, query, limits)
     except duckdb.InterruptException as error:
+        if cancelled():
+            raise Cancelled("the query was stopped") from error
         raise UsageError(f"the query took longer than {limits.time_s:g} s and was stopped") from error
     except duckdb.Error as error:
         raise UsageError(_first_lines(str(error))) from error
@@ -179,6 +185,10 @@ class Result:
         """
         part = self._found if most is None else self._found.slice(0, most)
         return list(zip(*(column.to_pylist() for column in part.columns), strict=True))
+
+    def value(self, row: int, name: str) -> Any:
+        """Return one value, None for null."""
+        return self._found.column(name)[row].as_py()
 
     def arrow(self) -> pa.Table:
         """Return it as a table of Arrow."""
@@ -294,16 +304,29 @@ def _clock_macros(trace: Trace) -> Iterator[str]:
     )
 
 
+def _never() -> bool:
+    return False
+
+
 @contextmanager
-def _interrupted_after(connection: Any, time_s: float) -> Iterator[None]:
-    timer = threading.Timer(time_s, connection.interrupt)
-    timer.daemon = True
-    timer.start()
+def _interrupted(connection: Any, time_s: float, cancelled: Callable[[], bool]) -> Iterator[None]:
+    """Interrupt what a connection does in the block after a time, or when it is cancelled."""
+    is_over, end_s = threading.Event(), time.monotonic() + time_s
+
+    def watch() -> None:
+        while not is_over.wait(min(_WATCH_S, max(end_s - time.monotonic(), 0.0))):
+            if cancelled() or time.monotonic() >= end_s:
+                connection.interrupt()
+                # What was fetched before the next look goes on: look again.
+                is_over.wait(_WATCH_S)
+
+    watcher = threading.Thread(target=watch, name="satview sql", daemon=True)
+    watcher.start()
     try:
         yield
     finally:
-        timer.cancel()
-        timer.join()
+        is_over.set()
+        watcher.join()
 
 
 def _fetched(connection: Any, query: str, limits: Limits) -> Result:

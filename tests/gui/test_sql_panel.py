@@ -1,0 +1,104 @@
+"""The panel of SQL: typed queries, views, rows that jump, mistakes, and work that is stopped."""
+
+import sys
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+
+from satview.base.time import TimeWindow
+from satview.session.sql_query import event_of_row, query_of, window_of_row
+from satview.tables.sql import sql, views
+from tests.helpers.scene import SERVER
+
+
+@pytest.fixture
+def panel(window):
+    window.actions_by_id.by_id["panels.sql"].trigger()
+    return window.workspace.panels["sql"]
+
+
+def ask(panel, qtbot, query):
+    panel.editor.setPlainText(query)
+    QTest.keyClick(panel.editor, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
+    qtbot.waitUntil(lambda: panel.run_button.text() == "Run", timeout=20_000)
+
+
+def cells(panel):
+    model = panel.model
+    return [
+        [model.index(row, column).data() for column in range(model.columnCount())] for row in range(model.rowCount())
+    ]
+
+
+def test_a_query_that_is_typed(panel, qtbot):
+    query = "select state, start_ns, length_ns from state join thread using (thread) where label = 'client 1' "
+    ask(panel, qtbot, query + "and state in ('REPLY', 'READY')")
+    names = [panel.model.headerData(i, Qt.Orientation.Horizontal) for i in range(3)]
+    assert names == ["state", "start_ns", "length_ns"]
+    assert cells(panel) == [["READY", "0", "1000"], ["REPLY", "4000", "4001"]]
+    assert panel.message.text() == "2 rows"
+    panel.table.selectRow(1)
+    assert panel.copied_text() == "state\tstart_ns\tlength_ns\nREPLY\t4000\t4001"
+
+
+def test_rows_jump_to_events_and_times(panel, opened, qtbot):
+    ask(panel, qtbot, "select event, name from event where name = 'EVENT 7' or time_ns = 8000 order by event")
+    panel.table.clicked.emit(panel.model.index(0, 1))
+    assert opened.trace.spec(opened.selection.event).class_name == "USREVENT"
+    panel.table.clicked.emit(panel.model.index(1, 0))
+    assert opened.trace.clock.ns(int(opened.trace.events.time_cycles[opened.selection.event])) == 8_000
+    ask(panel, qtbot, "select 4000 as start_ns, 8000 as end_ns")
+    panel.table.clicked.emit(panel.model.index(0, 0))
+    shown, clock = opened.viewport.window, opened.trace.clock
+    assert clock.ns(shown.start) < 4_000
+    assert clock.ns(shown.end) > 8_000
+    assert shown.length < 6_000
+
+
+def test_a_view_from_the_list(panel, opened, qtbot):
+    index = panel.views.findText("states_at(at_ns)")
+    panel.views.activated.emit(index)
+    qtbot.waitUntil(lambda: panel.run_button.text() == "Run", timeout=20_000)
+    assert panel.editor.toPlainText() == "select * from states_at(0) limit 1000"
+    assert [row[1] for row in cells(panel)] == ["client 1", "server 1"]
+    assert panel.views.currentText() == "Views"
+    assert panel.views.count() == len(views()) + 1
+
+
+def test_mistakes_are_told(panel, qtbot):
+    ask(panel, qtbot, "select nothing from event")
+    assert '"nothing" not found' in panel.message.text()
+    assert panel.model.rowCount() == 0
+    ask(panel, qtbot, "create table a as select 1")
+    assert "CREATE is no query" in panel.message.text()
+
+
+def test_a_missing_package_is_named(panel, qtbot, monkeypatch):
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    ask(panel, qtbot, "select 1")
+    assert "pip install 'satview[tables]'" in panel.message.text()
+
+
+def test_a_query_is_stopped(panel, qtbot):
+    panel.editor.setPlainText("select count(*) from range(100000000000) a(i) where i % 7 = 3")
+    QTest.mouseClick(panel.run_button, Qt.MouseButton.LeftButton)
+    assert panel.run_button.text() == "Stop"
+    QTest.mouseClick(panel.run_button, Qt.MouseButton.LeftButton)
+    assert panel.message.text() == "Stopped"
+    ask(panel, qtbot, "select 1 as one")
+    assert cells(panel) == [["1"]]
+
+
+def test_what_rows_are_about(opened):
+    trace = opened.trace
+    found = sql(trace, f"select 3 as reply_event, 5 as event, {trace.window.start} as time_cycles union all "
+                       "select null, 1000000, null union all select 4, null, 5 order by 1")  # fmt: skip
+    assert [event_of_row(trace, found, row) for row in range(3)] == [5, 4, None]
+    assert [window_of_row(trace, found, row) for row in range(3)] == [
+        TimeWindow(trace.window.start, trace.window.start + 1), None, None]  # fmt: skip
+    assert trace.threads.pid.tolist().count(SERVER) == 1
+    window = TimeWindow(trace.clock.cycles(4000), trace.clock.cycles(5000))
+    assert query_of(views()["load_between"], trace, window) == "select * from load_between(4000, 5000) limit 1000"
+    for view in views().values():
+        sql(trace, query_of(view, trace, window))
