@@ -74,16 +74,17 @@ def test_a_trace_without_calls_says_what_it_cannot_tell(window, qtbot):
     assert "capture" in reasons["interrupt-flood"]
 
 
-def test_y_says_why_the_selected_thread_waits(empty_window, load, deadlock, qtbot):
+@pytest.mark.parametrize(("who", "held_by"), [("forwards", "3 (backwards)"), ("backwards", "2 (forwards)")])
+def test_y_says_why_the_selected_thread_waits(who, held_by, empty_window, load, deadlock, qtbot):
     window = load(empty_window, deadlock)
     opened, panel = window.session.opened, window.workspace.panels["details"]
-    thread = next(row for row, name in enumerate(opened.trace.threads.names) if name == "forwards")
+    thread = next(row for row, name in enumerate(opened.trace.threads.names) if name == who)
     lane = opened.lane_of_thread(thread)
     opened.select_at(lane, opened.trace.clock.cycles(50_000_000))
     QTest.keyClick(window.workspace.area.view, Qt.Key.Key_Y)
     qtbot.waitUntil(lambda: "Why MUTEX?" in panel.as_text(), timeout=10_000)
     text = panel.as_text()
-    assert "held by deadlock 3 (backwards), until the trace ends." in text
+    assert f"held by deadlock {held_by}, until the trace ends." in text
     assert "waits for it in turn: none of them goes on by itself." in text
     QTest.keyClick(window.workspace.area.view, Qt.Key.Key_Down)
     assert "Why MUTEX?" not in panel.as_text()
