@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QPalette
 from PySide6.QtTest import QTest
 
 from satview.__main__ import main
@@ -27,13 +28,54 @@ def show(window, qtbot):
     return window.workspace.panels["verdicts"]
 
 
-def test_nothing_is_looked_for_before_the_panel_is_seen_and_the_key_shows_a_deadlock(
-    empty_window, load, deadlock, qtbot
-):
+def test_the_status_bar_announces_what_is_wrong_and_a_click_shows_it(empty_window, load, deadlock, qtbot):
     window = load(empty_window, deadlock)
-    verdicts = window.session.opened.verdicts
+    work, button = window.workspace, window.workspace.status.verdicts
+    qtbot.waitUntil(lambda: button.text() == "1 verdict: deadlock", timeout=10_000)
+    assert "verdicts" not in work.panels.made, "the panel is not needed for that"
+    assert "error: deadlock" in button.toolTip()
+    assert button.palette().color(QPalette.ColorRole.ButtonText).rgb() & 0xFFFFFF == LIGHT.error
+    assert work.status.problems.text() == "File: no problems"
+    assert work.docks["verdicts"].windowTitle() == "Verdicts (1)"
+    QTest.mouseClick(button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: work.panel_shows("verdicts"))
+    assert work.panels["verdicts"].tree.topLevelItem(0).text(0) == "deadlock"
+
+
+def test_what_a_trace_cannot_tell_is_said_beside_no_verdicts(empty_window, load, tmp_path, qtbot):
+    """Without wide events the same deadlock cannot be found."""
+    main(["tracelogger", "--workload", "deadlock", "-f", str(tmp_path / "fast.kev")])
+    window = load(empty_window, tmp_path / "fast.kev")
+    button = window.workspace.status.verdicts
+    qtbot.waitUntil(lambda: button.text() == "No verdicts, 2 kinds cannot be told", timeout=10_000)
+    assert "Cannot be told: deadlock, priority-inversion" in button.toolTip()
+    assert window.workspace.docks["verdicts"].windowTitle() == "Verdicts"
+
+
+def test_nothing_is_looked_for_in_a_longer_trace_before_it_is_asked(empty_window, load, deadlock, qtbot):
+    empty_window.settings.set("verdicts/check_up_to_events", 10)
+    window = load(empty_window, deadlock)
+    assert len(window.session.opened.trace.events) > 10
+    qtbot.waitUntil(lambda: not window.workspace.is_checking)
+    verdicts, button = window.session.opened.verdicts, window.workspace.status.verdicts
     assert verdicts.found is None
-    assert not verdicts.is_busy
+    assert button.text() == "Check for verdicts"
+    QTest.mouseClick(button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: button.text() == "1 verdict: deadlock", timeout=10_000)
+    assert window.workspace.panel_shows("verdicts")
+
+
+def test_a_higher_limit_in_the_settings_takes_effect_at_once(empty_window, load, deadlock, qtbot):
+    empty_window.settings.set("verdicts/check_up_to_events", 0)
+    window = load(empty_window, deadlock)
+    qtbot.waitUntil(lambda: not window.workspace.is_checking)
+    assert window.session.opened.verdicts.found is None
+    empty_window.settings.set("verdicts/check_up_to_events", 1000)
+    qtbot.waitUntil(lambda: window.workspace.status.verdicts.text() == "1 verdict: deadlock", timeout=10_000)
+
+
+def test_the_key_shows_a_deadlock(empty_window, load, deadlock, qtbot):
+    window = load(empty_window, deadlock)
     tree = show(window, qtbot).tree
     top = tree.topLevelItem(0)
     assert top.text(0) == "deadlock"
@@ -56,6 +98,7 @@ def test_click_shows_the_place_and_the_thread_that_suffers(empty_window, load, d
 
 
 def test_overview_marks_the_verdict(empty_window, load, deadlock, qtbot):
+    empty_window.settings.set("verdicts/check_up_to_events", 0)
     window = load(empty_window, deadlock)
     overview, opened = window.workspace.area.overview, window.session.opened
     before = overview.grab().toImage()
