@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QPalette
 from PySide6.QtTest import QTest
 
@@ -15,6 +15,13 @@ from satview.gui.theme import LIGHT
 def deadlock(tmp_path_factory):
     path = tmp_path_factory.mktemp("verdicts") / "deadlock.kev"
     main(["tracelogger", "--workload", "deadlock", "-w", "-f", str(path)])  # 1: the program got stuck
+    return path
+
+
+@pytest.fixture(scope="module")
+def inversion(tmp_path_factory):
+    path = tmp_path_factory.mktemp("verdicts") / "inversion.kev"
+    main(["tracelogger", "--workload", "inversion", "-w", "-f", str(path)])
     return path
 
 
@@ -108,6 +115,54 @@ def test_overview_marks_the_verdict(empty_window, load, deadlock, qtbot):
     opened.viewport.show_all()
     assert overview.grab().toImage().pixelColor(x, y).rgb() & 0xFFFFFF == LIGHT.error
     assert before.pixelColor(x, y).rgb() & 0xFFFFFF != LIGHT.error
+
+
+def test_every_time_of_a_fault_is_a_row_that_leads_there_and_a_mark(empty_window, load, inversion, qtbot):
+    """In 200 ms *high* waits twice: from 66.99 ms for 34.03 ms, and from 136.99 ms for 34.06 ms."""
+    window = load(empty_window, inversion)
+    tree, opened = show(window, qtbot).tree, window.session.opened
+    [verdict] = opened.verdicts.found.verdicts
+    top = tree.topLevelItem(0)
+    assert (top.text(1), top.text(2)) == ("0.066 993 213 s", "34.03 ms")
+    assert "does so once more, longest 34.06 ms from 136.993 ms." in top.text(3)
+    top.setExpanded(True)
+    rows = [[top.child(i).text(column) for column in range(3)] for i in range(1, 4)]
+    assert rows == [
+        ["1 of 2", "0.066 993 213 s", "34.03 ms"],
+        ["2 of 2", "0.136 993 119 s", "34.06 ms"],
+        ["event 197", "0.066 993 213 s", ""],
+    ]
+    said = [top.child(i).text(3).partition(":")[0] for i in range(3, top.childCount())]
+    assert said == ["waits", "holder, ready", "preempts", "goes on"]
+    overview = window.workspace.area.overview
+    opened.viewport.show_all()
+    picture = overview.grab().toImage()
+    ms = {at: picture.pixelColor(round(overview._scale.x(opened.trace.clock.cycles(at * 1_000_000))),
+                                 overview.height() - 3).rgb() & 0xFFFFFF == LIGHT.error
+          for at in (30, 80, 120, 150, 190)}  # fmt: skip
+    assert ms == {30: False, 80: True, 120: False, 150: True, 190: False}
+    tree.scrollToItem(top.child(2))
+    place = tree.visualItemRect(top.child(2)).center()
+    QTest.mouseClick(tree.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(60, place.y()))
+    assert opened.selection.event == verdict.places[1].row
+    first, last = (opened.trace.clock.cycles(at) for at in (136_993_000, 171_058_000))
+    assert opened.viewport.window.start < first < last < opened.viewport.window.end
+
+
+def test_a_sentence_takes_as_many_lines_as_it_needs(empty_window, load, inversion, qtbot):
+    tree = show(load(empty_window, inversion), qtbot).tree
+    line_px = tree.fontMetrics().lineSpacing()
+    top = tree.topLevelItem(0)
+
+    def height_px():
+        return tree.visualItemRect(top).height()
+
+    tree.setColumnWidth(3, 3000)
+    qtbot.waitUntil(lambda: height_px() < 2 * line_px)
+    tree.setColumnWidth(3, 400)
+    qtbot.waitUntil(lambda: height_px() > 3 * line_px)
+    words = tree.fontMetrics().boundingRect(0, 0, 390, 10_000, int(Qt.TextFlag.TextWordWrap), top.text(3))
+    assert height_px() >= words.height(), "no line is cut"
 
 
 def test_a_trace_without_calls_says_what_it_cannot_tell(window, qtbot):
