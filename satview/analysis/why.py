@@ -20,10 +20,13 @@ from satview.analysis.verdicts.words import of_whom, waited_for
 from satview.base.errors import UsageError
 from satview.events import wire
 from satview.events.states import ABSENT, DEAD, READY, RUNNING, STATE_BY_VALUE, UNKNOWN
-from satview.linkage.blockers import blockers
+from satview.linkage.blockers import SEND, blockers
+from satview.linkage.messages import messages
 from satview.linkage.rows import last_before, rows_by_cpu
 from satview.linkage.table import NO_EVENT, Certainty
-from satview.linkage.whole import is_whole_on
+from satview.linkage.transactions import transactions
+from satview.linkage.wake_ups import last_sends
+from satview.linkage.whole import is_whole, is_whole_on
 from satview.store.arguments import argument, argument_under
 from satview.store.trace import Trace
 from satview.timeline.per_thread import thread_spans, value_of_code
@@ -33,6 +36,9 @@ MOST_STEPS: Final = 32
 _NONE: Final = -1
 _WIDE_SLOTS: Final = 2
 _MOST_NAMES: Final = 8  # of threads that an ambiguous name could mean
+_MOST_SERVERS: Final = 4  # threads of a server that are told of besides the one that receives the message in the end
+_MOST_CPUS: Final = 4  # of which a sentence says who has them
+_NO_THREAD_THEN: Final = (ABSENT, UNKNOWN, DEAD)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +49,7 @@ class WhyStep:
 
     Attributes:
         thread: Row of the thread table.
-        at_cycles: The moment that is asked about.
+        at_cycles: The moment that is looked at.
         value: Its state as lane value (`events.states`).
         state: The state's name; UNKNOWN where the trace does not tell it, ABSENT where the thread does not exist.
         since_cycles, until_cycles: How long it is in that state; the end of the trace if that comes before.
@@ -51,12 +57,16 @@ class WhyStep:
         priority: Its priority then, -1 if no wide event tells it.
         waits_for: What it waits for, in words; empty if it does not.
         holder: Row of the thread that holds or serves that.
+        may_receive: Rows of the threads of the server, any of which may receive the message that it waits in SEND with.
+        serves: Row of the client whose message it has received and not answered yet, of several the one received last.
+        receive_row: The event by which it received that message.
         wait_row: Of a thread that runs or is ready: the event by which it began to wait the last time before.
         ready_row: The event that ended that wait: ready, or running at once.
         cause_row: What ended the wait: a message, pulse, reply, kernel call, timer or interrupt.
         waker: Row of the thread that did that; -1 for timers and interrupts too.
         before: Row of the thread that had the CPU before.
-        ran_instead: (thread, priority or -1, cycles) of the threads that had the CPUs while it was ready.
+        on_cpus: (CPU, thread, priority or -1, since when in cycles) of those that have the CPUs while it is ready.
+        ran_instead: (thread, priority or -1, cycles) of the threads that had the CPUs since it was ready.
         certainty: Of the holder or the cause; EXACT if there is none.
         says: All that as one sentence.
     """
@@ -71,11 +81,15 @@ class WhyStep:
     priority: int = _NONE
     waits_for: str = ""
     holder: int = _NONE
+    may_receive: tuple[int, ...] = ()
+    serves: int = _NONE
+    receive_row: int = _NONE
     wait_row: int = _NONE
     ready_row: int = _NONE
     cause_row: int = _NONE
     waker: int = _NONE
     before: int = _NONE
+    on_cpus: tuple[tuple[int, int, int, int], ...] = ()
     ran_instead: tuple[tuple[int, int, int], ...] = ()
     certainty: Certainty = Certainty.EXACT
     says: str = ""
@@ -84,14 +98,17 @@ class WhyStep:
 def why(trace: Trace, thread: int | str, at: int, steps: int = MOST_STEPS) -> tuple[WhyStep, ...]:
     """Return why a thread is in its state at a moment, and step by step what that goes back to.
 
-    From a thread that waits the next step leads to who holds what it waits for, at the same moment; from one that runs
-    or is ready to who made it ready, when it did. The last step goes back to a timer, an interrupt, the start of the
-    trace, a wait that nobody in particular can end, or a thread that is in the chain already: a deadlock.
+    From a thread that waits the next step leads to who holds what it waits for, at the same moment, or to the threads
+    of the server that may receive its message; from one that runs or is ready to who made it ready, when it did. The
+    last step goes back to a timer, an interrupt, the start of the trace, a wait that nobody in particular can end, or a
+    thread that is in the chain already: a deadlock.
 
     Args:
         trace: The events.
         thread: Row of the thread table, or what `thread_of` takes.
-        at: The moment in cycles of the trace's clock; `trace.clock.cycles(ns)`.
+        at: The moment in cycles of the trace's clock; `trace.clock.cycles(ns)`. The very moment at which the thread
+            begins to wait or becomes ready asks about all of that: its middle is looked at, since others are often
+            still on their way to what they do for the rest of it.
         steps: Steps at most, from 1 on.
 
     Raises:
@@ -102,7 +119,8 @@ def why(trace: Trace, thread: int | str, at: int, steps: int = MOST_STEPS) -> tu
         raise UsageError(f"there is no thread in row {row} of the thread table")
     if not trace.window.contains(at):
         raise UsageError("that moment is outside the trace")
-    return tuple(_Chain(trace).steps(row, at, max(1, min(steps, MOST_STEPS))))
+    chain = _Chain(trace)
+    return tuple(chain.steps(row, chain.lasting(row, at), max(1, min(steps, MOST_STEPS))))
 
 
 def thread_of(trace: Trace, text: str) -> int:
@@ -141,6 +159,16 @@ class _Chain:
         self.partitions = partition_names(trace) if has_partitions(trace) else None
         self.values = value_of_code(trace)
 
+    def lasting(self, thread: int, at: int) -> int:
+        """Return the middle of what a thread waits in or is ready for from a moment on; else the moment itself."""
+        spans = thread_spans(self.trace, thread, self.values)
+        place = spans.index_at(at)
+        value = int(spans.value[place])
+        if value in (RUNNING, *_NO_THREAD_THEN) or int(spans.start_cycles[place]) != at:
+            return at
+        _, last = _same(spans, place)
+        return at + (_end(spans, last) - at) // 2
+
     def steps(self, thread: int, at: int, most: int) -> list[WhyStep]:
         """Return the steps from a thread and moment on."""
         out: list[WhyStep] = []
@@ -151,13 +179,17 @@ class _Chain:
             seen.add((thread, at))
             if step.holder > 0:
                 thread = step.holder
+            elif step.may_receive:
+                # The last one is followed: it receives the message, or is the only one.
+                *others, thread = step.may_receive
+                out += [self.step(other, at) for other in others][: most - len(out)]
             elif step.waker > 0 and step.cause_row >= 0:
                 thread, at = step.waker, int(self.trace.events.time_cycles[step.cause_row])
             else:
                 break
             if (thread, at) in seen:
                 again = f"{self.evidence.name(thread)} waits for it in turn: none of them goes on by itself."
-                out[-1] = replace(step, says=f"{step.says} {again}")
+                out[-1] = replace(out[-1], says=f"{out[-1].says} {again}")
             if (thread, at) in seen or self.evidence.is_idle[thread]:
                 break
         return out
@@ -167,24 +199,20 @@ class _Chain:
         spans = thread_spans(self.trace, thread, self.values)
         place = spans.index_at(at)
         value = int(spans.value[place])
-        first, last = place, place
-        # The opening dump may tell a state twice; a thread that begins to run twice has changed the CPU.
-        while value != RUNNING and first > 0 and spans.value[first - 1] == value:
-            first -= 1
-        while value != RUNNING and last + 1 < len(spans) and spans.value[last + 1] == value:
-            last += 1
-        since = int(spans.start_cycles[first])
-        until = int(spans.start_cycles[last + 1]) if last + 1 < len(spans) else spans.end_cycles
+        first, last = _same(spans, place)
         row = _row(spans, first)
         state = {ABSENT: "ABSENT", UNKNOWN: "UNKNOWN"}.get(value) or STATE_BY_VALUE[value].name
-        step = WhyStep(thread, at, value, state, since, until, row)
-        if value in (ABSENT, UNKNOWN, DEAD):
+        step = WhyStep(thread, at, value, state, int(spans.start_cycles[first]), _end(spans, last), row)
+        if value in _NO_THREAD_THEN:
             return replace(step, says=f"{self.evidence.name(thread)} {IN_NO_STATE[value]} at {self._moment(at)}.")
         if self.evidence.is_idle[thread]:
             return replace(step, says=f"{self.evidence.name(thread)} is an idle thread.")
-        step = replace(step, priority=self._priority(_row(spans, place)))
-        if value in (RUNNING, READY):
-            return self._awake(step, spans, first)
+        serves, received = self._served(thread, at)
+        step = replace(step, priority=self._priority(_row(spans, place)), serves=serves, receive_row=received)
+        if value == RUNNING:
+            return self._running(step, spans, first)
+        if value == READY:
+            return self._ready(step, spans, first)
         return self._waiting(step, _row(spans, place))
 
     def _waiting(self, step: WhyStep, row: int) -> WhyStep:
@@ -202,33 +230,122 @@ class _Chain:
         cause, _ = self.causes.of_end(end)
         by = f", when {self.causes.words(cause)} ends it" if cause >= 0 else ""
         says = f"{begins} for {words}{of_whom(self.evidence, found, wait)}, until {ends}{by}."
-        return replace(step, waits_for=words, holder=holder, certainty=sure, says=says)
+        servers: tuple[int, ...] = ()
+        if step.value == SEND and holder <= 0 and found.pid[wait] > 0:
+            servers, count = self._servers(step, int(found.pid[wait]), row)
+            if count > 1:
+                some = "" if count == len(servers) else f", {len(servers)} of which follow"
+                says = f"{says} Any of the {count} threads of the server may receive it{some}."
+        return replace(step, waits_for=words, holder=holder, may_receive=servers, certainty=sure, says=says)
 
-    def _awake(self, step: WhyStep, spans: LaneSpans, first: int) -> WhyStep:
-        """Return a step of a thread that runs or is ready: who made it so, and who had the CPU."""
+    def _servers(self, step: WhyStep, pid: int, row: int) -> tuple[tuple[int, ...], int]:
+        """Return threads of a server that may receive a message, and how many there are.
+
+        The one that receives it in the end is the last, and those that serve another message are before the rest.
+
+        Args:
+            step: Of the client.
+            pid: The server.
+            row: The event by which the client began to wait in SEND.
+        """
+        threads = self.trace.threads
+        alive = [thread for thread in np.flatnonzero((threads.pid == pid) & (threads.tid > 0)).tolist()
+                 if self._value(thread, step.at_cycles) not in _NO_THREAD_THEN]  # fmt: skip
+        sent = last_sends(self.trace, np.array([step.thread]), np.array([row], np.uint32))
+        receipt = int(messages(self.trace).ends_of(sent)[0]) if sent[0] != NO_EVENT else NO_EVENT
+        receiver = int(self.trace.events.thread[receipt]) if receipt < len(self.trace.events) else _NONE
+        alive.sort(key=lambda thread: (thread == receiver, self._served(thread, step.at_cycles)[0] < 0, thread))
+        if len(alive) > 1 and alive[-1] != receiver:  # nobody is the last one
+            return tuple(alive[:_MOST_SERVERS]), len(alive)
+        return tuple(alive[:-1][:_MOST_SERVERS] + alive[-1:]), len(alive)
+
+    def _value(self, thread: int, at: int) -> int:
+        """Return the state of a thread at a moment, as lane value."""
+        spans = thread_spans(self.trace, thread, self.values)
+        return int(spans.value[spans.index_at(at)])
+
+    def _served(self, thread: int, at: int) -> tuple[int, int]:
+        """Return whose message a thread has received and not answered, and the receipt; the newest one, -1 for none."""
+        sent = transactions(self.trace)
+        bound = int(np.searchsorted(self.trace.events.time_cycles, at, side="right"))
+        mine = np.flatnonzero((sent.server == thread) & (sent.receive_row >= 0) & (sent.receive_row < bound)
+                              & ((sent.over_row < 0) | (sent.over_row >= bound)) & (sent.client > 0))  # fmt: skip
+        if not len(mine):
+            return _NONE, _NONE
+        newest = int(mine[np.argmax(sent.receive_row[mine])])
+        receipt = sent.receive_row[newest : newest + 1]
+        if not is_whole(self.trace, receipt, np.array([bound - 1]))[0]:
+            return _NONE, _NONE
+        return int(sent.client[newest]), int(receipt[0])
+
+    def _running(self, step: WhyStep, spans: LaneSpans, first: int) -> WhyStep:
+        """Return a step of a thread that runs: who ended its wait, and who had the CPU before."""
+        step, because = self._woken(step, spans, first)
+        ready = int(spans.start_cycles[_same(spans, first - 1)[0]]) if first and spans.value[first - 1] == READY else -1
+        if ready >= 0 and step.ready_row >= 0 and ready != int(self.trace.events.time_cycles[step.ready_row]):
+            because = f"{because}; it was ready since {self._moment(ready)}"
+        before, took = self._before(step)
+        return replace(step, before=before, says=f"{self._begins(step)}: {because}{took}.")
+
+    def _ready(self, step: WhyStep, spans: LaneSpans, first: int) -> WhyStep:
+        """Return a step of a thread that is ready: who runs instead, then how it became ready."""
+        step, because = self._woken(step, spans, first)
+        (on_cpus, idle), instead = self._on_cpus(step), self._instead(step)
+        has = [f"{self._named(row, priority, step)} has {self.trace.cpu_title(cpu)} since {self._moment(since)}"
+               for cpu, row, priority, since in on_cpus[:_MOST_CPUS]]  # fmt: skip
+        if len(on_cpus) > _MOST_CPUS:
+            has.append(f"others have {len(on_cpus) - _MOST_CPUS} more CPUs")
+        has += [f"{self.trace.cpu_title(cpu)} is idle" for cpu in idle[:_MOST_CPUS]]
+        now = f": {', '.join(has)}" if has else ""
+        ran = ", ".join(f"{self._named(row, priority, step)} {self.evidence.length(cycles)}"
+                        for row, priority, cycles in instead)  # fmt: skip
+        # One thread that has had a CPU all the time is named already.
+        says_it = len(instead) == 1 and instead[0][0] in [row for _, row, *_ in on_cpus]
+        says = f"{self._begins(step)} and does not run{now}{f'; meanwhile ran {ran}' if ran and not says_it else ''}."
+        if first and spans.value[first - 1] == RUNNING:
+            got = _row(spans, first - 1)
+            cpu = f" {self.trace.cpu_title(int(self.trace.events.cpu[got]))}" if got >= 0 else " the CPU"
+            had = self.evidence.length(step.since_cycles - int(spans.start_cycles[first - 1]))
+            says = f"{says} It lost{cpu} at {self._moment(step.since_cycles)}, after {had} on it; {because}."
+        else:
+            says = f"{says} {because[0].upper()}{because[1:]}."
+        return replace(step, on_cpus=on_cpus, ran_instead=instead, says=says)
+
+    def _woken(self, step: WhyStep, spans: LaneSpans, first: int) -> tuple[WhyStep, str]:
+        """Return a step of a thread that runs or is ready with what ended its last wait, and that in words."""
         waited = first - 1
         while waited >= 0 and spans.value[waited] in (RUNNING, READY):
             waited -= 1
-        wait_row = ready_row = cause = waker = _NONE
-        sure = Certainty.EXACT
-        is_known = waited >= 0 and spans.value[waited] not in (ABSENT, UNKNOWN)
-        if waited < 0 or not is_known:
-            because = "it did not wait before, as far as the trace tells"
-        else:
-            wait_row, ready_row = _row(spans, waited), _row(spans, waited + 1)
-            waited_in = STATE_BY_VALUE[int(spans.value[waited])].name
-            cause, how = self.causes.of_end(ready_row)
-            because = f"its wait in {waited_in} ended at {self._moment(int(spans.start_cycles[waited + 1]))}"
-            if cause >= 0:
-                sure, waker = how, self.causes.actor(cause)
-                because = f"{because} by {self.causes.words(cause)}{'' if sure is Certainty.EXACT else ' (inferred)'}"
-        before, took = self._before(step) if step.value == RUNNING else (_NONE, "")
-        instead = self._instead(step) if step.value == READY else ()
-        ran = ", ".join(f"{self.evidence.name(row)}{self._rank(priority, self._last_of(row, step))} "
-                        f"{self.evidence.length(cycles)}" for row, priority, cycles in instead)  # fmt: skip
-        says = f"{self._begins(step)}: {because}{took}{f'; meanwhile ran {ran}' if ran else ''}."
-        return replace(step, wait_row=wait_row, ready_row=ready_row, cause_row=cause, waker=waker, before=before,
-                          ran_instead=instead, certainty=sure, says=says)  # fmt: skip
+        if waited < 0 or spans.value[waited] in (ABSENT, UNKNOWN):
+            return step, "it did not wait before, as far as the trace tells"
+        wait_row, ready_row = _row(spans, waited), _row(spans, waited + 1)
+        waited_in = STATE_BY_VALUE[int(spans.value[waited])].name
+        cause, sure = self.causes.of_end(ready_row)
+        step = replace(step, wait_row=wait_row, ready_row=ready_row, cause_row=cause)
+        ended = f"its wait in {waited_in} ended at {self._moment(int(spans.start_cycles[waited + 1]))}"
+        if cause < 0:
+            return step, ended
+        by = f"{ended} by {self.causes.words(cause)}{'' if sure is Certainty.EXACT else ' (inferred)'}"
+        return replace(step, waker=self.causes.actor(cause), certainty=sure), by
+
+    def _on_cpus(self, step: WhyStep) -> tuple[tuple[tuple[int, int, int, int], ...], list[int]]:
+        """Return (CPU, thread, priority or -1, since) of the CPUs that others have at a moment, and the idle CPUs.
+
+        The CPU that the thread was on last is the first, then those whose threads have the lowest priority.
+        """
+        events, (rows, _) = self.trace.events, self.evidence.slices
+        inside = rows[self.evidence.slices_in((step.at_cycles, step.at_cycles + 1))]
+        inside = inside[(events.thread[inside] != 0) & (events.thread[inside] != step.thread)]
+        is_idle = self.evidence.is_idle[events.thread[inside]]
+        own = int(events.cpu[step.row]) if step.row >= 0 else _NONE
+        found = [(int(events.cpu[row]), int(events.thread[row]), self._priority(row), int(events.time_cycles[row]))
+                 for row in inside[~is_idle].tolist()]  # fmt: skip
+        found.sort(key=lambda each: (each[0] != own, each[2], each[0]))
+        return tuple(found), sorted(events.cpu[inside[is_idle]].tolist())
+
+    def _named(self, thread: int, priority: int, step: WhyStep) -> str:
+        """Return a thread with its priority and partition at the moment of a step."""
+        return f"{self.evidence.name(thread)}{self._rank(priority, self._last_of(thread, step))}"
 
     def _before(self, step: WhyStep) -> tuple[int, str]:
         """Return the thread that had the CPU before one that runs, and in words what became of it."""
@@ -291,7 +408,11 @@ class _Chain:
         where = ""
         if step.value == RUNNING and step.row >= 0:
             where = f" on {self.trace.cpu_title(int(self.trace.events.cpu[step.row]))}"
-        return f"{self.evidence.name(step.thread)}{priority} {does}{where} since {self._moment(step.since_cycles)}"
+        serves = ""
+        if step.serves > 0:
+            serves = f" serves a message of {self.evidence.name(step.serves)} (event #{step.receive_row + 1}) and"
+        since = self._moment(step.since_cycles)
+        return f"{self.evidence.name(step.thread)}{priority}{serves} {does}{where} since {since}"
 
     def _moment(self, cycles: int) -> str:
         return self.evidence.moment(cycles)
@@ -302,6 +423,25 @@ IN_NO_STATE: Final = {
     UNKNOWN: "is in a state that the trace does not tell",
     DEAD: "is dead",
 }
+
+
+def _same(spans: LaneSpans, place: int) -> tuple[int, int]:
+    """Return the first and the last of the intervals of one state around one of them.
+
+    The opening dump may tell a state twice, a change of priority too; a thread that begins to run twice has changed the
+    CPU.
+    """
+    value, first, last = int(spans.value[place]), place, place
+    while value != RUNNING and first > 0 and spans.value[first - 1] == value:
+        first -= 1
+    while value != RUNNING and last + 1 < len(spans) and spans.value[last + 1] == value:
+        last += 1
+    return first, last
+
+
+def _end(spans: LaneSpans, place: int) -> int:
+    """Return when an interval ends."""
+    return int(spans.start_cycles[place + 1]) if place + 1 < len(spans) else spans.end_cycles
 
 
 def _row(spans: LaneSpans, place: int) -> int:

@@ -154,7 +154,7 @@ def _print_problems(trace: Trace, console: Any) -> None:
 
     console.print()
     if not len(trace.problems):
-        console.print("No problems.")
+        console.print("The file has no problems.")
         return
     console.print("[bold]Problems[/]")
     counts = trace.problems.counts()

@@ -20,9 +20,11 @@ from satview.session.time_text import axis_of, parse_place, parse_range
 from satview.store.trace import Trace
 
 _EPILOG = """\
-A thread that waits leads to who holds what it waits for, at the same moment; one that runs or is ready to who made it
-ready, when it did. The critical path is what had to happen one after the other for the thread to get from A to B: it
-leaves a thread that waits for the one that ends the wait. Its pieces add up to the interval.
+A thread that waits leads to who holds what it waits for, at the same moment, or to the threads of the server that may
+receive its message; one that runs or is ready to who made it ready, when it did. The event by which a thread begins to
+wait or becomes ready asks about all of that: its middle is looked at. The critical path is what had to happen one
+after the other for the thread to get from A to B: it leaves a thread that waits for the one that ends the wait. Its
+pieces add up to the interval.
 Exit status: 0 fine, 1 the trace has problems that cost data, 2 not a trace or bad use.
 """
 
@@ -168,11 +170,18 @@ def as_record(trace: Trace, step: WhyStep) -> dict[str, Any]:
         "event": event(step.row),
         "waits_for": step.waits_for or None,
         "holder": thread(step.holder),
+        "may_receive": [thread(row) for row in step.may_receive],
+        "serves": thread(step.serves),
+        "receive_event": event(step.receive_row),
         "wait_event": event(step.wait_row),
         "ready_event": event(step.ready_row),
         "cause_event": event(step.cause_row),
         "waker": thread(step.waker),
         "ran_before": thread(step.before),
+        "on_cpus": [
+            {"cpu": cpu, "thread": thread(row), "priority": priority if priority >= 0 else None, "since_ns": ns(since)}
+            for cpu, row, priority, since in step.on_cpus
+        ],
         "ran_instead": [
             {"thread": thread(row), "priority": priority if priority >= 0 else None,
              "ran_ns": trace.clock.duration_ns(cycles)}

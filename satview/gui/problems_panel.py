@@ -31,7 +31,11 @@ class ProblemsPanel(Panel):
         self.tree.itemActivated.connect(self._on_item)
         self._stack = QStackedWidget(self)
         self._stack.addWidget(self.tree)
-        fine = PlainLabel("No problems: every slot of the file was understood.", self)
+        fine = PlainLabel(
+            "The file has no problems: every slot was understood.\n"
+            "What is wrong in the system that was traced is listed under Verdicts (Ctrl+Shift+V).",
+            self,
+        )
         fine.setProperty("role", "dim")
         fine.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._stack.addWidget(fine)

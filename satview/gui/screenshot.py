@@ -97,6 +97,7 @@ def take(request: ScreenshotRequest) -> int:
             raise RuntimeError("the trace could not be read") from window.session.error
         _look_at(window, request)
         wait_while(lambda: not _is_settled(window))
+        app.processEvents()  # what has another text by now is laid out again
         save_png(window.grab(), request.output, reading, streams=True)
         assert window.session.opened is not None
         return 1 if window.session.opened.trace.problems.cost_data else 0
@@ -127,4 +128,4 @@ def _is_settled(window: object) -> bool:
     work = window.workspace
     if work is None or work.opened.event_links.is_busy:
         return work is None
-    return work.area.is_exact
+    return work.area.is_exact and not work.is_checking

@@ -1,6 +1,8 @@
-"""The status bar: time at the mouse, cursors and range with their lengths, what shows, problems."""
+"""The status bar: time at the mouse, cursors and range with their lengths, what shows, verdicts, problems."""
 
 from __future__ import annotations
+
+from typing import Final
 
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QStatusBar, QToolButton, QWidget
@@ -8,17 +10,23 @@ from PySide6.QtWidgets import QStatusBar, QToolButton, QWidget
 from satview.base.safe_text import tool_tip
 from satview.base.time import TimeWindow, format_duration, format_time
 from satview.gui.plain_label import PlainLabel
+from satview.gui.theme import restyle
 from satview.session.open_trace import OpenTrace
+from satview.session.verdict_search import summary
+
+_VERDICTS_AT_MOST: Final = 8  # that a tool tip lists
 
 
 class StatusFields(QWidget):
     """Owns the fields that show while a trace is open; puts them into a status bar and takes them out again.
 
     Signals:
-        problems_wanted: The number of problems was clicked.
+        problems_wanted: The number of problems of the file was clicked.
+        verdicts_wanted: What is wrong in the system was clicked.
     """
 
     problems_wanted = Signal()
+    verdicts_wanted = Signal()
 
     def __init__(self, opened: OpenTrace, bar: QStatusBar) -> None:
         super().__init__(bar)
@@ -29,9 +37,12 @@ class StatusFields(QWidget):
         self.time_range, self.window_field = PlainLabel(bar), PlainLabel(bar)
         self.problems = QToolButton(bar)
         self.problems.clicked.connect(self.problems_wanted)
+        self.verdicts = QToolButton(bar)
+        self.verdicts.setObjectName("verdicts")
+        self.verdicts.clicked.connect(self.verdicts_wanted)
         for label in (self.mouse, self.selected, self.cursors, self.time_range):
             bar.addWidget(label)
-        for widget in (self.window_field, self.problems):
+        for widget in (self.window_field, self.verdicts, self.problems):
             bar.addPermanentWidget(widget)
         opened.selection.mouse_changed.connect(self._show_mouse)
         opened.selection.changed.connect(self._show_selected)
@@ -42,6 +53,7 @@ class StatusFields(QWidget):
         opened.lanes.changed.connect(self._show_window)
         opened.reloaded.connect(self._show_problems)
         opened.reloaded.connect(self._show_range)
+        opened.verdicts.changed.connect(self._show_verdicts)
         for show in (
             self._show_mouse,
             self._show_selected,
@@ -49,12 +61,14 @@ class StatusFields(QWidget):
             self._show_range,
             self._show_window,
             self._show_problems,
+            self._show_verdicts,
         ):
             show()
 
     def take_out(self) -> None:
         """Leave the status bar."""
-        for widget in (self.mouse, self.selected, self.cursors, self.time_range, self.window_field, self.problems):
+        labels = (self.mouse, self.selected, self.cursors, self.time_range, self.window_field)
+        for widget in (*labels, self.verdicts, self.problems):
             self._bar.removeWidget(widget)
             widget.deleteLater()
         self.deleteLater()
@@ -114,8 +128,30 @@ class StatusFields(QWidget):
     def _show_problems(self) -> None:
         counts = self._opened.trace.problems.counts()
         kinds = len(counts)
-        self.problems.setText(f"{kinds} kind{'s' if kinds != 1 else ''} of problems" if kinds else "No problems")
-        self.problems.setToolTip(tool_tip("\n".join(f"{slug}: {count:,}" for slug, count in counts.items())))
+        of = f"{kinds} kind{'s' if kinds != 1 else ''} of problems" if kinds else "no problems"
+        self.problems.setText(f"File: {of}")
+        lines = [f"{slug}: {count:,}" for slug, count in counts.items()] or ["All of the file was understood"]
+        self.problems.setToolTip(tool_tip("\n".join(lines)))
+
+    @Slot()
+    def _show_verdicts(self) -> None:
+        search, state = self._opened.verdicts, ""
+        text, hint = "Check for verdicts", "Click to look for deadlocks, inversions, threads kept waiting"
+        if search.is_busy:
+            text, hint = "Checking\N{HORIZONTAL ELLIPSIS}", "Looking for deadlocks, inversions, threads kept waiting"
+        elif search.error:
+            text, hint = "Verdicts: not known", search.error
+        elif search.found is not None:
+            found = search.found
+            text = summary(found)
+            lines = [f"{verdict.severity}: {verdict.kind}" for verdict in found.verdicts[:_VERDICTS_AT_MOST]]
+            lines += [f"and {left} more"] if (left := len(found.verdicts) - len(lines)) > 0 else []
+            lines += ["Cannot be told: " + ", ".join(found.untold)] if found.untold else []
+            hint = "\n".join(lines) or "No deadlock, no inversion, no thread kept waiting was found"
+            state = str(found.verdicts[0].severity) if found.verdicts else ""
+        self.verdicts.setText(text)
+        self.verdicts.setToolTip(tool_tip(hint))
+        restyle(self.verdicts, "state", state)
 
     def _time(self, cycles: int) -> str:
         return format_time(self._opened.trace.clock.ns(cycles))

@@ -175,6 +175,8 @@ def _style_sheet(theme: Theme) -> str:
     QStatusBar QLabel {{ color: {dim}; padding: 2px 8px; }}
     QToolButton#live {{ font-weight: 600; padding: 1px 8px; color: {dim}; }}
     QToolButton#live[state="busy"] {{ color: {css(theme.error)}; }}
+    QToolButton#verdicts[state="error"] {{ color: {css(theme.error)}; }}
+    QToolButton#verdicts[state="warning"] {{ color: {css(theme.warning)}; }}
     QDockWidget {{ color: {text}; font-weight: 600; }}
     QDockWidget::title {{ background: {panel}; padding: 6px 8px; border-bottom: 1px solid {line}; }}
     QTabBar {{ background: {window}; }}

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from typing import Final
 
-from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QHeaderView, QStackedWidget, QTreeWidget, QTreeWidgetItem, QVBoxLayout, QWidget
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QSize, Qt, Slot
+from PySide6.QtWidgets import (
+    QHeaderView,
+    QStackedWidget,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QTreeWidget,
+    QTreeWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
 
-from satview.analysis.verdicts.verdict import Severity, Verdict
+from satview.analysis.verdicts.verdict import Place, Severity, Verdict
 from satview.base.safe_text import tool_tip, visible_line
 from satview.base.time import TimeWindow, format_duration, format_time
 from satview.events.states import DEAD, NOT_A_STATE, READY, RUNNING
@@ -18,6 +28,11 @@ from satview.session.event_text import arguments_text
 
 _VERDICT: Final = int(Qt.ItemDataRole.UserRole)
 _EVENT: Final = _VERDICT + 1
+_PLACE: Final = _VERDICT + 2
+_WHAT: Final = 3
+_HIGH_PX: Final = 1 << 16
+_PADDING_PX: Final = 6
+_MOST_PLACES: Final = 200  # rows below one verdict
 _COLUMNS: Final = (("Verdict", 200), ("Time", 150), ("Length", 90), ("What", 0))
 
 
@@ -31,11 +46,13 @@ class VerdictsPanel(Panel):
         self.tree = QTreeWidget(self)
         self.tree.setAccessibleName("Verdicts")
         self.tree.setHeaderLabels([title for title, _ in _COLUMNS])
-        self.tree.setUniformRowHeights(True)
+        self.tree.setItemDelegateForColumn(_WHAT, WrappedText(self.tree))
+        self.tree.setWordWrap(True)
         self.tree.header().setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
         self.tree.header().setStretchLastSection(True)
         for column, (_, width_px) in enumerate(_COLUMNS[:-1]):
             self.tree.setColumnWidth(column, width_px)
+        self.tree.header().sectionResized.connect(self._on_resized)
         self.tree.itemClicked.connect(self._on_item)
         self.tree.itemActivated.connect(self._on_item)
         self._empty = PlainLabel("", self)
@@ -80,29 +97,53 @@ class VerdictsPanel(Panel):
             self._empty.setText("Nothing wrong was found: no deadlock, no inversion, no thread kept waiting.")
         self._stack.setCurrentWidget(self.tree if found.verdicts or found.untold else self._empty)
 
+    @Slot(int)
+    def _on_resized(self, column: int) -> None:
+        """Wrap sentences at the new width."""
+        if column == _WHAT:
+            self.tree.scheduleDelayedItemsLayout()
+
     def _add(self, verdict: Verdict) -> None:
-        clock, theme = self._opened.trace.clock, self._theme
-        length = format_duration(clock.duration_ns(verdict.end_cycles - verdict.start_cycles))
+        theme = self._theme
         top = QTreeWidgetItem(self.tree, [
-            str(verdict.kind), format_time(clock.ns(verdict.start_cycles)), length, visible_line(verdict.says),
+            str(verdict.kind), *self._time_and_length(verdict.places[0]), visible_line(verdict.says),
         ])  # fmt: skip
         severities = {Severity.ERROR: theme.error, Severity.WARNING: theme.warning}
         top.setForeground(0, colour(severities.get(verdict.severity, theme.dim)))
         top.setToolTip(0, tool_tip(f"{verdict.severity}, {verdict.certainty.name.lower()}"))
-        top.setToolTip(3, tool_tip(f"{verdict.says}\n{verdict.remedy}"))
+        top.setToolTip(_WHAT, tool_tip(f"{verdict.says}\n{verdict.remedy}"))
         top.setTextAlignment(2, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         top.setData(0, _VERDICT, verdict)
         QTreeWidgetItem(top, ["remedy", "", "", visible_line(verdict.remedy)])
-        for event in verdict.evidence:
-            self._add_event(top, event)
+        for number, place in enumerate(verdict.places if len(verdict.places) > 1 else (), 1):
+            if number > _MOST_PLACES:
+                QTreeWidgetItem(top, [f"and {len(verdict.places) - _MOST_PLACES:,} more"])
+                break
+            self._add_place(top, verdict, place, number)
+        for event, role in zip(verdict.evidence, verdict.roles, strict=True):
+            self._add_event(top, event, role)
 
-    def _add_event(self, top: QTreeWidgetItem, event: int) -> None:
+    def _time_and_length(self, place: Place) -> tuple[str, str]:
+        clock = self._opened.trace.clock
+        length = format_duration(clock.duration_ns(place.end_cycles - place.start_cycles))
+        return format_time(clock.ns(place.start_cycles)), length
+
+    def _add_place(self, top: QTreeWidgetItem, verdict: Verdict, place: Place, number: int) -> None:
+        is_told = place.start_cycles == verdict.start_cycles
+        item = QTreeWidgetItem(top, [
+            f"{number} of {len(verdict.places):,}", *self._time_and_length(place),
+            "the time that the sentence tells of" if is_told else "",
+        ])  # fmt: skip
+        item.setTextAlignment(2, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        item.setData(0, _PLACE, place)
+
+    def _add_event(self, top: QTreeWidgetItem, event: int, role: str) -> None:
         trace = self._opened.trace
         thread = int(trace.events.thread[event])
         said = f"{trace.spec(event).name}  {arguments_text(trace.payloads.decode(event, 40).arguments, 120)}"
         item = QTreeWidgetItem(top, [
             f"event {event + 1:,}", format_time(trace.clock.ns(int(trace.events.time_cycles[event]))), "",
-            visible_line(f"{trace.thread_name(thread) if thread else ''}  {said}".strip()),
+            visible_line(f"{f'{role}: ' if role else ''}{f'{trace.thread_name(thread)}  ' if thread else ''}{said}"),
         ])  # fmt: skip
         item.setData(0, _EVENT, event)
 
@@ -126,12 +167,35 @@ class VerdictsPanel(Panel):
 
     @Slot(QTreeWidgetItem, int)
     def _on_item(self, item: QTreeWidgetItem, _column: int) -> None:
-        verdict, event = item.data(0, _VERDICT), item.data(0, _EVENT)
+        verdict, event, place = (item.data(0, role) for role in (_VERDICT, _EVENT, _PLACE))
         if isinstance(verdict, Verdict):
-            window = TimeWindow(verdict.start_cycles, max(verdict.end_cycles, verdict.start_cycles + 1))
-            shown = self._shown_of(verdict)
-            if shown is not None:
-                self._navigation.show_event(shown)
-            self._opened.viewport.fit(window)
+            is_first = verdict.places[0].start_cycles == verdict.start_cycles
+            self._show(verdict.places[0], self._shown_of(verdict) if is_first else None)
+        elif isinstance(place, Place):
+            self._show(place, None)
         elif isinstance(event, int):
             self._navigation.show_event(event)
+
+    def _show(self, place: Place, event: int | None) -> None:
+        """Show a time, and select an event: the one given, else the one by which it begins."""
+        shown = event if event is not None else place.row
+        if shown >= 0:
+            self._navigation.show_event(shown)
+        self._opened.viewport.fit(TimeWindow(place.start_cycles, place.end_cycles))
+
+
+class WrappedText(QStyledItemDelegate):
+    """Gives a row the height that its text needs in the width of the column; Qt itself gives every row one line."""
+
+    def __init__(self, tree: QTreeWidget) -> None:
+        super().__init__(tree)
+        self._tree = tree
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:
+        """Return the size of a row."""
+        size = super().sizeHint(option, index)
+        margin_px = 2 * (self._tree.style().pixelMetric(QStyle.PixelMetric.PM_FocusFrameHMargin) + 2)
+        room = QRect(0, 0, max(80, self._tree.columnWidth(index.column()) - margin_px), _HIGH_PX)
+        flags = int(Qt.TextFlag.TextWordWrap)
+        needed = option.fontMetrics.boundingRect(room, flags, str(index.data()))
+        return QSize(size.width(), max(size.height(), needed.height() + _PADDING_PX))

@@ -29,6 +29,8 @@ from satview.session.settings import Settings
 
 _LAYOUT_VERSION: Final = 3
 _RIGHT_PX: Final = 340
+_CHECK_AFTER_MS: Final = 200  # between looks whether the lanes are exact
+_CHECK_AGAIN_AFTER_MS: Final = 2000  # since a trace grew last
 _BOTTOM_PX: Final = 240
 _AREAS: Final = {
     Side.RIGHT: Qt.DockWidgetArea.RightDockWidgetArea,
@@ -87,6 +89,9 @@ class Workspace(QWidget):
         layout.addWidget(self.chips)
         layout.addWidget(self.area, 1)
         layout.addWidget(self.find_bar)
+        self._check = QTimer(self)
+        self._check.timeout.connect(self._look_for_verdicts)
+        self._check.start(_CHECK_AFTER_MS)
         self._connect()
 
     def panel(self, kind: type[_Found]) -> _Found:
@@ -114,6 +119,36 @@ class Workspace(QWidget):
         """Let the panels that do not follow by themselves show the refreshed trace, once they can be seen."""
         self._stale = set(self.panels.made)
         self._freshen()
+        self._check.start(_CHECK_AGAIN_AFTER_MS)
+
+    @property
+    def is_checking(self) -> bool:
+        """True while verdicts are looked for, or will be once the lanes are exact."""
+        return self._check.isActive() or self.opened.verdicts.is_busy
+
+    @Slot()
+    def _look_for_verdicts(self) -> None:
+        """Look for verdicts without being asked, once the lanes have what they need, unless that would take long.
+
+        Not on a thread of low priority: while it waits for a processor with the interpreter's lock, the window waits.
+        """
+        count, most = len(self.opened.trace.events), self._settings.number("verdicts/check_up_to_events")
+        if count > most or self.area.is_exact:
+            self._check.stop()
+            if count <= most:
+                self.opened.verdicts.start()
+
+    @Slot(str)
+    def _on_setting(self, key: str) -> None:
+        if key == "verdicts/check_up_to_events":
+            self._check.start(_CHECK_AFTER_MS)
+
+    @Slot()
+    def _title_verdicts(self) -> None:
+        """Show in the tab how many verdicts there are."""
+        found = self.opened.verdicts.found
+        count = f" ({len(found.verdicts)})" if found is not None and found.verdicts else ""
+        self.docks["verdicts"].setWindowTitle(f"Verdicts{count}")
 
     @Slot()
     def _freshen(self) -> None:
@@ -204,6 +239,7 @@ class Workspace(QWidget):
             dismantle(dock)
 
     def _stop(self) -> None:
+        self._check.stop()
         self.motion.stop()
         self.area.close_down()
         for panel in self.panels.made.values():
@@ -240,6 +276,9 @@ class Workspace(QWidget):
         self.area.fit_wanted.connect(self.navigation.fit)
         self.opened.reloaded.connect(self._on_reloaded)
         self.status.problems_wanted.connect(self._show_problems)
+        self.status.verdicts_wanted.connect(self._show_verdicts)
+        self.opened.verdicts.changed.connect(self._title_verdicts)
+        self._settings.changed.connect(self._on_setting)
 
     @Slot()
     def _focus_lanes(self) -> None:
@@ -262,3 +301,7 @@ class Workspace(QWidget):
     @Slot()
     def _show_problems(self) -> None:
         self.show_panel("problems")
+
+    @Slot()
+    def _show_verdicts(self) -> None:
+        self.show_panel("verdicts")

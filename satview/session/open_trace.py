@@ -14,6 +14,7 @@ from satview.session.edit_history import EditHistory
 from satview.session.event_links import EventLinks
 from satview.session.filter_stack import FilterStack
 from satview.session.highlight import Highlight
+from satview.session.jobs import IsCancelled
 from satview.session.lane_list import LaneList
 from satview.session.marks import Marks
 from satview.session.path_search import PathSearch
@@ -84,7 +85,7 @@ class OpenTrace(QObject):
         self.event_links.take(trace)
         self.highlight = Highlight(self.selection, self)
         self.verdicts: TraceAnswer[FoundVerdicts] = TraceAnswer(trace, search_verdicts, self)
-        self.doctor: TraceAnswer[tuple[Diagnosis, ...]] = TraceAnswer(trace, doctor, self)
+        self.doctor: TraceAnswer[tuple[Diagnosis, ...]] = TraceAnswer(trace, _diagnoses, self)
         self.why = WhySearch(self.selection, self)
         self.path = PathSearch(self)
         self.filters = FilterStack(trace, self.edits, self)
@@ -235,3 +236,7 @@ class OpenTrace(QObject):
     @Slot()
     def _on_window(self) -> None:
         self.lanes.set_window(self.viewport.window)
+
+
+def _diagnoses(trace: Trace, _is_cancelled: IsCancelled) -> tuple[Diagnosis, ...]:
+    return doctor(trace)

@@ -69,6 +69,13 @@ SETTINGS: Final = (
         low=0,
         high=1000,
     ),
+    Setting(
+        "verdicts/check_up_to_events",
+        2_000_000,
+        "Look for verdicts by itself in traces of at most this many events; 0 = never.",
+        low=0,
+        high=100_000_000,
+    ),
     Setting("events/row_height_px", 20, "Height of a row in the list of events.", low=16, high=40),
     Setting("files/recent_count", 10, "How many recent files are remembered.", low=0, high=50),
     Setting(

@@ -13,6 +13,7 @@ from satview.session.jobs import IsCancelled, Report
 from satview.store.trace import Trace
 
 Found = TypeVar("Found")
+Ask = Callable[[Trace, IsCancelled], Found]
 
 
 class TraceAnswer(Answer, Generic[Found]):
@@ -22,12 +23,13 @@ class TraceAnswer(Answer, Generic[Found]):
         found: The answer; of the trace before until the next `start`; None = not yet known.
     """
 
-    def __init__(self, trace: Trace, ask: Callable[[Trace], Found], parent: QObject | None = None) -> None:
+    def __init__(self, trace: Trace, ask: Ask[Found], parent: QObject | None = None) -> None:
         """Prepare to ask.
 
         Args:
             trace: The trace.
-            ask: The question, a function without a bond to any widget; runs on the worker and returns no None.
+            ask: The question, a function without a bond to any widget; runs on the worker and returns no None. It may
+                raise `Cancelled` when its second argument says so.
             parent: Owner.
         """
         super().__init__(parent)
@@ -51,6 +53,6 @@ class TraceAnswer(Answer, Generic[Found]):
             self.found = cast(Found, result)
 
 
-def _answer(ask: Callable[[Trace], Found], trace: Trace, _is_cancelled: IsCancelled, _report: Report) -> Found:
+def _answer(ask: Ask[Found], trace: Trace, is_cancelled: IsCancelled, _report: Report) -> Found:
     """Work of the job; it holds the trace, no widget."""
-    return ask(trace)
+    return ask(trace, is_cancelled)

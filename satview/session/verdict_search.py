@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from satview.analysis.doctor.report import may_be_more
 from satview.analysis.verdicts.find import find_verdicts
 from satview.analysis.verdicts.untold import untold
 from satview.analysis.verdicts.verdict import Verdict, VerdictKind
+from satview.session.jobs import IsCancelled
 from satview.store.trace import Trace
+
+_MOST_KINDS: Final = 2  # that a summary names
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +31,21 @@ class FoundVerdicts:
     more: str = ""
 
 
-def search_verdicts(trace: Trace) -> FoundVerdicts:
-    """Return the verdicts of a trace, and what it cannot tell."""
-    return FoundVerdicts(find_verdicts(trace), untold(trace), may_be_more(trace))
+def search_verdicts(trace: Trace, is_cancelled: IsCancelled) -> FoundVerdicts:
+    """Return the verdicts of a trace, and what it cannot tell.
+
+    Raises:
+        Cancelled: Nobody wants them any more.
+    """
+    return FoundVerdicts(find_verdicts(trace, cancelled=is_cancelled), untold(trace), may_be_more(trace))
+
+
+def summary(found: FoundVerdicts) -> str:
+    """Return in a few words what was found: how many verdicts, and the kinds of the most severe ones."""
+    count, unknown = len(found.verdicts), len(found.untold)
+    kinds = list(dict.fromkeys(str(verdict.kind) for verdict in found.verdicts))
+    if not count:
+        told = f", {unknown} kind{'s' if unknown != 1 else ''} cannot be told" if unknown else ""
+        return f"No verdicts{told}"
+    more = "\N{HORIZONTAL ELLIPSIS}" if len(kinds) > _MOST_KINDS else ""
+    return f"{count} verdict{'s' if count != 1 else ''}: {', '.join(kinds[:_MOST_KINDS])}{more}"

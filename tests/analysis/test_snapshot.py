@@ -48,7 +48,7 @@ def mutex_scene():
 
 def test_threads_that_wait_for_one_mutex_stand_together_with_its_holder(tmp_path):
     trace = mutex_scene().open(tmp_path)
-    words = f"mutex 0x1000 of {trace.process_name(trace.threads.process[trace.threads.row(5, 1)])}"
+    words = f"mutex 0x1000 (process {trace.process_name(trace.threads.process[trace.threads.row(5, 1)])})"
     found = at(trace, 55)
     assert found["MUTEX", -1, words, "pid 5 1"] == [("pid 5 2", 30, 4), ("pid 5 3", 50, 7)]
     assert found["RUNNING", 0, "", ""] == [("pid 5 1", 10, 2)]

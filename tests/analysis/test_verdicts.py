@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,12 +13,14 @@ import pytest
 import satview
 from satview.analysis.verdicts.find import RULES, find_verdicts
 from satview.analysis.verdicts.verdict import Severity, Verdict, VerdictKind
+from satview.base.time import format_duration
 from satview.capture.kernel import Kernel
 from satview.capture.sim.target import target
 from satview.capture.trace_event import mode
 from satview.capture.workloads import registry
 from satview.events.spec import Release
 from satview.linkage.table import Certainty
+from satview.linkage.transactions import transactions
 from satview.store.losses import losses
 from satview.store.trace import Trace
 from tests.analysis import faults
@@ -100,6 +103,26 @@ def test_faults_that_no_lesson_shows(
 @pytest.mark.parametrize("sound", SOUND, ids=lambda sound: sound.__name__)
 def test_what_only_looks_like_a_fault(sound: Callable[[Kernel], None], release: Release, tmp_path: Path) -> None:
     assert not find_verdicts(traced(sound, SOUND[sound], tmp_path, release, modes=WIDE).trace)
+
+
+def test_a_saturated_server_is_told_of_with_its_figures(tmp_path: Path) -> None:
+    """Each message takes the server 4 ms of sleep; in the worst 100 ms fourteen queue, each with a time of its own."""
+    made = of_lesson("client-server", Release.QNX_7, True, tmp_path)
+    [verdict] = find_verdicts(made.trace)
+    sent, clock = transactions(made.trace), made.trace.clock
+    told_ms = re.findall(r"(?:Since|from) ([\d.]+) ms", verdict.says)
+    since, begin = (clock.cycles(round(float(text) * 1e6)) for text in told_ms)
+    queues = (sent.server == verdict.threads[-1]) & (sent.service_cycles >= 0)
+    queues &= sent.queued_cycles >= np.maximum(sent.service_cycles, clock.cycles_of(200_000))
+    first = made.trace.events.time_cycles[sent.send_row[np.flatnonzero(queues)[0]]]
+    assert abs(int(first) - since) <= clock.cycles_of(1000), "since the first message that queued so long was sent"
+    sends, receipts = (made.trace.events.time_cycles[rows] for rows in (sent.send_row, sent.receive_row))
+    inside = queues & (sends < begin + clock.cycles_of(100_000_000)) & (receipts > begin)
+    assert f"{np.count_nonzero(inside)} messages of 3 clients" in verdict.says
+    queued, served = (format_duration(clock.duration_ns(int(np.median(cycles[inside]))))
+                      for cycles in (sent.queued_cycles, sent.service_cycles))  # fmt: skip
+    assert f"each of which queues {queued} and is served in {served} (medians)" in verdict.says
+    assert "is in NANOSLEEP 100 %" in verdict.says, "the server sleeps while it serves"
 
 
 def test_every_kind_has_a_rule_and_a_workload() -> None:

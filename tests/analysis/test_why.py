@@ -13,12 +13,16 @@ import satview
 from satview.__main__ import main
 from satview.analysis.why import MOST_STEPS, thread_of, why
 from satview.base.errors import UsageError
+from satview.base.time import format_duration
 from satview.capture.workloads import registry
+from satview.events import wire
 from satview.events.spec import Release
 from satview.events.states import READY, RUNNING
 from satview.linkage.table import Certainty
+from satview.linkage.transactions import transactions
 from tests.capture.made import FAST, WIDE, Traced, damaged, traced
 from tests.helpers.extent import LOSS, WIDTH, points
+from tests.helpers.kev import START, TraceBuilder
 
 RELEASES = (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8)
 QUESTIONS = 60
@@ -112,8 +116,39 @@ def test_the_chain_of_an_inversion(release: Release, tmp_path: Path) -> None:
     assert trace.threads.names[low.ran_instead[0][0]] == "middle"
     assert low.ran_instead[0][1] == 20
     assert (high.priority, low.priority) == (30, 10)
-    assert "; meanwhile ran " in low.says
-    assert "middle) (priority 20)" in low.says
+    assert [(cpu, trace.threads.names[row], priority) for cpu, row, priority, _ in low.on_cpus] == [(0, "middle", 20)]
+    assert f"(low) (priority 10) is ready since {moment(trace, low)} and does not run: " in low.says
+    assert "middle) (priority 20) has CPU 0 since" in low.says
+    assert (
+        low.says.index("has CPU 0 since") < low.says.index("It lost CPU 0 at ") < low.says.index("its wait in RECEIVE")
+    )
+
+
+def moment(trace, step):
+    """Return since when a step lasts, as sentences say it."""
+    return format_duration(trace.clock.ns(step.since_cycles), 6)
+
+
+def test_ready_again_is_not_said_to_come_from_a_wait_that_was_over_before(tmp_path: Path) -> None:
+    """A thread waits to 20, runs, and is preempted at 30 by one that has the CPU up to 60."""
+    builder = TraceBuilder().time_event(0).thread_name(1, 2, 1, "low").thread_name(2, 3, 1, "middle")
+    for at, pid, state in ((5, 2, "RUNNING"), (10, 2, "RECEIVE"), (11, 3, "RUNNING"), (15, 3, "RECEIVE"),
+                           (20, 2, "RUNNING"), (30, 2, "READY"), (31, 3, "RUNNING"), (60, 3, "RECEIVE"),
+                           (61, 2, "RUNNING")):  # fmt: skip
+        builder.state(state, at, pid, 1)
+    trace = satview.open_trace(builder.write(tmp_path / "t.kev"))
+    [step] = why(trace, "low", START + 45)
+    low, middle = (trace.thread_name(trace.threads.row(pid, 1)) for pid in (2, 3))
+    assert step.says == (
+        f"{low} is ready since 30 ns and does not run: {middle} has CPU 0 since 31 ns. "
+        "It lost CPU 0 at 30 ns, after 10 ns on it; its wait in RECEIVE ended at 20 ns."
+    )
+    [step] = why(trace, "low", START + 30)
+    assert step.at_cycles == START + 45, "the event by which it became ready asks about all of that: from 30 to 61"
+    [step] = why(trace, "low", START + 61)
+    assert (
+        f"{low} runs on CPU 0 since 61 ns: its wait in RECEIVE ended at 20 ns; it was ready since 30 ns;" in step.says
+    )
 
 
 def test_a_deadlock_closes_its_circle(tmp_path: Path) -> None:
@@ -122,6 +157,60 @@ def test_a_deadlock_closes_its_circle(tmp_path: Path) -> None:
     assert [trace.threads.names[step.thread] for step in steps] == ["forwards", "backwards"]
     assert all(step.state == "MUTEX" and "until the trace ends" in step.says for step in steps)
     assert steps[-1].says.endswith("waits for it in turn: none of them goes on by itself.")
+
+
+@pytest.mark.parametrize(("first", "second"), [("forwards", "backwards"), ("backwards", "forwards")])
+def test_both_sides_of_a_deadlock_name_the_circle_from_the_first_moment_on(first, second, tmp_path: Path) -> None:
+    """At the very event by which *backwards* begins to wait *forwards* still runs: for 2 us of 97 ms."""
+    trace = traced(registry.find("deadlock").setup, 100, tmp_path, modes=WIDE).trace
+    rows = trace.states.of(thread_of(trace, first))
+    names = [trace.catalogue.name(int(code)) for code in trace.events.code[rows]]
+    begins = int(trace.events.time_cycles[rows[names.index("THMUTEX")]])
+    steps = why(trace, first, begins)
+    assert [(trace.threads.names[step.thread], step.state) for step in steps] == [(first, "MUTEX"), (second, "MUTEX")]
+    assert steps[0].since_cycles == begins < steps[0].at_cycles
+    assert steps[-1].says.endswith("waits for it in turn: none of them goes on by itself.")
+
+
+def test_a_message_that_queues_leads_to_what_the_server_does_for_whom(tmp_path: Path) -> None:
+    trace = traced(registry.find("client-server").setup, 200, tmp_path, modes=WIDE).trace
+    server = thread_of(trace, "only-one")
+    sent = transactions(trace)
+    late = np.flatnonzero((sent.server == server) & (sent.queued_cycles > trace.clock.cycles_of(5_000_000)))[0]
+    at = int(trace.events.time_cycles[sent.receive_row[late]]) - trace.clock.cycles_of(1_000_000)
+    client, serving = why(trace, int(sent.client[late]), at)
+    assert (client.state, client.may_receive, client.holder) == ("SEND", (server,), -1)
+    assert (serving.thread, serving.state) == (server, "NANOSLEEP")
+    before = np.flatnonzero((sent.server == server) & (sent.receive_row < sent.receive_row[late])
+                            & (sent.receive_row >= 0))[-1]  # fmt: skip
+    assert serving.serves == sent.client[before] != sent.client[late]
+    assert serving.receive_row == sent.receive_row[before]
+    whose = f"{trace.thread_name(serving.serves)} (event #{serving.receive_row + 1})"
+    said = f"serves a message of {whose} and waits in NANOSLEEP"
+    assert said in serving.says
+    assert said in why(trace, server, at)[0].says, "asked of the server itself, too"
+
+
+@pytest.mark.parametrize("receiver", [1, 2])
+def test_every_thread_of_a_server_is_told_of(receiver: int, tmp_path: Path) -> None:
+    """Both threads of server 5 sleep, 5.1 while it serves 7.1; from 49 on a message of 9.1 queues for either."""
+    call, send, receipt = 11, wire.code(7, 0), wire.code(7, 2)
+    builder = TraceBuilder().time_event(0).state("RUNNING", 10, 5, 1).call(14, 11, (1, 1)).state("RECEIVE", 12, 5, 1)
+    builder.state("RUNNING", 20, 7, 1).call(call, 21, (3, 0)).event(send, 22, (0x10001, 5)).state("REPLY", 23, 7, 1)
+    builder.state("RUNNING", 30, 5, 1).event(receipt, 31, (0x10001, 5)).exit(14, 32, (0x10001, 0))
+    builder.state("NANOSLEEP", 40, 5, 1).state("RUNNING", 41, 5, 2).state("NANOSLEEP", 45, 5, 2)
+    builder.state("RUNNING", 46, 9, 1).call(call, 47, (3, 0)).event(send, 48, (0x20001, 5)).state("SEND", 49, 9, 1)
+    builder.state("RUNNING", 80, 5, receiver).event(receipt, 81, (0x20001, 5)).state("REPLY", 82, 9, 1)
+    trace = builder.open(tmp_path)
+    client, *servers = why(trace, "9:1", START + 60)
+    assert client.state == "SEND"
+    assert client.says.endswith("Any of the 2 threads of the server may receive it.")
+    tids = [int(trace.threads.tid[step.thread]) for step in servers]
+    assert tids == [3 - receiver, receiver], "the one that receives it is the last, as the chain goes on there"
+    serving, other = sorted(servers, key=lambda step: int(trace.threads.tid[step.thread]))
+    assert (serving.serves, other.serves) == (trace.threads.row(7, 1), -1)
+    assert f"serves a message of {trace.thread_name(serving.serves)} (event #10) and waits in NANOSLEEP" in serving.says
+    assert trace.events.time_cycles[serving.receive_row] == START + 31
 
 
 def test_a_chain_through_servers_and_wakers(tmp_path: Path) -> None:

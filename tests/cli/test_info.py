@@ -53,7 +53,7 @@ def test_page(trace_path, capsys):
         "6 slots, 5 events",
         "cpu-1 1000 MHz",
         "KER_CALL",
-        "No problems.",
+        "The file has no problems.",
     ):
         assert text in out
 

@@ -42,8 +42,9 @@ def test_one_line_for_each_step(why, inversion):
     first, second = out.splitlines()
     assert first.startswith("1. high 1 (high) (priority 30) waits in MUTEX since 66.9932 ms for mutex 0x")
     assert ", held by low 1 (low), until 101.021 ms" in first
-    assert second.startswith("2. low 1 (low) (priority 10) is ready since 68.9907 ms: its wait in RECEIVE ended at ")
-    assert "; meanwhile ran middle 1 (middle) (priority 20) 2" in second
+    runs = "middle 1 (middle) (priority 20) has CPU 0 since 68.9917 ms"
+    assert second.startswith(f"2. low 1 (low) (priority 10) is ready since 68.9907 ms and does not run: {runs}. ")
+    assert "It lost CPU 0 at 68.9907 ms, after 1.997 ms on it; its wait in RECEIVE ended at 64.9906 ms by " in second
     assert why(inversion, "--thread", "high", "--at", "90ms", "--steps", "1")[1].splitlines() == [first]
 
 
@@ -61,6 +62,9 @@ def test_the_same_from_python_and_as_json(why, inversion):
         "SND_PULSE_EXE",
     )
     assert told[0]["ran_instead"][0]["priority"] == 20
+    assert told[0]["on_cpus"] == [
+        {"cpu": 0, "thread": "middle 1 (middle)", "priority": 20, "since_ns": trace.clock.ns(steps[0].on_cpus[0][3])}
+    ]
     assert (told[0]["waker"], told[0]["holder"], told[0]["certainty"]) == (None, None, "exact")
 
 

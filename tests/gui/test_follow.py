@@ -345,13 +345,13 @@ def test_problems_and_legend_follow(tmp_path, follow, qtbot):
     work.docks["problems"].raise_()
     qtbot.waitUntil(lambda: work.panel_shows("problems"))
     assert "RUNNING" not in work.area.legend.accessibleName()
-    assert work.status.problems.text() == "No problems"
+    assert work.status.problems.text() == "File: no problems"
     append_rest(path, builder.state("RUNNING", 200, 5, 1))
     with path.open("ab") as file:  # the end of an event without beginning
         file.write(struct.pack("<4I", 3 << 30 | wire.code(2, 11), builder.at(300) & 0xFFFFFFFF, 0, 0))
     grown(qtbot, window, 4)
     assert "RUNNING" in work.area.legend.accessibleName()
-    assert work.status.problems.text() == "1 kind of problems"
+    assert work.status.problems.text() == "File: 1 kind of problems"
     assert work.panels["problems"].tree.topLevelItemCount() == 1
 
 

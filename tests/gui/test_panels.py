@@ -136,14 +136,14 @@ class TestProblems:
 
     def test_number_in_the_status_bar_opens_the_list(self, window, qtbot):
         button = window.workspace.status.problems
-        assert button.text() == "1 kind of problems"
+        assert button.text() == "File: 1 kind of problems"
         qtbot.mouseClick(button, LEFT)
         assert window.workspace.panel_shows("problems")
 
     def test_clean_trace_says_so(self, empty_window, load, tmp_path):
         load(empty_window, TraceBuilder().time_event(0).state("RUNNING", 5, 2, 1).write(tmp_path / "clean.kev"))
         assert empty_window.workspace.panels["problems"]._stack.currentIndex() == 1
-        assert empty_window.workspace.status.problems.text() == "No problems"
+        assert empty_window.workspace.status.problems.text() == "File: no problems"
 
 
 class TestDialogs:

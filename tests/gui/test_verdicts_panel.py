@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QPalette
 from PySide6.QtTest import QTest
 
 from satview.__main__ import main
@@ -17,6 +18,13 @@ def deadlock(tmp_path_factory):
     return path
 
 
+@pytest.fixture(scope="module")
+def inversion(tmp_path_factory):
+    path = tmp_path_factory.mktemp("verdicts") / "inversion.kev"
+    main(["tracelogger", "--workload", "inversion", "-w", "-f", str(path)])
+    return path
+
+
 def show(window, qtbot):
     QTest.keyClick(
         window.workspace.area.view,
@@ -27,13 +35,54 @@ def show(window, qtbot):
     return window.workspace.panels["verdicts"]
 
 
-def test_nothing_is_looked_for_before_the_panel_is_seen_and_the_key_shows_a_deadlock(
-    empty_window, load, deadlock, qtbot
-):
+def test_the_status_bar_announces_what_is_wrong_and_a_click_shows_it(empty_window, load, deadlock, qtbot):
     window = load(empty_window, deadlock)
-    verdicts = window.session.opened.verdicts
+    work, button = window.workspace, window.workspace.status.verdicts
+    qtbot.waitUntil(lambda: button.text() == "1 verdict: deadlock", timeout=10_000)
+    assert "verdicts" not in work.panels.made, "the panel is not needed for that"
+    assert "error: deadlock" in button.toolTip()
+    assert button.palette().color(QPalette.ColorRole.ButtonText).rgb() & 0xFFFFFF == LIGHT.error
+    assert work.status.problems.text() == "File: no problems"
+    assert work.docks["verdicts"].windowTitle() == "Verdicts (1)"
+    QTest.mouseClick(button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: work.panel_shows("verdicts"))
+    assert work.panels["verdicts"].tree.topLevelItem(0).text(0) == "deadlock"
+
+
+def test_what_a_trace_cannot_tell_is_said_beside_no_verdicts(empty_window, load, tmp_path, qtbot):
+    """Without wide events the same deadlock cannot be found."""
+    main(["tracelogger", "--workload", "deadlock", "-f", str(tmp_path / "fast.kev")])
+    window = load(empty_window, tmp_path / "fast.kev")
+    button = window.workspace.status.verdicts
+    qtbot.waitUntil(lambda: button.text() == "No verdicts, 2 kinds cannot be told", timeout=10_000)
+    assert "Cannot be told: deadlock, priority-inversion" in button.toolTip()
+    assert window.workspace.docks["verdicts"].windowTitle() == "Verdicts"
+
+
+def test_nothing_is_looked_for_in_a_longer_trace_before_it_is_asked(empty_window, load, deadlock, qtbot):
+    empty_window.settings.set("verdicts/check_up_to_events", 10)
+    window = load(empty_window, deadlock)
+    assert len(window.session.opened.trace.events) > 10
+    qtbot.waitUntil(lambda: not window.workspace.is_checking)
+    verdicts, button = window.session.opened.verdicts, window.workspace.status.verdicts
     assert verdicts.found is None
-    assert not verdicts.is_busy
+    assert button.text() == "Check for verdicts"
+    QTest.mouseClick(button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: button.text() == "1 verdict: deadlock", timeout=10_000)
+    assert window.workspace.panel_shows("verdicts")
+
+
+def test_a_higher_limit_in_the_settings_takes_effect_at_once(empty_window, load, deadlock, qtbot):
+    empty_window.settings.set("verdicts/check_up_to_events", 0)
+    window = load(empty_window, deadlock)
+    qtbot.waitUntil(lambda: not window.workspace.is_checking)
+    assert window.session.opened.verdicts.found is None
+    empty_window.settings.set("verdicts/check_up_to_events", 1000)
+    qtbot.waitUntil(lambda: window.workspace.status.verdicts.text() == "1 verdict: deadlock", timeout=10_000)
+
+
+def test_the_key_shows_a_deadlock(empty_window, load, deadlock, qtbot):
+    window = load(empty_window, deadlock)
     tree = show(window, qtbot).tree
     top = tree.topLevelItem(0)
     assert top.text(0) == "deadlock"
@@ -56,6 +105,7 @@ def test_click_shows_the_place_and_the_thread_that_suffers(empty_window, load, d
 
 
 def test_overview_marks_the_verdict(empty_window, load, deadlock, qtbot):
+    empty_window.settings.set("verdicts/check_up_to_events", 0)
     window = load(empty_window, deadlock)
     overview, opened = window.workspace.area.overview, window.session.opened
     before = overview.grab().toImage()
@@ -67,6 +117,54 @@ def test_overview_marks_the_verdict(empty_window, load, deadlock, qtbot):
     assert before.pixelColor(x, y).rgb() & 0xFFFFFF != LIGHT.error
 
 
+def test_every_time_of_a_fault_is_a_row_that_leads_there_and_a_mark(empty_window, load, inversion, qtbot):
+    """In 200 ms *high* waits twice: from 66.99 ms for 34.03 ms, and from 136.99 ms for 34.06 ms."""
+    window = load(empty_window, inversion)
+    tree, opened = show(window, qtbot).tree, window.session.opened
+    [verdict] = opened.verdicts.found.verdicts
+    top = tree.topLevelItem(0)
+    assert (top.text(1), top.text(2)) == ("0.066 993 213 s", "34.03 ms")
+    assert "does so once more, longest 34.06 ms from 136.993 ms." in top.text(3)
+    top.setExpanded(True)
+    rows = [[top.child(i).text(column) for column in range(3)] for i in range(1, 4)]
+    assert rows == [
+        ["1 of 2", "0.066 993 213 s", "34.03 ms"],
+        ["2 of 2", "0.136 993 119 s", "34.06 ms"],
+        ["event 197", "0.066 993 213 s", ""],
+    ]
+    said = [top.child(i).text(3).partition(":")[0] for i in range(3, top.childCount())]
+    assert said == ["waits", "holder, ready", "preempts", "goes on"]
+    overview = window.workspace.area.overview
+    opened.viewport.show_all()
+    picture = overview.grab().toImage()
+    ms = {at: picture.pixelColor(round(overview._scale.x(opened.trace.clock.cycles(at * 1_000_000))),
+                                 overview.height() - 3).rgb() & 0xFFFFFF == LIGHT.error
+          for at in (30, 80, 120, 150, 190)}  # fmt: skip
+    assert ms == {30: False, 80: True, 120: False, 150: True, 190: False}
+    tree.scrollToItem(top.child(2))
+    place = tree.visualItemRect(top.child(2)).center()
+    QTest.mouseClick(tree.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(60, place.y()))
+    assert opened.selection.event == verdict.places[1].row
+    first, last = (opened.trace.clock.cycles(at) for at in (136_993_000, 171_058_000))
+    assert opened.viewport.window.start < first < last < opened.viewport.window.end
+
+
+def test_a_sentence_takes_as_many_lines_as_it_needs(empty_window, load, inversion, qtbot):
+    tree = show(load(empty_window, inversion), qtbot).tree
+    line_px = tree.fontMetrics().lineSpacing()
+    top = tree.topLevelItem(0)
+
+    def height_px():
+        return tree.visualItemRect(top).height()
+
+    tree.setColumnWidth(3, 3000)
+    qtbot.waitUntil(lambda: height_px() < 2 * line_px)
+    tree.setColumnWidth(3, 400)
+    qtbot.waitUntil(lambda: height_px() > 3 * line_px)
+    words = tree.fontMetrics().boundingRect(0, 0, 390, 10_000, int(Qt.TextFlag.TextWordWrap), top.text(3))
+    assert height_px() >= words.height(), "no line is cut"
+
+
 def test_a_trace_without_calls_says_what_it_cannot_tell(window, qtbot):
     tree = show(window, qtbot).tree
     last = tree.topLevelItem(tree.topLevelItemCount() - 1)
@@ -74,16 +172,17 @@ def test_a_trace_without_calls_says_what_it_cannot_tell(window, qtbot):
     assert "capture" in reasons["interrupt-flood"]
 
 
-def test_y_says_why_the_selected_thread_waits(empty_window, load, deadlock, qtbot):
+@pytest.mark.parametrize(("who", "held_by"), [("forwards", "3 (backwards)"), ("backwards", "2 (forwards)")])
+def test_y_says_why_the_selected_thread_waits(who, held_by, empty_window, load, deadlock, qtbot):
     window = load(empty_window, deadlock)
     opened, panel = window.session.opened, window.workspace.panels["details"]
-    thread = next(row for row, name in enumerate(opened.trace.threads.names) if name == "forwards")
+    thread = next(row for row, name in enumerate(opened.trace.threads.names) if name == who)
     lane = opened.lane_of_thread(thread)
     opened.select_at(lane, opened.trace.clock.cycles(50_000_000))
     QTest.keyClick(window.workspace.area.view, Qt.Key.Key_Y)
     qtbot.waitUntil(lambda: "Why MUTEX?" in panel.as_text(), timeout=10_000)
     text = panel.as_text()
-    assert "held by deadlock 3 (backwards), until the trace ends." in text
+    assert f"held by deadlock {held_by}, until the trace ends." in text
     assert "waits for it in turn: none of them goes on by itself." in text
     QTest.keyClick(window.workspace.area.view, Qt.Key.Key_Down)
     assert "Why MUTEX?" not in panel.as_text()

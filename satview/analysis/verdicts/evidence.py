@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.verdicts.thresholds import Thresholds
-from satview.analysis.verdicts.verdict import Severity, Verdict, VerdictKind
+from satview.analysis.verdicts.verdict import Place, Severity, Verdict, VerdictKind
 from satview.base.time import format_duration
 from satview.events.states import NOT_A_STATE, RUNNING
 from satview.filters.derived_columns import TraceDerivedColumns
@@ -183,14 +184,23 @@ class Evidence:
         """Return a moment for people: time from the start of the trace."""
         return format_duration(self.trace.clock.ns(int(cycles)), 6)
 
-    @staticmethod
-    def more(count: int) -> str:
-        """Return in words how often something happened besides the time that is told."""
-        return "once more" if count == 1 else f"{count} more times"
+    def more(self, places: Sequence[tuple[int, int, int]]) -> str:
+        """Return in words how often something happened besides the first time, which is told, and when for longest.
+
+        Args:
+            places: Start, end and first event of every time, in time order.
+        """
+        count = len(places) - 1
+        often = "once more" if count == 1 else f"{count} more times"
+        first, last, _ = max(places, key=lambda place: place[1] - place[0])
+        if first == places[0][0]:
+            return often
+        return f"{often}, longest {self.length(last - first)} from {self.moment(first)}"
 
     def verdict(
         self, kind: VerdictKind, severity: Severity, place: tuple[int, int], threads: Rows | list[int],
         objects: list[str], evidence: Rows | list[int], words: tuple[str, str], certainty: int = Certainty.EXACT,
+        places: Sequence[tuple[int, int, int]] = (), roles: Mapping[int, str] | None = None,
     ) -> Verdict:  # fmt: skip
         """Return a verdict; of the evidence the first rows are kept.
 
@@ -203,12 +213,17 @@ class Evidence:
             evidence: Rows of events in any order; those behind the last event are left out.
             words: What it says, and the remedy.
             certainty: Of its weakest link.
+            places: Start, end and first event (or -1) of every time at which it happens; none = `place` alone.
+            roles: Row of the evidence to what that event is in it; others have none.
         """
         rows = np.unique(np.asarray(evidence, np.int64))
         rows = rows[(rows >= 0) & (rows < len(self.trace.events))][:_MOST_EVENTS]
         start, end = int(place[0]), max(int(place[1]), int(place[0]) + 1)
+        happens = sorted(Place(int(first), max(int(last), int(first) + 1), int(row)) for first, last, row in places)
         return Verdict(kind, severity, start, end, tuple(int(t) for t in threads), tuple(objects),
-                       tuple(rows.tolist()), *words, Certainty(int(certainty)))  # fmt: skip
+                       tuple(rows.tolist()), *words, Certainty(int(certainty)),
+                       tuple(happens) or (Place(start, end),),
+                       tuple((roles or {}).get(row, "") for row in rows.tolist()))  # fmt: skip
 
 
 def covered(start: _Ints, end: _Ints, window: int) -> tuple[_Ints, _Ints]:

@@ -9,6 +9,7 @@ from satview.analysis.verdicts import inversions, periods, scheduling, servers, 
 from satview.analysis.verdicts.evidence import Evidence
 from satview.analysis.verdicts.thresholds import Thresholds, default_thresholds
 from satview.analysis.verdicts.verdict import Severity, Verdict, VerdictKind
+from satview.base.errors import Cancelled
 from satview.store.trace import Trace
 
 RULES: Final[dict[VerdictKind, Callable[[Evidence], list[Verdict]]]] = {
@@ -31,7 +32,10 @@ _ORDER: Final = tuple(Severity)
 
 
 def find_verdicts(
-    trace: Trace, thresholds: Thresholds | None = None, kinds: Collection[VerdictKind] | None = None
+    trace: Trace,
+    thresholds: Thresholds | None = None,
+    kinds: Collection[VerdictKind] | None = None,
+    cancelled: Callable[[], bool] | None = None,
 ) -> tuple[Verdict, ...]:
     """Return what is wrong in a trace, the most severe first, then in time order.
 
@@ -39,11 +43,18 @@ def find_verdicts(
         trace: The events.
         thresholds: When something is a verdict; None = those that ship with satview.
         kinds: Only these; None = all. Those that the thresholds turn off are never looked for.
+        cancelled: Asked between kinds; `Cancelled` is raised when it says so.
+
+    Raises:
+        Cancelled: Somebody said so.
     """
     if not len(trace.events):
         return ()
     evidence = Evidence(trace, thresholds or default_thresholds())
-    found = [verdict for kind, rule in RULES.items()
-             if (kinds is None or kind in kinds) and evidence.thresholds.is_enabled(kind)
-             for verdict in rule(evidence)]  # fmt: skip
+    found: list[Verdict] = []
+    for kind, rule in RULES.items():
+        if cancelled is not None and cancelled():
+            raise Cancelled
+        if (kinds is None or kind in kinds) and evidence.thresholds.is_enabled(kind):
+            found += rule(evidence)
     return tuple(sorted(found, key=lambda verdict: (_ORDER.index(verdict.severity), verdict.start_cycles)))

@@ -121,7 +121,8 @@ def _told(evidence: Evidence, found: Blockers, columns: list[_Ints], least: int)
                 if (total := int((spans.end - spans.start).sum())) >= least]  # fmt: skip
         if not long:
             continue
-        total, mine = max(long, key=lambda episode: episode[0])
+        long.sort(key=lambda episode: int(waiting.row[wait[episode[1][0]]]))
+        total, mine = long[0]
         begin, high_row, low_row = int(wait[mine[0]]), int(keys[number][0]), int(keys[number][1])
         middle, which_one = np.unique(trace.events.thread[run[mine]].astype(np.int64), return_inverse=True)
         busiest = int(np.argmax(np.bincount(which_one, ends[mine] - begins[mine])))
@@ -129,28 +130,47 @@ def _told(evidence: Evidence, found: Blockers, columns: list[_Ints], least: int)
         at_run = int(run[mine[which_one == busiest]][0])
         priorities = evidence.facts.priority(np.array([start, at_run]))
         between, waited = int(middle[busiest]), evidence.length(evidence.times[stop] - evidence.times[start])
-        low_priority = _priority_before(evidence, low_row, int(first[mine[0]]))
         name, object_text = evidence.name, waited_for(evidence, found, begin)
         more = int(steps[mine[0]]) - 1
         chain = f" and so, {more} step{'s' if more > 1 else ''} on, for {name(low_row)}" if more else ""
-        again = f", and does so {evidence.more(len(long) - 1)}" if len(long) > 1 else ""
+        times = [_place(evidence, found, int(wait[each[0]])) for _, each in long]
+        again = f", and does so {evidence.more(times)}" if len(long) > 1 else ""
+        held = _row_before(evidence, low_row, int(first[mine[0]]))
+        low_priority = _priority(evidence, held)
+        roles = {
+            **dict.fromkeys(run[mine].tolist(), "preempts"),
+            held: "holder, ready",
+            start: "waits",
+            stop: "goes on",
+        }
         verdicts.append(evidence.verdict(
             VerdictKind.PRIORITY_INVERSION, Severity.ERROR,
             (int(evidence.times[start]), int(evidence.times[stop])), [high_row, low_row, between], [object_text],
-            [start, *run[mine].tolist(), stop],
+            [start, held, *run[mine].tolist(), stop],
             (f"{name(high_row)} (priority {priorities[0]}) waits {waited} from "
              f"{evidence.moment(int(evidence.times[start]))} for {object_text}{of_whom(evidence, found, begin)}"
              f"{chain}; "
              f"{name(between)} (priority {priorities[1]}) keeps {name(low_row)} (priority {low_priority}) from running "
              f"for {evidence.length(total)} of that{again}.",
              "Use priority inheritance or a priority ceiling, or let servers take the priority of their clients."),
-            int(found.certainty[np.array([begin, *link[mine]])].min()),
+            int(found.certainty[np.array([begin, *link[mine]])].min()), times, roles,
         ))  # fmt: skip
     return verdicts
 
 
-def _priority_before(evidence: Evidence, thread: int, row: int) -> int:
-    """Return the priority that a thread was last logged with up to an event."""
+def _place(evidence: Evidence, found: Blockers, wait: int) -> tuple[int, int, int]:
+    """Return start, end and first event of a wait."""
+    row, end = int(found.waits.row[wait]), int(evidence.end_rows(found.waits.end_row[wait : wait + 1])[0])
+    return int(evidence.times[row]), int(evidence.times[end]), row
+
+
+def _row_before(evidence: Evidence, thread: int, row: int) -> int:
+    """Return the last event of a thread's state up to an event, -1 for none."""
     mine = evidence.trace.states.of(thread)
     mine = mine[mine <= row]
-    return int(evidence.facts.priority(mine[-1:])[0]) if len(mine) else -1
+    return int(mine[-1]) if len(mine) else -1
+
+
+def _priority(evidence: Evidence, row: int) -> int:
+    """Return the priority that a thread was logged with in an event of its state, -1 if that is not known."""
+    return int(evidence.facts.priority(np.array([row]))[0]) if row >= 0 else -1

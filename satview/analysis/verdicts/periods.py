@@ -43,16 +43,20 @@ def missed_periods(evidence: Evidence) -> list[Verdict]:
         bad = np.flatnonzero(late >= period * evidence.number(kind, "late_percent") / 100)
         if not len(bad):
             continue
-        worst = int(bad[np.argmax(late[bad])])
-        thread = int(trace.events.thread[received[mine[worst]]])
-        lateness = evidence.length(int(late[worst]))
-        again = f", and late {evidence.more(len(bad) - 1)}" if len(bad) > 1 else ""
+        first = int(bad[0])
+        thread = int(trace.events.thread[received[mine[first]]])
+        lateness = evidence.length(int(late[first]))
+        places = [(int(times[i]), int(times[i] + late[i]), int(sent[mine[i]])) for i in bad.tolist()]
+        again = f", and late {evidence.more(places)}" if len(bad) > 1 else ""
         jitter = evidence.length(int(late.max() - late.min()))
         verdicts.append(evidence.verdict(
-            kind, Severity.WARNING, (int(times[worst]), int(times[worst] + late[worst])), [thread], [],
+            kind, Severity.WARNING, places[0][:2], [thread], [],
             [*sent[mine[bad]].tolist(), *received[mine[bad]].tolist()],
             (f"{evidence.name(thread)} has a period of {evidence.length(period)}, and receives the pulse of "
-             f"{evidence.moment(int(times[worst]))} only {lateness} later{again} (jitter {jitter}).",
+             f"{evidence.moment(int(times[first]))} only {lateness} later{again} (jitter {jitter}).",
              "Look what it did in the period before, and what ran instead: it had more work, or a lower priority."),
+            places=places,
+            roles={**dict.fromkeys(sent[mine[bad]].tolist(), "period begins"),
+                   **dict.fromkeys(received[mine[bad]].tolist(), "received late")},
         ))  # fmt: skip
     return verdicts

@@ -27,17 +27,22 @@ def starvations(evidence: Evidence) -> list[Verdict]:
         if not len(bad):
             continue
         places = episodes(begins[bad], window)
-        longest = int(np.argmax(places.end - places.start))
-        inside = mine[(end[mine] > places.start[longest]) & (begin[mine] < places.end[longest])]
-        span = int(begin[inside].min()), int(end[inside].max())
+        happens = []
+        for first, last in zip(places.start, places.end, strict=True):
+            inside = mine[(end[mine] > first) & (begin[mine] < last)]
+            happens.append((int(begin[inside].min()), int(end[inside].max()), int(ready.row[inside].min())))
+        inside = mine[(end[mine] > places.start[0]) & (begin[mine] < places.end[0])]
+        span = happens[0][:2]
+        again = f", and so {evidence.more(happens)}" if len(happens) > 1 else ""
         total = int((end - begin)[inside].sum())
         who = ran_instead(evidence, span, thread)
         verdicts.append(evidence.verdict(
             kind, Severity.WARNING, span, [thread, *(row for row, _ in who)], [],
             [*ready.row[inside].tolist(), *ready.end_row[inside].tolist()],
             (f"{evidence.name(thread)} is ready for {evidence.length(total)} of {evidence.length(span[1] - span[0])} "
-             f"from {evidence.moment(span[0])} and gets next to no CPU{_instead(evidence, who)}.",
+             f"from {evidence.moment(span[0])} and gets next to no CPU{_instead(evidence, who)}{again}.",
              "Give it a higher priority or a partition with a budget, or let the threads that ran wait at times."),
+            places=happens, roles=_ready_and_runs(evidence, ready.at(inside)),
         ))  # fmt: skip
     return verdicts
 
@@ -52,18 +57,27 @@ def long_readies(evidence: Evidence) -> list[Verdict]:
     at = np.flatnonzero((cycles >= evidence.cycles(kind, "least_ms")) & (cycles < starving))
     verdicts = []
     for thread, mine in groups_at(ready.thread, at):
-        worst = int(mine[np.argmax(cycles[mine])])
-        span = int(evidence.times[ready.row[worst]]), int(evidence.times[ready.end_row[worst]])
+        first = int(mine[0])
+        places = [(int(evidence.times[ready.row[i]]), int(evidence.times[ready.end_row[i]]), int(ready.row[i]))
+                  for i in mine.tolist()]  # fmt: skip
+        span = places[0][:2]
         who = ran_instead(evidence, span, thread)
-        again = f", and {evidence.more(len(mine) - 1)} for {evidence.length(cycles[mine].min())} or longer"
+        again = f", and so {evidence.more(places)}"
         verdicts.append(evidence.verdict(
             kind, Severity.INFO, span, [thread, *(row for row, _ in who)], [],
-            [int(ready.row[worst]), int(ready.end_row[worst])],
+            [int(ready.row[first]), int(ready.end_row[first])],
             (f"{evidence.name(thread)} is ready from {evidence.moment(span[0])} and runs "
              f"{evidence.length(span[1] - span[0])} later{_instead(evidence, who)}{again if len(mine) > 1 else ''}.",
              "Look at the priorities of the threads that ran, or at the budget of its partition."),
+            places=places, roles=_ready_and_runs(evidence, ready.at(mine)),
         ))  # fmt: skip
     return verdicts
+
+
+def _ready_and_runs(evidence: Evidence, ready: StateSpans) -> dict[int, str]:
+    """Return what the events are by which threads become ready, and by which they are that no more."""
+    ends = ready.end_row[ready.end_row < len(evidence.trace.events)]
+    return {**dict.fromkeys(ends.tolist(), "runs at last"), **dict.fromkeys(ready.row.tolist(), "ready")}
 
 
 def _since_the_dump(evidence: Evidence) -> StateSpans:
@@ -166,6 +180,7 @@ def ping_pongs(evidence: Evidence) -> list[Verdict]:
                  f"{int(count[worst])} times within {evidence.length(window)} from "
                  f"{evidence.moment(int(moments[worst]))}, {evidence.length(used)} at a time.",
                  "Do more work at a time: put messages together, or let one of them wait for an event."),
+                places=[(int(first), int(last), -1) for first, last in zip(span.start, span.end, strict=True)],
             ))  # fmt: skip
     return verdicts
 

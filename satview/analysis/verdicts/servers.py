@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
+from numpy.typing import NDArray
 
 from satview.analysis.verdicts.evidence import Evidence, covered, episodes, groups
 from satview.analysis.verdicts.verdict import Severity, Verdict, VerdictKind
+from satview.events.states import STATE_BY_VALUE
 from satview.linkage.transactions import transactions
+
+_MOST_STATES: Final = 4  # of a server that a sentence tells of
 
 
 def saturations(evidence: Evidence) -> list[Verdict]:
@@ -41,16 +47,36 @@ def saturations(evidence: Evidence) -> list[Verdict]:
         servers, clients = np.unique(sent.server[inside]), np.unique(sent.client[inside])
         clients = clients[clients > 0]
         name = evidence.process_of(pid)
-        needed = evidence.length(int(np.median(service[inside])))
-        total, moment = evidence.length(int(waited[worst])), evidence.moment(int(begins[worst]))
-        by = f"{len(servers)} threads" if len(servers) > 1 else evidence.name(int(servers[0]))
+        each, needed = (evidence.length(int(np.median(cycles[inside]))) for cycles in (queued, service))
+        since = max(span[0], int(first[last > span[0]].min()))
+        span, moment = (since, span[1]), evidence.moment(int(begins[worst]))
+        by = f"its {len(servers)} threads are in" if len(servers) > 1 else f"{evidence.name(int(servers[0]))} is in"
+        does = _does(evidence, servers, (int(begins[worst]), int(begins[worst]) + window))
+        meanwhile = f"; meanwhile {by} {does}" if does else ""
+        sends, receipts = sent.send_row[inside].tolist(), sent.receive_row[inside].tolist()
         verdicts.append(evidence.verdict(
             kind, Severity.WARNING, span, [*clients.tolist(), *servers.tolist()], [f"server {name}"],
-            [*sent.send_row[inside].tolist(), *sent.receive_row[inside].tolist()],
-            (f"{int(count[worst])} messages of {len(clients)} clients queue for {name} within "
-             f"{evidence.length(window)} from {moment}, {total} in all and each longer "
-             f"than the {needed} or so that {by} then needs for it.",
+            [*sends, *receipts],
+            (f"Since {evidence.moment(since)} messages queue for {name} longer than they are served, most of all in "
+             f"the {evidence.length(window)} from {moment}: {int(count[worst])} messages of {len(clients)} clients, "
+             f"each of which queues {each} and is served in {needed} (medians){meanwhile}.",
              "Give the server more threads, or let it keep messages and reply later instead of waiting itself."),
             int(sent.certainty[inside].min()),
+            [(max(int(start), since if i == which else 0), int(end), -1)
+             for i, (start, end) in enumerate(zip(places.start, places.end, strict=True))],
+            {**dict.fromkeys(sends, "sent"), **dict.fromkeys(receipts, "received")},
         ))  # fmt: skip
     return verdicts
+
+
+def _does(evidence: Evidence, servers: NDArray[np.int64], span: tuple[int, int]) -> str:
+    """Return in words what threads do in a span of time: their states with their shares, the largest first."""
+    states = evidence.states.at(np.flatnonzero(np.isin(evidence.states.thread, servers)))
+    start, end = evidence.times[states.row], evidence.times[states.end_row]
+    part = np.maximum(np.minimum(end, span[1]) - np.maximum(start, span[0]), 0)
+    cycles = np.bincount(states.value, part, 1)
+    whole = cycles.sum()
+    order = [value for value in np.argsort(-cycles, kind="stable").tolist() if cycles[value] >= whole / 100 > 0]
+    return ", ".join(
+        f"{STATE_BY_VALUE[value].name} {100 * cycles[value] / whole:.0f} %" for value in order[:_MOST_STATES]
+    )

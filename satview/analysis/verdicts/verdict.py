@@ -52,6 +52,20 @@ class Severity(StrEnum):
     """Worth knowing; it may be meant so."""
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class Place:
+    """One time at which something is wrong.
+
+    Attributes:
+        start_cycles, end_cycles: From when to when; the end is not included.
+        row: The event by which it begins; -1 where it begins by none in particular.
+    """
+
+    start_cycles: int
+    end_cycles: int
+    row: int = -1
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """Something wrong that was found in a trace.
@@ -59,12 +73,15 @@ class Verdict:
     Attributes:
         kind: What it is.
         severity: How much it matters.
-        start_cycles, end_cycles: Its place; the end is not included. Of several places the worst one.
+        start_cycles, end_cycles: The place that the sentence tells of, the end not included: of several the first one,
+            or the worst one where it is about windows of a fixed length.
         threads: Rows of the thread table, those that suffer first.
         objects: What it is about, in words: mutexes, channels, interrupts, CPUs.
         evidence: Rows of the event table that show it, ascending; the first ones if there are many.
         says: One sentence: who, what, when, for how long. Names of the trace are in it as they are.
         remedy: One sentence: what would help.
+        places: All times at which it happens, in time order; that of the sentence is one of them.
+        roles: What each event of `evidence` is in it: waits, holder, preempts, ...; empty where that is not known.
         certainty: Of the weakest link that it rests on.
     """
 
@@ -78,3 +95,5 @@ class Verdict:
     says: str
     remedy: str
     certainty: Certainty = Certainty.EXACT
+    places: tuple[Place, ...] = ()
+    roles: tuple[str, ...] = ()

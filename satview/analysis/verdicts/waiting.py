@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from satview.analysis.verdicts.evidence import Evidence, covered, episodes, groups
 from satview.analysis.verdicts.verdict import Severity, Verdict, VerdictKind
-from satview.analysis.verdicts.words import mutex_text, of_whom, waited_for
+from satview.analysis.verdicts.words import mutex_text, object_text, of_whom, waited_for
 from satview.events import wire
 from satview.events.kernel_calls import call_numbers
 from satview.events.states import STATE_BY_NAME
@@ -55,6 +55,8 @@ def deadlocks(evidence: Evidence) -> list[Verdict]:
              f"{evidence.length(end - start)}.",
              "Let all threads take these objects in the same order, or send messages in one direction only."),
             min(int(found.certainty[i]) for i in places),
+            roles={int(found.waits.call_row[i]): "asks" for i in places}
+            | {int(found.waits.row[i]): "waits" for i in places},
         ))  # fmt: skip
     return verdicts
 
@@ -176,7 +178,7 @@ def lost_wakeups(evidence: Evidence) -> list[Verdict]:
         if int(signals[mine[-1]]) > int(found.row[i]):
             continue
         start, last = int(evidence.times[found.row[i]]), int(signals[mine[-1]])
-        what = f"condition variable 0x{where & (1 << 64) - 1:x} of {trace.process_name(int(process[thread]))}"
+        what = object_text(evidence, "condition variable", thread, where)
         verdicts.append(evidence.verdict(
             kind, Severity.ERROR, (start, trace.window.end), [thread, int(trace.events.thread[last])], [what],
             [*signals[mine].tolist(), int(found.row[i]), int(found.call_row[i])],
@@ -185,6 +187,8 @@ def lost_wakeups(evidence: Evidence) -> list[Verdict]:
              f"it {evidence.length(start - int(evidence.times[last]))} before, when nobody waited.",
              "Test the condition with the mutex locked, in a loop around the wait, and set it with the mutex locked."),
             Certainty.INFERRED,
+            roles={**dict.fromkeys(signals[mine].tolist(), "signals"), int(found.call_row[i]): "asks",
+                   int(found.row[i]): "waits"},
         ))  # fmt: skip
     return verdicts
 
@@ -226,6 +230,8 @@ def contentions(evidence: Evidence) -> list[Verdict]:
              f"{evidence.moment(int(begins[worst]))}, {evidence.length(int(waited[worst]))} in all"
              f"{f', while {held} hold it' if held else ''}.",
              "Hold the mutex for less work, split what it guards, or use a reader/writer lock."),
+            places=[(int(first), int(last), -1) for first, last in zip(place.start, place.end, strict=True)],
+            roles=dict.fromkeys(found.row[inside].tolist(), "waits"),
         ))  # fmt: skip
     return verdicts
 

@@ -34,8 +34,7 @@ def waited_for(evidence: Evidence, found: Blockers, wait: int) -> str:
         return f"a message or pulse on channel {target}" if waiting.has_object[wait] else "a message or pulse"
     name = STATE_BY_VALUE[value].name
     if name in _OBJECTS and waiting.has_object[wait]:
-        process = evidence.trace.process_name(int(evidence.trace.threads.process[thread]))
-        return f"{_OBJECTS[name]} 0x{target & (1 << 64) - 1:x} of {process}"
+        return object_text(evidence, _OBJECTS[name], thread, target)
     return {"NANOSLEEP": "time to pass", "INTR": "an interrupt"}.get(name, f"what ends state {name}")
 
 
@@ -51,5 +50,10 @@ def of_whom(evidence: Evidence, found: Blockers, wait: int) -> str:
 
 def mutex_text(evidence: Evidence, thread: int, address: int) -> str:
     """Return what a mutex is called: its address and the process of a thread that uses it."""
-    process = int(evidence.trace.threads.process[thread])
-    return f"mutex 0x{address & (1 << 64) - 1:x} of {evidence.trace.process_name(process)}"
+    return object_text(evidence, "mutex", thread, address)
+
+
+def object_text(evidence: Evidence, kind: str, thread: int, address: int) -> str:
+    """Return what a synchronisation object is called: its address, and in which process, which does not hold it."""
+    process = evidence.trace.process_name(int(evidence.trace.threads.process[thread]))
+    return f"{kind} 0x{address & (1 << 64) - 1:x} (process {process})"

@@ -193,12 +193,13 @@ class OverviewStrip(QWidget):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=False)
 
     def _draw_verdicts(self, painter: QPainter) -> None:
-        """Mark where verdicts are: a bar along the lower edge, at least as wide as a wedge."""
+        """Mark every place of verdicts: a bar along the lower edge, at least as wide as a wedge."""
         found, theme, scale = self._opened.verdicts.found, self._theme, self._scale
         for verdict in found.verdicts[::-1] if found is not None else ():  # the most severe last, over the others
-            left, right = scale.x(verdict.start_cycles), scale.x(verdict.end_cycles)
             rgb = {Severity.ERROR: theme.error, Severity.WARNING: theme.warning}.get(verdict.severity, theme.dim)
-            painter.fillRect(QRectF(left, HEIGHT_PX - 4, max(2.0 * _WEDGE_PX, right - left), 3), colour(rgb))
+            for place in verdict.places:
+                left, right = scale.x(place.start_cycles), scale.x(place.end_cycles)
+                painter.fillRect(QRectF(left, HEIGHT_PX - 4, max(2.0 * _WEDGE_PX, right - left), 3), colour(rgb))
 
     def _damage_text(self, x: float) -> str:
         """Return what is damaged near a pixel."""
