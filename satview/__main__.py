@@ -15,6 +15,7 @@ from types import ModuleType
 from satview import __version__, cli
 from satview.base import debug
 from satview.base.errors import SatviewError, UsageError
+from satview.base.palettes import PALETTES, STANDARD
 from satview.base.process_end import (
     BAD_USE,
     FINE,
@@ -147,6 +148,9 @@ def _viewer_parser() -> argparse.ArgumentParser:
     parser.add_argument("--verbose", action="store_true", help="with --version: what it runs on, and with which core")
     parser.add_argument("--theme", choices=("system", "light", "dark"), help="colours of the windows")
     parser.add_argument(
+        "--palette", choices=PALETTES, help="colours of states; the one for print has greys on white", default=""
+    )
+    parser.add_argument(
         "--follow", action="store_true", help="keep in step with .kev files that grow; they need not be there yet"
     )
     parser.add_argument(
@@ -219,7 +223,9 @@ def _show(options: argparse.Namespace) -> int:
         )
     from satview.gui import application  # Qt: only when windows are wanted
 
-    return application.run(options.files, options.theme or "", options.follow, is_cached=not options.no_cache)
+    return application.run(
+        options.files, options.theme or "", options.follow, is_cached=not options.no_cache, palette=options.palette
+    )
 
 
 def _set_up(options: argparse.Namespace) -> int:
@@ -270,6 +276,7 @@ def _screenshot(options: argparse.Namespace) -> int:
             options.range,
             options.select,
             not options.no_cache,
+            options.palette or STANDARD,
         )
     )
 

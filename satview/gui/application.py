@@ -50,7 +50,7 @@ class Application(QObject):
         self.settings = settings
         self.recent = recent
         self.windows: list[MainWindow] = []
-        self.theme = themes.theme_for(settings.text("window/theme"))
+        self.theme = themes.theme_for(settings.text("window/theme"), settings.text("swimlane/palette"))
         self._apply_theme()
         settings.changed.connect(self._on_setting)
         QGuiApplication.styleHints().colorSchemeChanged.connect(self._on_system_theme)
@@ -108,7 +108,7 @@ class Application(QObject):
 
     @Slot(str)
     def _on_setting(self, key: str) -> None:
-        if key == "window/theme":
+        if key in ("window/theme", "swimlane/palette"):
             self._change_theme()
 
     @Slot(Qt.ColorScheme)
@@ -116,7 +116,7 @@ class Application(QObject):
         self._change_theme()
 
     def _change_theme(self) -> None:
-        wanted = themes.theme_for(self.settings.text("window/theme"))
+        wanted = themes.theme_for(self.settings.text("window/theme"), self.settings.text("swimlane/palette"))
         if wanted != self.theme:
             self.theme = wanted
             self._apply_theme()
@@ -126,7 +126,9 @@ class Application(QObject):
         self.windows = [window for window in self.windows if _is_alive(window)]
 
 
-def run(paths: list[Path], theme: str = "", is_followed: bool = False, *, is_cached: bool = True) -> int:
+def run(
+    paths: list[Path], theme: str = "", is_followed: bool = False, *, is_cached: bool = True, palette: str = ""
+) -> int:
     """Show windows until the user closes them.
 
     Args:
@@ -134,6 +136,7 @@ def run(paths: list[Path], theme: str = "", is_followed: bool = False, *, is_cac
         theme: `light`, `dark` or `system`; empty = as it is set.
         is_followed: Keep in step with the files while they grow.
         is_cached: Use what is kept of large files that were decoded before.
+        palette: Colours of states; empty = as they are set.
 
     Returns:
         0; 1 if one of the files lost data, 2 if one could not be opened; 128 and the number of a signal that ended it.
@@ -142,6 +145,8 @@ def run(paths: list[Path], theme: str = "", is_followed: bool = False, *, is_cac
     settings = Settings(settings_file())
     if theme:
         settings.set("window/theme", theme, is_kept=False)
+    if palette:
+        settings.set("swimlane/palette", palette, is_kept=False)
     if not is_cached:
         settings.set("files/cache_mb", 0, is_kept=False)
     application = Application(settings, RecentFiles(recent_files_file(), settings.number("files/recent_count")))

@@ -1,4 +1,4 @@
-"""The colours of states and processes, light and dark. Rows of numbers, no Qt.
+"""The colours of states and processes, light and dark, in four palettes. Rows of numbers, no Qt.
 
 RUNNING is green and READY is amber in both themes; kinds of waiting have muted hues by group, one hue per group and a
 step of lightness per state; waiting for work (RECEIVE) and sleeping stay close to the background, because that is where
@@ -10,11 +10,12 @@ from __future__ import annotations
 import colorsys
 from typing import Final
 
+from satview.base.palettes import PRINT, STANDARD
 from satview.events import states
 
 # State name: (light, dark), 0xRRGGBB.
 _STATE_COLOURS: Final = {
-    "RUNNING": (0x2F9E57, 0x45B86C),
+    "RUNNING": (0x1F8C47, 0x4FC878),
     "READY": (0xEFA52B, 0xE9A63A),
     "SEND": (0x3F74C9, 0x5C8FE6),
     "RECEIVE": (0xB9CBE8, 0x33435F),
@@ -25,7 +26,7 @@ _STATE_COLOURS: Final = {
     "MQ_RECEIVE": (0xA9BEDD, 0x3B4C6B),
     "PIPE": (0x8FA8D8, 0x44568A),
     "SEND_NOTIFY": (0x6C8BC4, 0x4B62A0),
-    "MUTEX": (0xC9504E, 0xD9635F),
+    "MUTEX": (0xE8706A, 0xC94A46),
     "CONDVAR": (0xCFA3C0, 0x6B4766),
     "SEM": (0xB678AE, 0x9A5F94),
     "RWLOCK_READ": (0xC98AA6, 0x8A5270),
@@ -52,10 +53,59 @@ _STATE_COLOURS: Final = {
 _OTHER_COLOURS: Final = {
     states.UNKNOWN: (0xDFE2E8, 0x2C3038),
     states.IDLE: (0xEDEFF3, 0x24272D),
-    states.INTERRUPT: (0xD2452E, 0xE8604A),
+    states.INTERRUPT: (0xA8200F, 0xFFD5CA),
     states.KERNEL_CALL: (0x7A6FB0, 0x8A80C9),
     states.WAITING: (0xD3DBE8, 0x2E3643),
 }
+# What differs in the other palettes. A state that is not named has the colour of the one that it is like.
+_PALETTE_COLOURS: Final[dict[str, dict[str, tuple[int, int]]]] = {
+    "colour-blind": {
+        "RUNNING": (0x0A5C99, 0x4FB0F0),
+        "READY": (0xF0B400, 0xF5C531),
+        "MUTEX": (0xC04A00, 0xE8702A),
+        "SEND": (0x45A6DE, 0x2C7BB8),
+        "REPLY": (0x8CC8EC, 0x225A88),
+        "RECEIVE": (0xC6DFF2, 0x1C3B58),
+        "SEM": (0xC06AA8, 0xD089C0),
+        "CONDVAR": (0xE3B4D2, 0x8A4A72),
+        "NANOSLEEP": (0xC9C9C9, 0x4A4C50),
+        "INTR": (0xB9CF8A, 0x55662B),
+        "interrupt": (0x4A1F1F, 0xFFE0D6),
+    },
+    "contrast": {
+        "RUNNING": (0x007A33, 0x3DF07A),
+        "READY": (0xE89000, 0xFFB000),
+        "MUTEX": (0xFF4A5A, 0xFF3D55),
+        "SEND": (0x0040B8, 0x6FA8FF),
+        "REPLY": (0x4C86E8, 0x4474CC),
+        "RECEIVE": (0xA5C4F5, 0x2C4A80),
+        "SEM": (0x8A1C8A, 0xF09AF0),
+        "CONDVAR": (0xC283C2, 0xA04A90),
+        "NANOSLEEP": (0x9AA0AC, 0x666C78),
+        "INTR": (0x8FD8C8, 0x1F6A5C),
+        "interrupt": (0x4A0030, 0xFFE8E0),
+    },
+    PRINT: {
+        "RUNNING": (0x333333, 0x333333),
+        "READY": (0x9A9A9A, 0x9A9A9A),
+        "MUTEX": (0x666666, 0x666666),
+        "SEND": (0x7A7A7A, 0x7A7A7A),
+        "REPLY": (0xB4B4B4, 0xB4B4B4),
+        "RECEIVE": (0xEAEAEA, 0xEAEAEA),
+        "SEM": (0x808080, 0x808080),
+        "CONDVAR": (0xA8A8A8, 0xA8A8A8),
+        "NANOSLEEP": (0xDADADA, 0xDADADA),
+        "INTR": (0xC8C8C8, 0xC8C8C8),
+        "interrupt": (0x000000, 0x000000),
+    },
+}
+_LIKE: Final = {
+    "NET_SEND": "SEND", "NET_REPLY": "REPLY", "MQ_SEND": "SEND", "MQ_RECEIVE": "RECEIVE", "PIPE": "REPLY",
+    "SEND_NOTIFY": "SEND", "RWLOCK_READ": "SEM", "RWLOCK_WRITE": "MUTEX", "BARRIER": "CONDVAR", "MUON_MUTEX": "MUTEX",
+    "JOIN": "CONDVAR", "TIMER_DELEGATE": "NANOSLEEP", "INTR_ATTACH_EV": "INTR", "SIGSUSPEND": "NANOSLEEP",
+    "SIGWAITINFO": "NANOSLEEP", "STACK": "SEM", "WAITTHREAD": "CONDVAR", "WAITPAGE": "SEM", "WAITCTX": "CONDVAR",
+    "TRACEBUFFER": "SEM", "STOPPED": "NANOSLEEP", "SUSPENDED": "NANOSLEEP", "IO": "REPLY",
+}  # fmt: skip
 # States drawn as a full bar; the others are thin, so that a lane can be read from afar.
 THICK: Final = frozenset(
     {
@@ -92,20 +142,35 @@ _CLASS_COLOURS: Final = {
 }
 
 
-def value_colour(value: int, is_dark: bool) -> int | None:
-    """Return the colour of a lane value as 0xRRGGBB; None where the background shows."""
+def value_colour(value: int, is_dark: bool, palette: str = STANDARD) -> int | None:
+    """Return the colour of a lane value as 0xRRGGBB; None where the background shows.
+
+    Args:
+        value: Of `events.states`.
+        is_dark: On a dark background.
+        palette: One of `base.palettes.PALETTES`.
+    """
+    own = _PALETTE_COLOURS.get(palette, {})
     if value == states.ABSENT:
         return None
+    if value == states.INTERRUPT and own:
+        return own["interrupt"][is_dark]
     if value in _OTHER_COLOURS:
         return _OTHER_COLOURS[value][is_dark]
     if value in states.STATE_BY_VALUE:
-        return _STATE_COLOURS[states.STATE_BY_VALUE[value].name][is_dark]
-    return process_colour(value - states.FIRST_PROCESS, is_dark) if value < states.VALUE_COUNT else None
+        name = states.STATE_BY_VALUE[value].name
+        return own.get(_LIKE.get(name, name), _STATE_COLOURS[name])[is_dark]
+    return process_colour(value - states.FIRST_PROCESS, is_dark, palette) if value < states.VALUE_COUNT else None
 
 
-def process_colour(hue: int, is_dark: bool) -> int:
-    """Return one of the colours of processes on CPU lanes; neighbours in number are far apart in hue."""
+def process_colour(hue: int, is_dark: bool, palette: str = STANDARD) -> int:
+    """Return one of the colours of processes on CPU lanes; neighbours in number are far apart in hue or lightness."""
     place = (hue * 7) % states.PROCESS_HUES / states.PROCESS_HUES
+    if palette in (PRINT, "colour-blind"):  # told apart by lightness, and by blue against yellow
+        step = (hue * 7) % states.PROCESS_HUES // 2 / (states.PROCESS_HUES // 2 - 1)
+        grey, blue, yellow = 0.25 + 0.6 * step, 0.58, 0.12
+        rgb = colorsys.hls_to_rgb(blue if hue % 2 else yellow, grey, 0.0 if palette == PRINT else 0.55)
+        return round(rgb[0] * 255) << 16 | round(rgb[1] * 255) << 8 | round(rgb[2] * 255)
     lightness, saturation = (0.50, 0.30) if is_dark else (0.66, 0.42)
     step = (hue % 3 - 1) * 0.05
     red, green, blue = colorsys.hls_to_rgb(place, lightness + step, saturation)

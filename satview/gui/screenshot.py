@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from satview.base.errors import SatviewError
+from satview.base.palettes import STANDARD
 from satview.base.targets import find_target
 
 _PATIENCE_S: Final = 600
@@ -29,6 +30,7 @@ class ScreenshotRequest:
         range_text: `A..B`, or empty for the whole trace.
         event: Number of the event to select, from 1; None for none.
         is_cached: Use what a window has kept of a large file that it decoded.
+        palette: Colours of states.
     """
 
     trace: Path
@@ -40,6 +42,7 @@ class ScreenshotRequest:
     range_text: str = ""
     event: int | None = None
     is_cached: bool = True
+    palette: str = STANDARD
 
 
 def take(request: ScreenshotRequest) -> int:
@@ -74,6 +77,7 @@ def take(request: ScreenshotRequest) -> int:
     app = make_qt_application()
     settings = Settings(None)
     settings.set("window/theme", request.theme)
+    settings.set("swimlane/palette", request.palette)
     if not request.is_cached:
         settings.set("files/cache_mb", 0)
     application = Application(settings, RecentFiles(None, 0))

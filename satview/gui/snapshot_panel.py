@@ -239,7 +239,7 @@ class SnapshotPanel(Panel):
             self._opened.select_at(lane, found.at_cycles)
 
     def _swatch(self, value: int) -> QIcon:
-        rgb = value_colour(value, self._theme.is_dark)
+        rgb = value_colour(value, self._theme.is_dark, self._theme.palette)
         pixmap = QPixmap(_SWATCH_PX, _SWATCH_PX)
         pixmap.fill(colour(self._theme.base if rgb is None else rgb))
         return QIcon(pixmap)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QGuiApplication, QPalette
 from PySide6.QtWidgets import QApplication, QWidget
 
+from satview.base.palettes import PRINT, STANDARD
 from satview.base.resources import resource_path
 
 
@@ -30,6 +31,7 @@ class Theme:
         cursor_a, cursor_b: The two cursors.
         mark: Bookmarks and notes.
         hit: Search hits.
+        palette: Which set of data colours, of `base.palettes.PALETTES`.
     """
 
     is_dark: bool
@@ -49,6 +51,7 @@ class Theme:
     cursor_b: int
     mark: int
     hit: int
+    palette: str = STANDARD
 
 
 LIGHT: Final = Theme(
@@ -101,11 +104,17 @@ def css(rgb: int) -> str:
     return f"#{rgb:06x}"
 
 
-def theme_for(choice: str) -> Theme:
-    """Return the theme of a setting: `light`, `dark`, or what the system says."""
-    if choice == "system":
-        return DARK if QGuiApplication.styleHints().colorScheme() is Qt.ColorScheme.Dark else LIGHT
-    return DARK if choice == "dark" else LIGHT
+def theme_for(choice: str, palette: str = STANDARD) -> Theme:
+    """Return the theme of a setting: `light`, `dark`, or what the system says; for print always light.
+
+    Args:
+        choice: The setting.
+        palette: Of `base.palettes.PALETTES`.
+    """
+    is_system_dark = QGuiApplication.styleHints().colorScheme() is Qt.ColorScheme.Dark
+    is_dark = (choice == "dark" or (choice == "system" and is_system_dark)) and palette != PRINT
+    theme = DARK if is_dark else LIGHT
+    return theme if palette == STANDARD else replace(theme, palette=palette)
 
 
 def apply(app: QApplication, theme: Theme) -> None:

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from PySide6.QtCore import QObject, Signal
 
+from satview.base.palettes import PALETTES, STANDARD
 from satview.base.shared_file import DamagedFileError
 from satview.session.stored_json import StoredJson
 
@@ -55,6 +56,12 @@ SETTINGS: Final = (
     Setting("swimlane/lane_height_px", 20, "Height of a lane.", low=8, high=64),
     Setting("swimlane/label_width_px", 232, "Width of the column of lane names.", low=80, high=600, is_shown=False),
     Setting("swimlane/show_legend", True, "Show the legend of colours under the lanes."),
+    Setting(
+        "swimlane/palette",
+        STANDARD,
+        "Colours of states: standard, told apart by colour-blind people, high contrast, or greys for print.",
+        choices=PALETTES,
+    ),
     Setting("swimlane/shares", True, "Zoomed out, show how lanes divide their time."),
     Setting(
         "swimlane/arrows",

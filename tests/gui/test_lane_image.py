@@ -1,10 +1,11 @@
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
 
+from satview.base.palettes import PALETTES
 from satview.events import states
 from satview.gui.colours import THICK, process_colour, value_colour
 from satview.gui.swimlane.lane_image import SEEN_INTERRUPT, LanePalette, bands, compose
@@ -105,3 +106,70 @@ def test_neighbouring_processes_are_far_apart(is_dark):
     hues = [process_colour(hue, is_dark) for hue in range(states.PROCESS_HUES)]
     assert len(set(hues)) == len(hues)
     assert min(distance(a, b) for a, b in pairwise(hues)) > 60
+
+
+# Machado, Oliveira, Fernandes (2009), severity 1: what a red or green cone that is missing leaves of linear RGB.
+_VISION = {
+    "normal": np.eye(3),
+    "deuteranopia": np.array(
+        [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]]
+    ),
+    "protanopia": np.array(
+        [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]
+    ),
+}
+
+
+def seen(colour, vision):
+    """Return a colour as CIE L*a*b* of somebody with that vision."""
+    encoded = np.array([colour >> 16 & 255, colour >> 8 & 255, colour & 255]) / 255
+    linear = np.where(encoded <= 0.04045, encoded / 12.92, ((encoded + 0.055) / 1.055) ** 2.4)
+    linear = np.clip(_VISION[vision] @ linear, 0, 1)
+    xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]) @ linear
+    xyz = xyz / (0.9505, 1, 1.089)
+    root = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
+    return np.array([116 * root[1] - 16, 500 * (root[0] - root[1]), 200 * (root[1] - root[2])])
+
+
+@pytest.mark.parametrize("vision", _VISION)
+@pytest.mark.parametrize("is_dark", [False, True])
+@pytest.mark.parametrize("palette", PALETTES)
+def test_what_runs_and_what_keeps_it_from_running_can_be_told_apart(palette, is_dark, vision):
+    """RUNNING, READY, MUTEX and interrupts are bars of one thickness: their colours must do, for everybody."""
+    names = ("RUNNING", "READY", "MUTEX")
+    values = [*(states.STATE_BY_NAME[name].value for name in names), states.INTERRUPT]
+    colours = [seen(value_colour(value, is_dark, palette), vision) for value in values]
+    distances = [np.linalg.norm(one - other) for one, other in combinations(colours, 2)]
+    assert min(distances) >= 15, distances
+
+
+@pytest.mark.parametrize("vision", _VISION)
+@pytest.mark.parametrize("is_dark", [False, True])
+def test_kinds_of_waiting_can_be_told_apart_in_the_palette_for_it(is_dark, vision):
+    names = ("RUNNING", "READY", "MUTEX", "SEND", "REPLY", "RECEIVE", "SEM", "CONDVAR", "NANOSLEEP", "INTR")
+    colours = [seen(value_colour(states.STATE_BY_NAME[name].value, is_dark, "colour-blind"), vision) for name in names]
+    pairs = {
+        (a, b): np.linalg.norm(one - other)
+        for (a, one), (b, other) in combinations(zip(names, colours, strict=True), 2)
+    }
+    assert min(pairs.values()) >= 7, min(pairs, key=pairs.get)
+
+
+def test_every_state_has_a_colour_in_every_palette():
+    for palette in PALETTES:
+        for state in states.STATES:
+            assert value_colour(state.value, False, palette) is not None
+        greys = {value_colour(state.value, False, "print") for state in states.STATES} - {None}
+        assert sum(rgb >> 16 == rgb >> 8 & 255 == rgb & 255 for rgb in greys) >= 10
+
+
+def test_a_setting_changes_the_colours(window, application, qtbot):
+    view = window.workspace.area.view
+    before = view.grab().toImage()
+    application.settings.set("swimlane/palette", "colour-blind")
+    assert window.theme.palette == "colour-blind"
+    after = view.grab().toImage()
+    blue = value_colour(states.RUNNING, False, "colour-blind")
+    shown = {after.pixel(x, y) & 0xFFFFFF for x in range(after.width()) for y in range(0, after.height(), 3)}
+    assert blue in shown
+    assert before != after

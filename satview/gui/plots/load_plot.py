@@ -102,7 +102,10 @@ class LoadPlot(QWidget):
         edges = (load.edges - self._axis.origin).astype(np.float64)
         low = np.zeros(len(edges) - 1)
         bands = list(zip(load.busy_cycles, self._brushes(plotted), plotted.titles, strict=True))
-        interrupts, unknown = value_colour(INTERRUPT, self._theme.is_dark), colour(self._theme.faint)
+        interrupts, unknown = (
+            value_colour(INTERRUPT, self._theme.is_dark, self._theme.palette),
+            colour(self._theme.faint),
+        )
         assert interrupts is not None
         bands.append((load.interrupt_cycles, QBrush(colour(interrupts)), "Interrupts"))
         bands.append((load.unknown_cycles, QBrush(unknown, _HATCH), "Not known"))
@@ -156,11 +159,13 @@ class LoadPlot(QWidget):
         load, theme = plotted.load, self._theme
         rows = load.subjects.tolist()
         if load.by is LoadBy.PROCESS:
-            found = [value_colour(process_value(row), theme.is_dark) if row > 0 else None for row in rows]
+            found = [
+                value_colour(process_value(row), theme.is_dark, theme.palette) if row > 0 else None for row in rows
+            ]
             rest = [mixed(theme.base, theme.text, 0.35) if row == OTHERS else theme.faint for row in rows]
             return [QBrush(colour(own if own is not None else other)) for own, other in zip(found, rest, strict=True)]
         if load.by is LoadBy.CPU:
-            return [QBrush(colour(process_colour(row, theme.is_dark))) for row in rows]
+            return [QBrush(colour(process_colour(row, theme.is_dark, theme.palette))) for row in rows]
         steps = max(1, len(rows) - 1)
         ends = (theme.accent, mixed(theme.base, theme.accent, 0.18))
         return [

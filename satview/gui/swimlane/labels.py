@@ -165,7 +165,7 @@ class LaneLabels(QWidget):
             self._draw_triangle(painter, QPointF(x + 5, area.center().y()), row.is_open)
         x += 14
         if info.kind is LaneKind.PROCESS:
-            rgb = process_colour(info.process % PROCESS_HUES, theme.is_dark)
+            rgb = process_colour(info.process % PROCESS_HUES, theme.is_dark, theme.palette)
             painter.fillRect(QRectF(x, area.center().y() - 4, 4, 8), colour(rgb))
             x += 9
         elif row.is_pinned:

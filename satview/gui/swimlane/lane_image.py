@@ -108,17 +108,17 @@ class LanePalette:
         self.line = np.uint32(mixed(theme.line, theme.base, 0.45) | OPAQUE)
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=8)
 def _lane_table(theme: Theme) -> NDArray[np.uint32]:
     """Return the colours of a theme while nothing is hidden; shared, not to be changed."""
     table = np.full((len(Kind), 256), theme.base | OPAQUE, np.uint32)
-    running = value_colour(states.RUNNING, theme.is_dark) or 0
+    running = value_colour(states.RUNNING, theme.is_dark, theme.palette) or 0
     tick = mixed(theme.dim, theme.base, 0.55)
     for key in range(256):
         value = key & states.VALUE_MASK
-        found = value_colour(value, theme.is_dark)
+        found = value_colour(value, theme.is_dark, theme.palette)
         if key == SEEN_INTERRUPT:
-            interrupt = value_colour(states.INTERRUPT, theme.is_dark) or 0
+            interrupt = value_colour(states.INTERRUPT, theme.is_dark, theme.palette) or 0
             table[Kind.INNER, key] = table[Kind.FOOT, key] = mixed(interrupt, theme.base, 0.5) | OPAQUE
         if key & states.SEEN_EVENT:
             table[Kind.TICKS, key] = tick | OPAQUE

@@ -47,6 +47,7 @@ def interval_texts(
     values: NDArray[np.uint8],
     scale: TimeScale,
     is_dark: bool,
+    palette: str,
     hidden_values: frozenset[int] = frozenset(),
     shown: NDArray[np.bool_] | None = None,
     dimmed: NDArray[np.bool_] | None = None,
@@ -66,7 +67,7 @@ def interval_texts(
             if _is_left_out(span, shown, dimmed):
                 continue
             if span.value not in _SILENT and span.value not in hidden_values:
-                found.append(IntervalText(row, left, right, timeline.label(span), _ink(span.value, is_dark)))
+                found.append(IntervalText(row, left, right, timeline.label(span), _ink(span.value, is_dark, palette)))
     return found
 
 
@@ -132,8 +133,8 @@ def _wide_runs(values: NDArray[np.uint8], width_px: int) -> dict[int, list[float
 
 
 @cache
-def _ink(value: int, is_dark: bool) -> int | None:
-    colour = value_colour(value, is_dark)
+def _ink(value: int, is_dark: bool, palette: str) -> int | None:
+    colour = value_colour(value, is_dark, palette)
     if colour is None:
         return None
     if value in THICK or not is_dark:

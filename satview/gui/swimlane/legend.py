@@ -76,7 +76,7 @@ class Legend(QWidget):
         for (value, name), place in zip(self._entries, self._places(self.width()), strict=True):
             if value == _SHARES:
                 self._draw_shares(painter, place)
-            rgb = value_colour(value, theme.is_dark) if value != _SHARES else None
+            rgb = value_colour(value, theme.is_dark, theme.palette) if value != _SHARES else None
             height = 10 if value in THICK else 7
             swatch = QRectF(place.left(), place.center().y() - height / 2, 14, height)
             if value != _SHARES:
@@ -88,7 +88,7 @@ class Legend(QWidget):
 
     def _draw_shares(self, painter: QPainter, place: QRectF) -> None:
         """Draw three bars of different height."""
-        running = value_colour(states.RUNNING, self._theme.is_dark) or 0
+        running = value_colour(states.RUNNING, self._theme.is_dark, self._theme.palette) or 0
         painter.fillRect(QRectF(place.left(), place.center().y() - 5, 14, 10), colour(self._theme.line))
         for step, height in enumerate((4, 9, 6)):
             bar = QRectF(place.left() + step * 5, place.center().y() + 5 - height, 4, height)

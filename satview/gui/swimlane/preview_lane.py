@@ -71,7 +71,7 @@ def lane_pixels(cover: NDArray[np.float64], height: int, theme: Theme) -> NDArra
 
 @lru_cache(maxsize=4)
 def _colours(theme: Theme) -> NDArray[np.uint32]:
-    found = [value_colour(value, theme.is_dark) for value in range(states.VALUE_COUNT)]
+    found = [value_colour(value, theme.is_dark, theme.palette) for value in range(states.VALUE_COUNT)]
     return np.array([(theme.base if rgb is None else rgb) | _OPAQUE for rgb in found], np.uint32)
 
 

@@ -224,7 +224,7 @@ def _order(lane: Lane, info: LaneInfo, whole: TimeWindow) -> list[int]:
 
 def _colour(value: int, theme: Theme) -> int:
     """Return the colour of a value; what takes up a lane without anything happening is fainter than in bars."""
-    found = value_colour(value, theme.is_dark)
+    found = value_colour(value, theme.is_dark, theme.palette)
     if found is None:
         return theme.base
     return mixed(found, theme.base, _FAINT) if value in (states.WAITING, states.IDLE) else found

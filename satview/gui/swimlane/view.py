@@ -258,8 +258,8 @@ class SwimlaneView(QWidget):
         painter.drawImage(0, 0, image)
         self._draw_previews(painter, rows, scale)
         painter.setFont(self._texts.font)
-        view, is_dark = self._opened.filters.view, self._theme.is_dark
-        for text in interval_texts(timeline, rows, values, scale, is_dark, self._hidden, view.by_passes, view.dimmed):
+        view, data = self._opened.filters.view, (self._theme.is_dark, self._theme.palette)
+        for text in interval_texts(timeline, rows, values, scale, *data, self._hidden, view.by_passes, view.dimmed):
             if text.row.index not in self.stacks:
                 self._draw_text(painter, text)
 
