@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[1]
 STATE = ROOT / ".make-state"
 PYTHONS = ("3.11", "3.12", "3.13")
 # Linters and type checkers say something else in every version; they are pinned by requirements.lock.
-TOOLS = ("pytest", "pytest-qt", "hypothesis", "psutil")
+TOOLS = ("pytest", "pytest-qt", "hypothesis", "psutil", "pandas", "polars", "perfetto")
 TESTS = (
     "tests/formats/test_kev_files.py",
     "tests/formats/test_payload_structs.py",    # construct
@@ -36,6 +36,9 @@ TESTS = (
     "tests/cli/test_stats.py",                  # rich
     "tests/cli/test_completion.py",             # shtab
     "tests/session/test_settings.py",           # platformdirs
+    "tests/tables/test_tables.py",              # pyarrow, pandas, polars
+    "tests/tables/test_sql.py",                 # duckdb
+    "tests/tables/test_perfetto.py",            # perfetto
     "tests/test_main.py",
     "tests/gui/test_main_window.py",
     "tests/gui/test_panels.py",
@@ -49,8 +52,10 @@ TESTS = (
 def requirements(python: str) -> dict[str, SpecifierSet]:
     """Return package to allowed versions, of what satview and its tests need on a Python such as `3.12`."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    tools = [Requirement(line) for line in project["optional-dependencies"]["dev"]]
-    asked = [Requirement(line) for line in project["dependencies"]] + [tool for tool in tools if tool.name in TOOLS]
+    extras = project["optional-dependencies"]
+    tools = [Requirement(line) for line in extras["dev"]]
+    asked = [Requirement(line) for line in (*project["dependencies"], *extras["tables"])]
+    asked += [tool for tool in tools if tool.name in TOOLS]
     there = {"python_version": python, "python_full_version": f"{python}.0"}
     found: dict[str, SpecifierSet] = {}
     for need in asked:

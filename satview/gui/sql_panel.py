@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal, Slot
 from PySide6.QtGui import QKeyEvent
@@ -16,7 +16,9 @@ from satview.gui.row_table import set_up_rows
 from satview.session.jobs import LatestJob
 from satview.session.sql_query import SqlWork, cell_text, event_of_row, query_of, window_of_row
 from satview.store.trace import Trace
-from satview.tables.sql import Result, views
+
+if TYPE_CHECKING:
+    from satview.tables.sql import Result
 
 _LINES: Final = 3  # of the query that are visible
 _COPY_LIMIT: Final = 100_000
@@ -90,6 +92,8 @@ class SqlPanel(Panel):
         editor, views, run_button, message, table, model: What it is made of.
     """
 
+    waits_to_be_seen: ClassVar[bool] = True
+
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
         self.editor = QueryEditor(self)
@@ -99,7 +103,6 @@ class SqlPanel(Panel):
         self.editor.setMaximumHeight(self.editor.fontMetrics().lineSpacing() * _LINES + 12)
         self.views = QComboBox(self)
         self.views.setAccessibleName("Views")
-        self._fill_views()
         self.run_button = QPushButton("Run", self)
         self.message = PlainLabel("", self)
         self.message.setProperty("role", "dim")
@@ -123,7 +126,9 @@ class SqlPanel(Panel):
         self._job.close()
 
     def reload(self) -> None:
-        """Ask again when the trace has grown."""
+        """List the views at first; ask again when the trace has grown."""
+        if not self.views.count():
+            self._fill_views()
         if self._asked is not None and self._asked is not self._opened.trace:
             self.run()
 
@@ -164,6 +169,8 @@ class SqlPanel(Panel):
         layout.addWidget(self.table, 1)
 
     def _fill_views(self) -> None:
+        from satview.tables.sql import views  # when the panel is seen: brings all analyses
+
         self.views.addItem("Views")
         for view in views().values():
             self.views.addItem(view.usage, view.name)
@@ -181,6 +188,8 @@ class SqlPanel(Panel):
     def _on_view(self, index: int) -> None:
         name = self.views.itemData(index)
         if name:
+            from satview.tables.sql import views  # as above
+
             view = views()[name]
             self.editor.setPlainText(query_of(view, self._opened.trace, self._opened.viewport.window))
             self.views.setCurrentIndex(0)
@@ -188,10 +197,10 @@ class SqlPanel(Panel):
 
     @Slot(object)
     def _on_done(self, found: object) -> None:
-        assert isinstance(found, Result)
-        self.model.show(found)
+        result = cast("Result", found)
+        self.model.show(result)
         self.table.resizeColumnsToContents()
-        self._finish(f"{len(found):,} rows")
+        self._finish(f"{len(result):,} rows")
 
     @Slot(object)
     def _on_failed(self, error: Exception) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from satview.base.safe_text import visible_line
 from satview.base.time import TimeWindow
 from satview.session.jobs import IsCancelled, Report
 from satview.store.trace import Trace
-from satview.tables.sql import Limits, Result, View, sql
+
+if TYPE_CHECKING:
+    from satview.tables.sql import Result, View
 
 _SHOWN: Final = 1000  # rows that a query from the list of views asks for
 _SAMPLES: Final = {"bin_ns": "10000000", "thread_row": "1", "deadline_ns": "1000000"}
@@ -27,7 +29,9 @@ class SqlWork:
             UsageError: As `sql`.
             Cancelled: It was told to stop.
         """
-        return sql(self._trace, self._query, Limits(), is_cancelled)
+        from satview.tables.sql import sql  # with the first query: brings all analyses
+
+        return sql(self._trace, self._query, None, is_cancelled)
 
 
 def query_of(view: View, trace: Trace, window: TimeWindow) -> str:

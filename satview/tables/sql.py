@@ -9,7 +9,7 @@ import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -94,8 +94,8 @@ def views() -> dict[str, View]:
 def sql(trace: Trace, query: str, limits: Limits | None = None, cancelled: Callable[[], bool] | None = None) -> Result:
     """Return the rows of a query over the tables, views and macros of a trace (docs/tables.md).
 
-    Only the tables that the query mentions are made, and nothing is copied into DuckDB. Every query has a database of
-    its own in memory, which can reach neither files nor the network nor extensions.
+    Only the tables that the query mentions are made, and nothing is copied into DuckDB. It can reach neither files nor
+    the network nor extensions, nor the tables of another query.
 
     Args:
         trace: The trace.
@@ -110,20 +110,10 @@ def sql(trace: Trace, query: str, limits: Limits | None = None, cancelled: Calla
     limits, cancelled = limits or Limits(), cancelled or _never
     duckdb = required("duckdb")
     required("pyarrow")
-    connection = duckdb.connect(
-        config={
-            "enable_external_access": "false",
-            "autoinstall_known_extensions": "false",
-            "autoload_known_extensions": "false",
-            "max_temp_directory_size": "0B",
-            "memory_limit": f"{limits.memory_bytes}B",
-            **({"threads": str(limits.threads)} if limits.threads else {}),
-        }
-    )
+    connection = _database(limits.memory_bytes, limits.threads).cursor()
     try:
         _refuse_other(duckdb, connection, query)
         _prepare(connection, trace, query)
-        connection.execute("SET lock_configuration = true")
         with _interrupted(connection, limits.time_s, cancelled):
             return _fetched(connection, query, limits)
     except duckdb.InterruptException as error:
@@ -238,6 +228,26 @@ def mentioned(text: str) -> tuple[list[str], list[str]]:
     return list(tables), list(found)
 
 
+@lru_cache(maxsize=4)
+def _database(memory_bytes: int, threads: int) -> Any:
+    """Return an empty database in memory, of which every query has a connection; to make one takes 20 ms.
+
+    What a query makes is temporary: only its own connection sees it.
+    """
+    found = required("duckdb").connect(
+        config={
+            "enable_external_access": "false",
+            "autoinstall_known_extensions": "false",
+            "autoload_known_extensions": "false",
+            "max_temp_directory_size": "0B",
+            "memory_limit": f"{memory_bytes}B",
+            **({"threads": str(threads)} if threads else {}),
+        }
+    )
+    found.execute("SET lock_configuration = true")
+    return found
+
+
 def _refuse_other(duckdb: Any, connection: Any, query: str) -> None:
     """Refuse what is not one query.
 
@@ -261,7 +271,7 @@ def _prepare(connection: Any, trace: Trace, query: str) -> None:
     for name in found:
         view = views()[name]
         kind = f"MACRO {view.name}({', '.join(view.parameters)}) AS TABLE" if view.parameters else f"VIEW {name} AS"
-        connection.execute(f"CREATE {kind} {view.sql}")
+        connection.execute(f"CREATE TEMP {kind} {view.sql}")
 
 
 def _add_table(connection: Any, trace: Trace, name: str) -> None:
@@ -272,7 +282,7 @@ def _add_table(connection: Any, trace: Trace, name: str) -> None:
     arrow = arrow_table(kept, {column.name: found.values(column) for column in kept})
     connection.register(f"_{name}", arrow)
     shown = ", ".join(_shown(column) if is_plain and column.cycles else column.name for column in found.schema.columns)
-    connection.execute(f"CREATE VIEW {name} AS SELECT {shown} FROM _{name}")  # noqa: S608  -- names of the schema
+    connection.execute(f"CREATE TEMP VIEW {name} AS SELECT {shown} FROM _{name}")  # noqa: S608  -- names of the schema
 
 
 def _shown(column: Column) -> str:
@@ -294,12 +304,12 @@ def _clock_macros(trace: Trace) -> Iterator[str]:
     part = f"(cycles::BIGINT - {seconds} * {rate})"
     rest = f"((ns::BIGINT % {second} + {second}) % {second})"
     yield (
-        "CREATE MACRO duration_ns(cycles) AS "
+        "CREATE TEMP MACRO duration_ns(cycles) AS "
         f"{seconds} * {second} + ({part} * {second} - CASE WHEN {part} < 0 THEN {rate - 1} ELSE 0 END) // {rate}"
     )
-    yield f"CREATE MACRO time_ns(cycles) AS duration_ns(cycles - ({start}))"
+    yield f"CREATE TEMP MACRO time_ns(cycles) AS duration_ns(cycles - ({start}))"
     yield (
-        "CREATE MACRO cycles(ns) AS "
+        "CREATE TEMP MACRO cycles(ns) AS "
         f"({start}) + (ns::BIGINT - {rest}) // {second} * {rate} + ({rest} * {rate} + {second - 1}) // {second}"
     )
 

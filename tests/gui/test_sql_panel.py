@@ -101,4 +101,5 @@ def test_what_rows_are_about(opened):
     window = TimeWindow(trace.clock.cycles(4000), trace.clock.cycles(5000))
     assert query_of(views()["load_between"], trace, window) == "select * from load_between(4000, 5000) limit 1000"
     for view in views().values():
-        sql(trace, query_of(view, trace, window))
+        if view.parameters:
+            sql(trace, query_of(view, trace, window))

@@ -17,10 +17,10 @@ from satview.opened import with_answers
 from satview.store.losses import losses
 from satview.tables.builders import state_names
 from tests.helpers.kev import TraceBuilder
-from tests.tables.conftest import CASES, QUERIED
+from tests.tables.conftest import CASES, DRAWN
 
 
-@pytest.fixture(scope="module", params=QUERIED)
+@pytest.fixture(scope="module", params=DRAWN)
 def trace(request, tmp_path_factory):
     return with_answers(CASES[request.param](tmp_path_factory.mktemp("perfetto")))
 

@@ -117,6 +117,16 @@ def test_only_tables_that_are_mentioned_are_made(small):
     assert kept == {"state", "thread"}
 
 
+def test_queries_do_not_see_each_other(small, tmp_path):
+    (tmp_path / "other").mkdir()
+    other = with_answers(TraceBuilder().time_event(0).open(tmp_path / "other"))
+    for _ in range(2):
+        assert small.sql("select count(*) from event").rows() == [(3,)]
+        assert other.sql("select count(*) from event").rows() == [(1,)]
+    left = small.sql("select view_name from duckdb_views() where not internal")
+    assert left.rows() == []
+
+
 def test_other_statements_that_read(small):
     assert ("event", "UINTEGER") in [row[:2] for row in small.sql("describe event").rows()]
     assert len(small.sql("summarize select cpu from event")) == 1
