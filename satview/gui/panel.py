@@ -31,6 +31,7 @@ class PanelContext:
         theme: Colours at first.
         area: The swimlanes, for panels whose time axis is theirs.
         find: Searches for a condition, as if it were typed into the find bar.
+        tell: Says something in the status bar for a few seconds.
     """
 
     opened: OpenTrace
@@ -39,6 +40,7 @@ class PanelContext:
     theme: Theme
     area: SwimlaneArea
     find: Callable[[str], None]
+    tell: Callable[[str], None]
 
 
 class Panel(QWidget):
