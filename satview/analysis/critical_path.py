@@ -103,6 +103,11 @@ class CriticalPath:
         return dict(sums)
 
 
+def count_of_pieces(count: int, kind: str = "") -> str:
+    """Return how many pieces a path has in words: `1 piece`, `1,200 shorter pieces`."""
+    return f"{count:,} {kind}piece{'s' if count != 1 else ''}"
+
+
 def critical_path(trace: Trace, thread: int | str, window: TimeWindow, most: int = MOST_PIECES) -> CriticalPath:
     """Return the critical path of a thread through an interval.
 

@@ -24,7 +24,7 @@ from satview.analysis.verdicts.words import waited_for
 from satview.base.errors import UsageError
 from satview.base.time import TimeWindow
 from satview.events.states import ABSENT, IDLE, READY, RUNNING, STATE_BY_NAME, STATE_BY_VALUE, UNKNOWN, WAITING
-from satview.linkage.blockers import JOIN, REPLY, SEND, Blockers, blockers
+from satview.linkage.blockers import JOIN, REPLY, RWLOCKS, SEND, Blockers, blockers
 from satview.linkage.holders import holders_at
 from satview.linkage.mutexes import MUTEX
 from satview.linkage.table import Certainty
@@ -82,7 +82,9 @@ class Snapshot:
 
     Attributes:
         at_cycles: The moment.
-        groups: Those on CPUs first, by CPU; then READY, then waiting ones by state, the largest first; unknown last.
+        groups: By state: those that wait for somebody first (MUTEX, SEND, REPLY, ...); then RUNNING, by CPU, and READY;
+            then other waits, those first in which somebody is that another one waits for; RECEIVE, IDLE and unknown
+            last. States of one rank by the number of threads.
     """
 
     at_cycles: int
@@ -245,10 +247,23 @@ def _order(groups: list[SnapshotGroup]) -> Callable[[SnapshotGroup], tuple[int, 
     of_state: dict[int, int] = {}
     for group in groups:
         of_state[group.value] = of_state.get(group.value, 0) + len(group.threads)
-    ranks = {RUNNING: 0, IDLE: 0, READY: 1, UNKNOWN: 3}
+    holders = {group.holder for group in groups if group.holder > 0}
+    waiting = {group.value for group in groups if group.holder > 0} | {SEND, REPLY, JOIN, MUTEX, *RWLOCKS}
+    looked_for = {group.value for group in groups if not holders.isdisjoint(each.thread for each in group.threads)}
+
+    def rank(value: int) -> int:
+        if value in (RUNNING, READY):
+            return 1 if value == RUNNING else 2
+        if value in (IDLE, UNKNOWN):
+            return 6 if value == IDLE else 7
+        if value in waiting:
+            return 0
+        if value in looked_for:
+            return 3
+        return 5 if value == _RECEIVE else 4
 
     def key(group: SnapshotGroup) -> tuple[int, int, int, int, int, str]:
-        rank = ranks.get(group.value, 2)
-        return rank, group.cpu, -of_state[group.value] if rank else 0, group.value, -len(group.threads), group.waits_for
+        size = 0 if group.value in _ON_A_CPU else -of_state[group.value]
+        return rank(group.value), group.cpu, size, group.value, -len(group.threads), group.waits_for
 
     return key

@@ -8,7 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from satview.analysis.critical_path import PIECE_WORDS, CriticalPath, PathWords, PieceKind, critical_path
+from satview.analysis.critical_path import (
+    PIECE_WORDS,
+    CriticalPath,
+    PathWords,
+    PieceKind,
+    count_of_pieces,
+    critical_path,
+)
 from satview.analysis.why import MOST_STEPS, WhyStep, why
 from satview.base.errors import UsageError
 from satview.base.process_end import COST_DATA, FINE
@@ -93,7 +100,9 @@ def _print_path(trace: Trace, args: argparse.Namespace) -> None:
         return
     ns, words = trace.clock.duration_ns, PathWords(trace)
     whole = path.window.length
-    print(f"{visible_line(trace.thread_name(path.thread))}: {format_duration(ns(whole))} in {len(path):,} pieces")
+    print(
+        f"{visible_line(trace.thread_name(path.thread))}: {format_duration(ns(whole))} in {count_of_pieces(len(path))}"
+    )
     print()
     for i in shown.tolist():
         start = format_duration(trace.clock.ns(int(path.start_cycles[i])), 6)
@@ -103,7 +112,7 @@ def _print_path(trace: Trace, args: argparse.Namespace) -> None:
         print(f"{start:>14}  {format_duration(ns(int(length[i]))):>10}  {said}")
     if len(shown) < len(path):
         rest = int(length.sum() - length[shown].sum())
-        print(f"{'':>14}  {format_duration(ns(rest)):>10}  {len(path) - len(shown):,} shorter pieces")
+        print(f"{'':>14}  {format_duration(ns(rest)):>10}  {count_of_pieces(len(path) - len(shown), 'shorter ')}")
     print()
     for (thread, kind), cycles in path.totals().items():
         share = 100 * cycles / whole

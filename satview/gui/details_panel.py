@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from PySide6.QtCore import QPoint, Qt, QUrl, Slot
 from PySide6.QtGui import QFontDatabase, QTextTable
 from PySide6.QtWidgets import QTextBrowser, QVBoxLayout, QWidget
@@ -10,6 +12,7 @@ from satview.base.safe_text import html_text
 from satview.gui.colours import class_colour
 from satview.gui.panel import Panel, PanelContext
 from satview.gui.theme import Theme, css
+from satview.linkage.table import LinkKind
 from satview.session.details import Details, Line, Section
 from satview.session.event_text import (
     FIRST_WORDS,
@@ -21,7 +24,7 @@ from satview.session.event_text import (
 
 
 class DetailsPanel(Panel):
-    """Shows the selected event, then the interval around it."""
+    """Shows the selected event and the interval around it, first the one of them that was chosen."""
 
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
@@ -52,21 +55,22 @@ class DetailsPanel(Panel):
 
     def details(self) -> tuple[Details, ...]:
         """Return what is shown."""
-        selection = self._opened.selection
-        found, asked = [], self._opened.why
-        if asked.steps or asked.error or asked.is_busy:
-            found.append(why_details(self._opened.trace, asked.steps, asked.error))
+        opened, selection, asked = self._opened, self._opened.selection, self._opened.why
+        found, links = [], opened.event_links.found
+        span = selection.span if selection.span is not None and selection.span.value else None
+        link, connected = links.link, links.connected
+        if span is not None and selection.lane is not None:
+            waits = connected.waits_for if connected is not None and selection.event == span.event else None
+            found.append(span_details(opened.timeline, selection.lane, span, waits))
+            if selection.event == span.event:  # the interval says it
+                link = None if link is not None and link.kind is LinkKind.STATE else link
+                connected = replace(connected, waits_for=None) if connected is not None else None
         if selection.event is not None:
-            code = int(self._opened.trace.events.code[selection.event])
-            is_wide = self._opened.filters.is_wide.get(code)
-            links = self._opened.event_links.found
-            found.append(
-                event_details(
-                    self._opened.trace, selection.event, links.link, is_wide, self._most, links.connected, links.names
-                )
-            )
-        if selection.span is not None and selection.lane is not None and selection.span.value:
-            found.append(span_details(self._opened.timeline, selection.lane, selection.span))
+            is_wide = opened.filters.is_wide.get(int(opened.trace.events.code[selection.event]))
+            details = event_details(opened.trace, selection.event, link, is_wide, self._most, connected, links.names)
+            found.insert(len(found) if selection.is_interval else 0, details)
+        if asked.steps or asked.error or asked.is_busy:
+            found.insert(0, why_details(opened.trace, asked.steps, asked.error))
         return tuple(found)
 
     def as_text(self) -> str:

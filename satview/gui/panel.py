@@ -32,6 +32,7 @@ class PanelContext:
         theme: Colours at first.
         area: The swimlanes, for panels whose time axis is theirs.
         find: Searches for a condition, as if it were typed into the find bar.
+        tell: Says something in the status bar for a few seconds.
     """
 
     opened: OpenTrace
@@ -40,6 +41,7 @@ class PanelContext:
     theme: Theme
     area: SwimlaneArea
     find: Callable[[str], None]
+    tell: Callable[[str], None]
 
 
 class Panel(QWidget):

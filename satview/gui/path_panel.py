@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from satview.analysis.critical_path import count_of_pieces
 from satview.base.safe_text import visible_line
 from satview.base.time import format_duration, format_time
 from satview.gui.panel import Panel, PanelContext
@@ -28,10 +29,15 @@ from satview.gui.statistics.share_bar import ShareBar
 from satview.gui.theme import Theme
 from satview.session.statistics_work import sheet_text
 
-_HOW: Final = "Select a range on the lane of a thread and press Shift+Y:\nwhat had to happen for it to get to its end."
+_HOW: Final = (
+    "Click an interval of a thread, or drag over a range of its lane, and press Shift+Y:\n"
+    "what had to happen for the thread to get to the end of it."
+)
 _BAR_PX: Final = 6  # below the text of a row with a bar
-_PIECE_WIDTHS_PX: Final = (120, 80, 170, 420)
-_TOTAL_WIDTHS_PX: Final = (116, 86, 76, 76)
+_PIECE_WIDTHS_PX: Final = (120, 80)  # before the threads; what they do takes the rest
+_TOTAL_WIDTHS_PX: Final = (116, 76, 80, 66)
+_THREAD: Final = 2  # column of the pieces
+_NAME_WIDTHS_PX: Final = (90, 420)
 
 
 class PathPanel(Panel):
@@ -105,7 +111,7 @@ class PathPanel(Panel):
         split.addWidget(self.sums)
         split.setStretchFactor(0, 1)
         split.setStretchFactor(1, 0)
-        split.setSizes([720, 378])
+        split.setSizes([680, 418])
         self.message = PlainLabel("", self)
         self.message.setProperty("role", "dim")
         self.message.setAlignment(Qt.AlignmentFlag.AlignCenter)
@@ -134,14 +140,22 @@ class PathPanel(Panel):
         self.statement.setText(visible_line(
             f"{trace.thread_name(found.path.thread)}, {format_time(clock.ns(window.start))} to "
             f"{format_time(clock.ns(window.end))}: {format_duration(clock.duration_ns(window.length))} in "
-            f"{len(found.path):,} pieces"
+            f"{count_of_pieces(len(found.path))}"
         ))  # fmt: skip
         self.pieces.set_sheet(found.pieces, follows=False)
         self.totals.set_sheet(found.totals, follows=False)
         for table, widths_px in ((self.table, _PIECE_WIDTHS_PX), (self.sums, _TOTAL_WIDTHS_PX)):
             for section, width_px in enumerate(widths_px):
                 table.setColumnWidth(section, width_px)
+        self._give_names_room()
         self._stack.setCurrentIndex(0)
+
+    def _give_names_room(self) -> None:
+        """Make the columns of threads as wide as their names; in the sums they take all that is left."""
+        self.sums.horizontalHeader().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+        self.table.resizeColumnToContents(_THREAD)
+        least_px, most_px = _NAME_WIDTHS_PX
+        self.table.setColumnWidth(_THREAD, min(max(self.table.columnWidth(_THREAD), least_px), most_px))
 
     @Slot(QModelIndex)
     def _on_row(self, index: QModelIndex) -> None:

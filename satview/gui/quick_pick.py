@@ -36,7 +36,15 @@ class Choice:
 class QuickPick(QFrame):
     """Closes itself when something is chosen, on Escape, and when it loses the focus."""
 
-    def __init__(self, choices: list[Choice], placeholder: str, parent: QWidget) -> None:
+    def __init__(self, choices: list[Choice], placeholder: str, nothing: str, parent: QWidget) -> None:
+        """Show all choices.
+
+        Args:
+            choices: What can be chosen.
+            placeholder: What to type, shown while nothing is.
+            nothing: Said in place of the list when no choice fits what was typed.
+            parent: The window that it floats over.
+        """
         super().__init__(parent)
         self.setProperty("role", "card")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -50,7 +58,11 @@ class QuickPick(QFrame):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(10, 10, 10, 10)
         layout.addWidget(self.line)
-        layout.addWidget(self.list)
+        self.nothing = PlainLabel(nothing, self)
+        self.nothing.setProperty("role", "dim")
+        self.nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        layout.addWidget(self.list, 1)
+        layout.addWidget(self.nothing, 1)
         self.line.textChanged.connect(self._fill)
         self.line.installEventFilter(self)
         self.list.itemClicked.connect(self._choose)
@@ -93,6 +105,8 @@ class QuickPick(QFrame):
             if points <= 0:
                 break
             self._add(self._choices[i])
+        self.list.setVisible(self.list.count() > 0)
+        self.nothing.setVisible(self.list.count() == 0)
         if self.list.count():
             self.list.setCurrentRow(0)
 

@@ -316,7 +316,7 @@ class TraceCommands:
         choices = [
             Choice(lane_path(timeline, info.index), info.subtitle, partial(show, info.index)) for info in timeline.infos
         ]
-        QuickPick(choices, "Process, thread, CPU or interrupts", self._window)
+        QuickPick(choices, "Process, thread, CPU or interrupts", "No lane matches", self._window)
 
     def _add_mark(self, text: str, is_temporary: bool = False) -> None:
         from satview.store.mark_file import Mark  # with the trace, not before: brings the time types and numpy

@@ -43,6 +43,7 @@ class VerdictsPanel(Panel):
 
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
+        self._tell = context.tell
         self.tree = QTreeWidget(self)
         self.tree.setAccessibleName("Verdicts")
         self.tree.setHeaderLabels([title for title, _ in _COLUMNS])
@@ -181,6 +182,7 @@ class VerdictsPanel(Panel):
         shown = event if event is not None else place.row
         if shown >= 0:
             self._navigation.show_event(shown)
+            self._tell("Y says why the selected thread is in its state; I shows its details")
         self._opened.viewport.fit(TimeWindow(place.start_cycles, place.end_cycles))
 
 

@@ -88,7 +88,7 @@ class WindowCommands:
                 keys = ", ".join(key.toString(QKeySequence.SequenceFormat.NativeText) for key in action.shortcuts())
                 title = binding.command.plain_title.rstrip("\N{HORIZONTAL ELLIPSIS}")
                 choices.append(Choice(f"{area}: {title}", keys, action.trigger))
-        QuickPick(choices, "Command", self._window)
+        QuickPick(choices, "Command", "No command matches", self._window)
 
     def _keys(self) -> None:
         from satview.gui.key_overlay import KeyOverlay  # on first use

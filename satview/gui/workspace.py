@@ -101,7 +101,7 @@ class Workspace(QWidget):
     def _make_panel(self, name: str) -> Panel:
         """Return a new panel, in its dock."""
         context = PanelContext(
-            self.opened, self.navigation, self._settings, self._theme, self.area, self.find_bar.look_for
+            self.opened, self.navigation, self._settings, self._theme, self.area, self.find_bar.look_for, self.tell
         )
         # In its dock from the first: to move a widget with its children costs Qt as much as to make it.
         panel = make_panel(next(row for row in PANELS if row.name == name), context, self.docks[name])

@@ -129,6 +129,11 @@ def are_linked(trace: Trace) -> bool:
     return all(trace.is_kept(name) for name in ("links.wake_up", "links.blockers", "links.creation"))
 
 
+def are_waits_known(trace: Trace) -> bool:
+    """Tell whether `waits_for` answers at once."""
+    return trace.is_kept("links.blockers")
+
+
 def causes(trace: Trace, event: int) -> tuple[Step, ...]:
     """Return the events that an event follows from, the nearest cause first. The first question makes all links.
 

@@ -39,7 +39,7 @@ def connection_sections(trace: Trace, event: int, connected: Connections | None)
     if connected.fate is not None:
         lines.append(Line("Returns", _FATES[connected.fate]))
     if connected.waits_for is not None:
-        lines += _wait_lines(trace, connected.waits_for)
+        lines += wait_lines(trace, connected.waits_for)
     return (Section("Cause and effect", tuple(lines)),) if lines else ()
 
 
@@ -53,7 +53,7 @@ def _step_line(trace: Trace, event: int, step: Step) -> Line:
     return Line(str(step.relation), event_name(trace, step.row), ", ".join(notes), event=step.row)
 
 
-def _wait_lines(trace: Trace, found: WaitsFor) -> list[Line]:
+def wait_lines(trace: Trace, found: WaitsFor) -> list[Line]:
     """Return whom and what a thread waits for, and that the wait never ends where it does not."""
     kind = _OBJECTS.get(STATE_BY_VALUE[found.value].name, "object")
     where = "" if found.object is None else f"{kind} {found.object:#x}"

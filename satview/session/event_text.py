@@ -12,10 +12,10 @@ from satview.analysis.why import WhyStep
 from satview.base.time import NS_PER_S, format_duration, format_time, hex_cycles
 from satview.events.spec import Argument
 from satview.events.states import STATE_BY_VALUE, UNKNOWN
-from satview.linkage.chain import Connections
+from satview.linkage.chain import Connections, WaitsFor
 from satview.linkage.table import Certainty, Link, LinkKind
 from satview.session.argument_names import Meaning
-from satview.session.connection_text import argument_line, connection_sections, event_name
+from satview.session.connection_text import argument_line, connection_sections, event_name, wait_lines
 from satview.session.details import Details, Line, Section
 from satview.session.event_forms import arguments_as, form_of
 from satview.store.losses import losses
@@ -142,21 +142,29 @@ def why_details(trace: Trace, steps: Sequence[WhyStep], error: str = "") -> Deta
                    (Section("From the effect to its causes", tuple(lines), is_prose=True),))  # fmt: skip
 
 
-def span_details(timeline: Timeline, lane: int, span: Span) -> Details:
-    """Return all that is known of an interval of a lane."""
+def span_details(timeline: Timeline, lane: int, span: Span, waits: WaitsFor | None = None) -> Details:
+    """Return all that is known of an interval of a lane.
+
+    Args:
+        timeline: The lanes.
+        lane: Index of one of them.
+        span: One of its intervals.
+        waits: For whom and what its thread waits in it; None = for nobody, or not yet known.
+    """
     trace, info = timeline.trace, timeline.infos[lane]
     length_ns = trace.clock.duration_ns(span.end_cycles - span.start_cycles)
     state = STATE_BY_VALUE.get(span.value)
     trust = _trust_in_length(timeline, lane, span)
     length = f"{sign(trust.mark)} {format_duration(length_ns)}".lstrip()
     note = ", ".join(filter(None, (f"{span.end_cycles - span.start_cycles:,} cycles", trust.reason)))
-    lines = [Line("Length", length, note)]
-    if state is not None:
-        lines.append(Line("Meaning", state.meaning))
+    lines = [Line("Meaning", state.meaning)] if state is not None else []
     lines += [
         Line("From", format_time(trace.clock.ns(span.start_cycles))),
         Line("To", format_time(trace.clock.ns(span.end_cycles))),
+        Line("Length", length, note),
     ]
+    if waits is not None and waits.value == span.value:
+        lines += wait_lines(trace, waits)
     if span.thread > 0:
         lines.append(Line("Thread", trace.thread_name(span.thread)))
     if 0 <= span.event < len(trace.events):

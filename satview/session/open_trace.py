@@ -192,10 +192,10 @@ class OpenTrace(QObject):
 
     def select_at(self, lane: int, cycles: int, event: int | None = None) -> None:
         """Select the interval of a lane at a moment, and an event: the one given, else the one that began it."""
-        span = self.timeline.lane(lane).at(cycles)
+        span, is_interval = self.timeline.lane(lane).at(cycles), event is None
         if event is None and span is not None and 0 <= span.event < len(self.trace.events):
             event = span.event
-        self.selection.select(event, lane, span)
+        self.selection.select(event, lane, span, is_interval)
 
     def shut_down(self) -> None:
         """Stop everything in the background and wait for it."""
@@ -231,7 +231,7 @@ class OpenTrace(QObject):
             span = None
         elif span is not None:
             span = self.timeline.lane(lane).at(span.start_cycles)
-        self.selection.select(event, lane, span)
+        self.selection.select(event, lane, span, self.selection.is_interval)
 
     @Slot()
     def _on_window(self) -> None:

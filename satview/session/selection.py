@@ -15,6 +15,7 @@ class Selection(QObject):
         event: Row of the event table, or None.
         lane: Index of the lane, or None.
         span: The interval of that lane, or None.
+        is_interval: The interval was chosen, not the event, which is the one that begins it.
         time_range: The selected range, or None.
         cursor_a, cursor_b: Cycles, or None.
         mouse_cycles: Time under the mouse, None while it is elsewhere.
@@ -37,6 +38,7 @@ class Selection(QObject):
         self.event: int | None = None  # type: ignore[assignment]
         self.lane: int | None = None
         self.span: Span | None = None
+        self.is_interval = False
         self.time_range: TimeWindow | None = None
         self.cursor_a: int | None = None
         self.cursor_b: int | None = None
@@ -47,10 +49,17 @@ class Selection(QObject):
         """True if neither an event nor an interval is selected."""
         return self.event is None and self.span is None
 
-    def select(self, event: int | None, lane: int | None, span: Span | None) -> None:
-        """Select an event, an interval, or both."""
-        if (event, lane, span) != (self.event, self.lane, self.span):
-            self.event, self.lane, self.span = event, lane, span
+    def select(self, event: int | None, lane: int | None, span: Span | None, is_interval: bool = False) -> None:
+        """Select an event, an interval, or both.
+
+        Args:
+            event: Row of the event table, or None.
+            lane: Index of the lane, or None.
+            span: The interval of that lane, or None.
+            is_interval: The interval is what was chosen.
+        """
+        if (event, lane, span, is_interval) != (self.event, self.lane, self.span, self.is_interval):
+            self.event, self.lane, self.span, self.is_interval = event, lane, span, is_interval
             self.changed.emit()
 
     def set_range(self, time_range: TimeWindow | None) -> None:

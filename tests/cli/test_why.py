@@ -112,6 +112,12 @@ def test_what_does_not_fit_is_one_sentence(why, inversion, arguments, message):
     assert err.count("\n") == 1
 
 
+def test_one_piece_is_one_piece(why, inversion):
+    """From 70 to 80 ms *middle* runs without a break."""
+    _, text, _ = why(inversion, "--thread", "middle", "--range", "70ms..80ms")
+    assert text.splitlines()[0] == "middle 1 (middle): 10.00 ms in 1 piece"
+
+
 def test_a_critical_path_adds_up(why, inversion):
     _, text, _ = why(inversion, "--thread", "high", "--range", "60ms..100ms", "--top", "2")
     told = json.loads(why(inversion, "--thread", "high", "--range", "60ms..100ms", "--format", "json")[1])

@@ -158,6 +158,7 @@ def test_programming_interface_numbers():
     assert mode_of("ADDCLASSES") is None
     assert mode_of(50) is None
     assert flag_names("power")[0x20000] == "START"
+    assert [flag_names("policy")[number] for number in (1, 2, 3, 4)] == ["FIFO", "RR", "OTHER", "SPORADIC"]
 
 
 def test_labels_where_the_printer_differs_from_the_name():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
@@ -54,6 +54,32 @@ def test_shift_y_lists_the_path_of_the_range(empty_window, load, inversion, qtbo
     assert (max(depths), depths[0], depths[-1]) == (2, 0, 0)
     longest = next(line for line in lines if line[1] == "20.05 ms")
     assert longest[2:4] == ["\N{EM SPACE}\N{EM SPACE}store 1", "is ready; meanwhile ran middle 1, procnto-smp-instr 2"]
+
+
+def test_names_of_threads_have_the_room_that_is_there(empty_window, load, inversion, qtbot):
+    window = load(empty_window, inversion)
+    panel = ask(window, qtbot)
+    assert panel.table.columnWidth(2) >= panel.table.sizeHintForColumn(2)
+    for width_px in (1300, 1700):
+        window.resize(width_px, 900)
+        qtbot.waitUntil(lambda: panel.sums.horizontalHeader().length() == panel.sums.viewport().width())
+    assert panel.sums.columnWidth(0) >= panel.sums.sizeHintForColumn(0)
+
+
+def test_one_click_on_an_interval_is_enough_as_the_empty_panel_says(empty_window, load, inversion, qtbot):
+    window = load(empty_window, inversion)
+    opened, view = window.session.opened, window.workspace.area.view
+    window.workspace.show_panel("path")
+    panel = window.workspace.panels["path"]
+    assert panel.message.text().startswith("Click an interval of a thread")
+    row = row_of(opened, "store 1")
+    x = round(view.scale.x(opened.trace.clock.cycles(20_000_000)))
+    qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=QPoint(x, row.y_px - view.scroll_px + row.height_px // 2))
+    span = opened.selection.span
+    QTest.keyClick(view, Qt.Key.Key_Y, Qt.KeyboardModifier.ShiftModifier)
+    qtbot.waitUntil(lambda: opened.path.found is not None, timeout=10_000)
+    window_of_path = opened.path.found.path.window
+    assert (window_of_path.start, window_of_path.end) == (span.start_cycles, span.end_cycles)
 
 
 def test_the_line_goes_over_to_who_holds_the_thread_up(empty_window, load, inversion, qtbot):

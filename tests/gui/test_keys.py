@@ -295,6 +295,18 @@ def test_palette_runs_a_command(press, window, opened, qtbot):
     assert opened.viewport.is_whole
 
 
+def test_palette_says_when_no_command_matches(press, window, qtbot):
+    press(K.Key_P, CONTROL | SHIFT)
+    pick = window.findChild(QuickPick)
+    qtbot.keyClicks(pick.line, "xyzzy")
+    assert (pick.list.isVisible(), pick.nothing.isVisible(), pick.nothing.text()) == (False, True, "No command matches")
+    press(K.Key_Down, target=pick.line)
+    press(K.Key_Return, target=pick.line)  # there is nothing to run
+    assert pick.isVisible()
+    pick.line.clear()
+    assert (pick.list.isVisible(), pick.nothing.isVisible()) == (True, False)
+
+
 def test_question_mark_shows_the_keys(press, window, qtbot):
     press(K.Key_Question, SHIFT)
     overlay = window.findChild(KeyOverlay)

@@ -180,6 +180,23 @@ def test_hover_tells_state_length_thread_and_cpu(window, view, place, qtbot):
     assert window.rect().contains(hover.geometry())
 
 
+def test_details_begin_with_what_was_clicked_and_say_nothing_twice(window, view, opened, place, qtbot):
+    """The interval REPLY of a client from 4 to 8 us, between its events; then the event that begins it."""
+    qtbot.mouseClick(view, LEFT, pos=place(CLIENT_1, 6_000))
+    panel = window.workspace.panels["details"]
+    qtbot.waitUntil(lambda: not opened.event_links.is_busy)
+    interval, event = panel.details()
+    assert (interval.title, event.title) == ("REPLY", "THREPLY")
+    names = [line.name for line in interval.sections[0].lines]
+    assert names == ["Meaning", "From", "To", "Length", "Begun by", "Ended by"]
+    text = panel.as_text()
+    assert [text.count(name) for name in ("Length", "Begun by", "Until", "Duration")] == [1, 1, 0, 0]
+    chosen = opened.selection.event
+    opened.select_event(chosen)
+    event, interval = panel.details()
+    assert (event.title, interval.title) == ("THREPLY", "REPLY"), "an event that was chosen comes first"
+
+
 def test_double_click_on_the_ruler_shows_everything(window, opened, qtbot):
     opened.viewport.zoom(0.1, opened.trace.clock.cycles(10_000))
     qtbot.mouseDClick(window.workspace.area.ruler, LEFT, pos=QPoint(200, 10))

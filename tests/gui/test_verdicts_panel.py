@@ -100,6 +100,7 @@ def test_click_shows_the_place_and_the_thread_that_suffers(empty_window, load, d
     assert opened.viewport.window.start < verdict.start_cycles < verdict.end_cycles < opened.viewport.window.end
     assert opened.viewport.window.length < 2 * (verdict.end_cycles - verdict.start_cycles)
     assert int(opened.trace.events.thread[opened.selection.event]) == verdict.threads[0]
+    assert window.statusBar().currentMessage().startswith("Y says why the selected thread is in its state")
     tree.itemClicked.emit(tree.topLevelItem(0).child(2), 0)
     assert opened.selection.event == verdict.evidence[1]
 
@@ -179,6 +180,11 @@ def test_y_says_why_the_selected_thread_waits(who, held_by, empty_window, load, 
     thread = next(row for row, name in enumerate(opened.trace.threads.names) if name == who)
     lane = opened.lane_of_thread(thread)
     opened.select_at(lane, opened.trace.clock.cycles(50_000_000))
+    qtbot.waitUntil(lambda: "Waits for" in panel.as_text(), timeout=10_000)
+    interval = panel.details()[0]
+    [waits] = [line for line in interval.sections[0].lines if line.name == "Waits for"]
+    assert (interval.title, waits.text) == ("MUTEX", f"deadlock {held_by}")
+    assert panel.as_text().count("Waits for") == 1
     QTest.keyClick(window.workspace.area.view, Qt.Key.Key_Y)
     qtbot.waitUntil(lambda: "Why MUTEX?" in panel.as_text(), timeout=10_000)
     text = panel.as_text()

@@ -130,6 +130,8 @@ _MEANINGS: dict[tuple[str, str, str], Callable[[int], str]] = {
 def _meaning(spec: EventSpec, part: Part, value: int, catalogue: Catalogue) -> str:
     if known := _MEANINGS.get((spec.class_name, spec.name, part.name)):
         return known(value)
+    if part.name == "policy":
+        return flag_names("policy").get(value, "")
     if spec.class_name == "CONTROL" and spec.name == "BUFFER" and part.word and value == 0:
         return "not counted: the buffer was not handed over"
     if catalogue.release == Release.QNX_6 and spec.class_name == "COMM" and part.name == "rcvid":

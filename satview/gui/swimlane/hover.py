@@ -1,17 +1,23 @@
-"""The card that follows the mouse: state, length, thread, CPU, and the event under it."""
+"""The card that follows the mouse: state, length, thread, CPU, who runs instead or is waited for, and the event."""
 
 from __future__ import annotations
+
+from typing import Final
 
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QLabel, QWidget
 
 from satview.base.safe_text import html_text
 from satview.base.time import format_duration, format_time
-from satview.events.states import STATE_BY_VALUE
+from satview.events.states import READY, STATE_BY_VALUE
+from satview.linkage.chain import are_waits_known, waits_for
+from satview.session.connection_text import wait_lines
 from satview.session.event_text import arguments_text
 from satview.session.open_trace import OpenTrace
 from satview.timeline.lane_tree import LaneKind
 from satview.timeline.spans import Span
+
+_MOST_CPUS: Final = 4  # that the card of a thread that is ready names
 
 
 class HoverCard(QLabel):
@@ -67,6 +73,8 @@ def hover_text(opened: OpenTrace, lane: int, span: Span | None, event: int | Non
         lines.append(_thread_line(opened, info.thread) + _cpu_text(opened, span))
     else:
         lines.append(html_text(f"{info.title}  {info.subtitle}"))
+    if span is not None and info.kind is LaneKind.THREAD:
+        lines += [html_text(line) for line in _reason_lines(opened, span, cycles)]
     if event is not None:
         spec = trace.spec(event)
         lines.append(f"<b>{html_text(spec.class_name)}</b> {html_text(spec.name)}")
@@ -75,6 +83,25 @@ def hover_text(opened: OpenTrace, lane: int, span: Span | None, event: int | Non
             lines.append(html_text(arguments))
     lines.append(f"<small>{format_time(trace.clock.ns(cycles))}</small>")
     return "<br>".join(lines)
+
+
+def _reason_lines(opened: OpenTrace, span: Span, cycles: int) -> list[str]:
+    """Return who runs while a thread is ready, or whom it waits for; only what is known without looking for it."""
+    trace, timeline = opened.trace, opened.timeline
+    if span.value == READY:
+        runs = []
+        for info in timeline.infos:
+            if info.kind is LaneKind.CPU and timeline.is_ready(info.index):
+                there = timeline.lane(info.index).at(cycles)
+                if there is not None and there.thread > 0:
+                    runs.append(f"{trace.cpu_title(info.cpu)}: {timeline.label(there)}")
+        more = len(runs) - _MOST_CPUS
+        return runs[:_MOST_CPUS] + ([f"and {more} more CPUs"] if more > 0 else [])
+    if not 0 <= span.event < len(trace.events) or not are_waits_known(trace):
+        return []
+    found = waits_for(trace, span.event)
+    lines = wait_lines(trace, found) if found is not None and found.value == span.value else []
+    return [f"waits for {line.text}{f', {line.note}' if line.note else ''}" for line in lines if line.name]
 
 
 def _thread_line(opened: OpenTrace, thread: int) -> str:

@@ -1,0 +1,65 @@
+"""What the card under the mouse says of threads that do not run: who runs instead, whom they wait for."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import QPoint
+
+from satview.__main__ import main
+from satview.linkage.chain import are_waits_known
+
+
+@pytest.fixture(scope="module")
+def captured(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("hover")
+    for name in ("inversion", "client-server"):
+        main(["tracelogger", "--workload", name, "-w", "-f", str(folder / f"{name}.kev")])
+    return folder
+
+
+def point_at(window, who, at_ms, qtbot):
+    """Move the mouse to a moment of the lane of a process's first thread; return the lines of the card."""
+    opened, view = window.session.opened, window.workspace.area.view
+    threads = opened.trace.threads
+    thread = next(row for row in range(1, len(threads)) if opened.trace.process_name(int(threads.process[row])) == who)
+    row = opened.lanes.row_of(opened.lane_of_thread(thread))
+    view.scroll_to(row.y_px)
+    x = round(view.scale.x(opened.trace.clock.cycles(at_ms * 1_000_000)))
+    qtbot.mouseMove(view, QPoint(x, row.y_px - view.scroll_px + row.height_px // 2))
+    return window.workspace.area.hover.text().split("<br>")
+
+
+def test_ready_names_who_has_the_cpu(empty_window, load, captured, qtbot):
+    """From 68.99 to 99.01 ms *low* is ready and *middle* runs."""
+    window = load(empty_window, captured / "inversion.kev")
+    lines = point_at(window, "low", 85, qtbot)
+    assert lines[0].startswith("<b>READY</b>")
+    assert "CPU 0: middle 1 (middle)" in lines
+    lines = point_at(window, "low", 20, qtbot)
+    assert lines[0].startswith("<b>RECEIVE</b>")
+    assert not any(line.startswith("CPU 0:") for line in lines)
+
+
+def test_a_wait_names_holder_or_server_once_the_links_are_there(empty_window, load, captured, qtbot):
+    empty_window.settings.set("verdicts/check_up_to_events", 0)
+    window = load(empty_window, captured / "inversion.kev")
+    qtbot.waitUntil(lambda: not window.workspace.is_checking)
+    trace = window.session.opened.trace
+    assert not are_waits_known(trace)
+    lines = point_at(window, "high", 85, qtbot)
+    assert lines[0].startswith("<b>MUTEX</b>")
+    assert not any(line.startswith("waits for") for line in lines), "the card does not make them"
+    assert not are_waits_known(trace)
+    window.session.opened.verdicts.start()
+    qtbot.waitUntil(lambda: window.session.opened.verdicts.found is not None, timeout=10_000)
+    assert "waits for low 1 (low), mutex 0x8129e40, inferred" in point_at(window, "high", 86, qtbot)
+
+
+def test_a_message_names_its_server(empty_window, load, captured, qtbot):
+    """At 180 ms one client waits in REPLY for the only thread of the server, another one in SEND for any."""
+    window = load(empty_window, captured / "client-server.kev")
+    opened, clock = window.session.opened, window.session.opened.trace.clock
+    qtbot.waitUntil(lambda: opened.verdicts.found is not None, timeout=10_000)
+    opened.viewport.zoom(0.1, clock.cycles(180_000_000))
+    assert "waits for slow_server 1 (only-one)" in point_at(window, "client4", 180, qtbot)
+    assert "waits for any thread of slow_server" in point_at(window, "client2", 180, qtbot)
