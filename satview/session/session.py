@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -388,32 +386,6 @@ def _waiting(path: Path, error: Exception) -> str:
     return f"Waiting for {path.name}: {what}"
 
 
-@contextmanager
-def _beside(prepare: Callable[[], None] | None) -> Iterator[None]:
-    """Run a function in a thread of its own during the block: imports, while compiled passes leave the interpreter.
-
-    Raises:
-        Exception: What the function raised, after the block.
-    """
-    raised: list[Exception] = []
-
-    def run() -> None:
-        try:
-            if prepare is not None:
-                prepare()
-        except Exception as error:  # noqa: BLE001  -- raised below, in the thread that is waited for
-            raised.append(error)
-
-    thread = threading.Thread(target=run, name="imports")
-    thread.start()
-    try:
-        yield
-    finally:
-        thread.join()
-    if raised:
-        raise raised[0]
-
-
 class _ReadWork:
     """Reads a file, on the worker thread; a large one is sampled first.
 
@@ -435,14 +407,14 @@ class _ReadWork:
     def __call__(self, is_cancelled: IsCancelled, report: Report) -> object:
         # Here, not above: this is what keeps numpy and the decoder out of the way of the first window.
         reading, key = self._cached()
-        if reading is not None:
-            with _beside(self._prepare):
-                return reading
-        self._show_sample(is_cancelled)
-        with _beside(self._prepare):
+        if reading is None:
+            self._show_sample(is_cancelled)
             from satview.session.reading import read
 
-            return read(self._path, is_cancelled, report, key)
+            reading = read(self._path, is_cancelled, report, key)
+        if self._prepare is not None:
+            self._prepare()
+        return reading
 
     def _cached(self) -> tuple[Reading | None, str]:
         """Return the file as it was decoded before, or None and what it would be called in the cache."""

@@ -5,7 +5,6 @@ import threading
 import pytest
 
 from satview.base.errors import Cancelled, TraceFormatError
-from satview.formats import registry
 from satview.session.session import Session, Stage
 from satview.session.settings import Settings
 from tests.helpers.kev import TraceBuilder
@@ -84,27 +83,6 @@ def test_cpus_that_logged_nothing_are_hidden_where_there_are_many(session, qtbot
         opened.timeline.infos[row.index].cpu for row in opened.lanes.rows if opened.timeline.infos[row.index].cpu >= 0
     ]
     assert cpus == list(range(12))
-
-
-def test_what_the_views_need_is_imported_while_the_file_is_read(qapp, qtbot, tmp_path, monkeypatch):
-    began, order = threading.Event(), []
-    real = registry.open_trace
-
-    def slow(path, progress, cancelled):
-        assert began.wait(5)  # the imports do not wait for the end of the file
-        order.append("read")
-        return real(path, progress, cancelled)
-
-    def prepare():
-        began.set()
-        order.append("imported")
-
-    monkeypatch.setattr(registry, "open_trace", slow)
-    session = Session(Settings(None), None, prepare)
-    session.open(scene(tmp_path))
-    qtbot.waitUntil(lambda: session.stage is Stage.READY)
-    assert order == ["imported", "read"]
-    session.shut_down()
 
 
 def test_a_failed_import_is_an_error_of_the_window(qapp, qtbot, tmp_path):

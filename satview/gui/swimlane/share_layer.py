@@ -137,10 +137,11 @@ def cpus_at_most(lane: Lane) -> int:
 def figure(timeline: Timeline, row: LaneRow, window: TimeWindow) -> str:
     """Return how busy a lane is in a window: `53 %` of a CPU, `1.05 CPU` of a process; else nothing."""
     info = timeline.infos[row.index]
-    window = TimeWindow(max(window.start, timeline.trace.window.start), min(window.end, timeline.trace.window.end))
-    if not timeline.is_ready(row.index) or window.end <= window.start:
+    whole = timeline.trace.window
+    start, end = max(window.start, whole.start), min(window.end, whole.end)
+    if not timeline.is_ready(row.index) or end <= start:  # a longer reading may be there before the view of it
         return ""
-    lane = timeline.lane(row.index)
+    window, lane = TimeWindow(start, end), timeline.lane(row.index)
     if lane.use is not None:
         used = int(lane.use.totals(window)[0]) / window.length
         return f"{used:.2f} CPU" if used >= _LEAST_FIGURE or not used else f"< {_LEAST_FIGURE} CPU"
