@@ -151,6 +151,10 @@ def _viewer_parser() -> argparse.ArgumentParser:
         "--palette", choices=PALETTES, help="colours of states; the one for print has greys on white", default=""
     )
     parser.add_argument(
+        "--range", default="", metavar="A..B", help="part of the trace to show first, such as 1.2s..1.5s or -5s.."
+    )
+    parser.add_argument("--select", type=int, metavar="N", help="number of the event to select")
+    parser.add_argument(
         "--follow", action="store_true", help="keep in step with .kev files that grow; they need not be there yet"
     )
     parser.add_argument(
@@ -165,10 +169,6 @@ def _viewer_parser() -> argparse.ArgumentParser:
     picture = parser.add_argument_group("picture of the window instead of a window, needs no display")
     picture.add_argument("--screenshot", type=Path, metavar="OUT.png", help="where to save it")
     picture.add_argument("--size", default="1600x1000", metavar="WxH", help="size of the window (default %(default)s)")
-    picture.add_argument(
-        "--range", default="", metavar="A..B", help="part of the trace, such as 1.2s..1.5s or 350us..2ms"
-    )
-    picture.add_argument("--select", type=int, metavar="N", help="number of the event to select")
     picture.add_argument("--scale", type=int, choices=(1, 2), default=1, help="pixels per pixel of --size")
     setup = parser.add_argument_group("setting up, opens nothing").add_mutually_exclusive_group()
     setup.add_argument(
@@ -213,8 +213,8 @@ def _show(options: argparse.Namespace) -> int:
         with signals_raise():
             return _screenshot(options)
     for name in ("range", "select"):
-        if getattr(options, name):
-            raise UsageError(f"--{name} goes with --screenshot")
+        if getattr(options, name) and not options.files:
+            raise UsageError(f"--{name} needs a FILE")
     from satview.gui.display import has_display
 
     if not has_display():
@@ -224,7 +224,13 @@ def _show(options: argparse.Namespace) -> int:
     from satview.gui import application  # Qt: only when windows are wanted
 
     return application.run(
-        options.files, options.theme or "", options.follow, is_cached=not options.no_cache, palette=options.palette
+        options.files,
+        options.theme or "",
+        options.follow,
+        is_cached=not options.no_cache,
+        palette=options.palette,
+        range_text=options.range,
+        event=options.select,
     )
 
 

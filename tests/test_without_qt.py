@@ -87,12 +87,18 @@ COMMANDS = {
     "tracelogger": ("--workload", "inversion", "-f", "CAPTURED"),
     "locks": ("sample_traces/threads",),
     "records": ("sample_traces/threads",),
+    "query": (TRACE, "select count(*) from event"),
+    "export": (TRACE, "-o", "TABLE"),
 }
 
 
 def test_every_command_works(tmp_path):
     """One process for all of them: what a command imports when it runs is met as in processes of their own."""
-    names = {"CAPTURED": str(tmp_path / "captured.kev"), "LISTING": str(tmp_path / "listing.txt")}
+    names = {
+        "CAPTURED": str(tmp_path / "captured.kev"),
+        "LISTING": str(tmp_path / "listing.txt"),
+        "TABLE": str(tmp_path / "t.csv"),
+    }
     order = sorted(COMMANDS, key=lambda name: name != "tracelogger")  # `why` asks about what that captures
     lines = [[name, *(names.get(word, word) for word in COMMANDS[name])] for name in order]
     lines.insert(1, ["traceprinter", "-f", TRACE, "-o", names["LISTING"]])

@@ -19,6 +19,7 @@ from satview.base.errors import SourceChangedError
 from satview.base.process_end import Ended, internal_report, say
 from satview.gui import theme as themes
 from satview.gui.end_signals import EndSignals
+from satview.gui.first_look import FirstLook, FirstLooks
 from satview.gui.garbage import GuiThreadCollector
 from satview.gui.icons import app_icon
 from satview.gui.main_window import MainWindow
@@ -127,7 +128,14 @@ class Application(QObject):
 
 
 def run(
-    paths: list[Path], theme: str = "", is_followed: bool = False, *, is_cached: bool = True, palette: str = ""
+    paths: list[Path],
+    theme: str = "",
+    is_followed: bool = False,
+    *,
+    is_cached: bool = True,
+    palette: str = "",
+    range_text: str = "",
+    event: int | None = None,
 ) -> int:
     """Show windows until the user closes them.
 
@@ -137,6 +145,8 @@ def run(
         is_followed: Keep in step with the files while they grow.
         is_cached: Use what is kept of large files that were decoded before.
         palette: Colours of states; empty = as they are set.
+        range_text: `A..B`, the part of each trace that shows first; empty = all of it.
+        event: Number of the event that is selected first, from 1; None for none.
 
     Returns:
         0; 1 if one of the files lost data, 2 if one could not be opened; 128 and the number of a signal that ended it.
@@ -153,12 +163,18 @@ def run(
     sys.excepthook = _last_resort
     ending = _Ending(application)
     with ending.signals.watched():
-        code = _run_windows(app, application, paths, is_followed, ending)
+        looks = FirstLooks(FirstLook(range_text, event), application)
+        code = _run_windows(app, application, paths, is_followed, ending, looks)
     return ending.code or code
 
 
 def _run_windows(
-    app: QApplication, application: Application, paths: list[Path], is_followed: bool, ending: _Ending
+    app: QApplication,
+    application: Application,
+    paths: list[Path],
+    is_followed: bool,
+    ending: _Ending,
+    looks: FirstLooks,
 ) -> int:
     outcome = Outcome()
     window = application.new_window()
@@ -167,7 +183,10 @@ def _run_windows(
     app.setWindowIcon(app_icon())
     outcome.watch(window)
     application.window_shown.connect(outcome.watch)
+    looks.watch(window)
+    application.window_shown.connect(looks.watch)
     application.open_files(paths, window, is_followed)
+    application.window_shown.disconnect(looks.watch)  # what is opened later, by hand, shows all of its trace
     if not ending.code:  # no signal has come so far; those that come from here on end the loop
         app.exec()
     return outcome.code

@@ -67,6 +67,7 @@ def take(request: ScreenshotRequest) -> int:
     from PySide6.QtCore import QDeadlineTimer, QEventLoop, QTimer
 
     from satview.gui.application import Application, make_qt_application, silence_offscreen
+    from satview.gui.first_look import FirstLook, look_at
     from satview.gui.main_window import MainWindow
     from satview.gui.pictures import save_png
     from satview.session.recent_files import RecentFiles
@@ -99,7 +100,8 @@ def take(request: ScreenshotRequest) -> int:
             if isinstance(window.session.error, SatviewError):
                 raise window.session.error
             raise RuntimeError("the trace could not be read") from window.session.error
-        _look_at(window, request)
+        assert window.workspace is not None
+        look_at(window.workspace, FirstLook(request.range_text, request.event))
         wait_while(lambda: not _is_settled(window))
         app.processEvents()  # what has another text by now is laid out again
         save_png(window.grab(), request.output, reading, streams=True)
@@ -109,20 +111,6 @@ def take(request: ScreenshotRequest) -> int:
         wakes.stop()
         window.close()
         app.processEvents()
-
-
-def _look_at(window: object, request: ScreenshotRequest) -> None:
-    from satview.gui.main_window import MainWindow
-    from satview.session.time_text import axis_of, parse_range
-
-    assert isinstance(window, MainWindow)
-    work = window.workspace
-    assert work is not None
-    if request.event is not None:
-        work.navigation.show_place(f"#{request.event}")
-    if request.range_text:
-        opened = work.opened
-        opened.viewport.jump(parse_range(request.range_text, axis_of(opened.trace)))
 
 
 def _is_settled(window: object) -> bool:
