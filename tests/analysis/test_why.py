@@ -213,6 +213,22 @@ def test_every_thread_of_a_server_is_told_of(receiver: int, tmp_path: Path) -> N
     assert trace.events.time_cycles[serving.receive_row] == START + 31
 
 
+@pytest.mark.parametrize("blocks", [True, False])
+def test_a_message_whose_client_does_not_wait_for_it_is_not_served(blocks: bool, tmp_path: Path) -> None:
+    """5.1 receives a message of 7.1 and sleeps; 7.1 waits for the reply, or runs on as the send did not block it."""
+    send, receipt = wire.code(7, 0), wire.code(7, 2)
+    builder = TraceBuilder(cpus=2).time_event(0).state("RUNNING", 10, 5, 1).call(14, 11, (1, 1))
+    builder.state("RECEIVE", 12, 5, 1).state("RUNNING", 20, 7, 1, 1).call(11, 21, (3, 0), 1)
+    builder.event(send, 22, (0x10001, 5), 1)
+    if blocks:
+        builder.state("REPLY", 23, 7, 1, 1)
+    builder.state("RUNNING", 30, 5, 1).event(receipt, 31, (0x10001, 5)).state("NANOSLEEP", 40, 5, 1)
+    trace = builder.event(wire.code(6, 1), 90).open(tmp_path)
+    [step] = why(trace, "5:1", START + 60)
+    assert (step.state, step.serves) == ("NANOSLEEP", trace.threads.row(7, 1) if blocks else -1)
+    assert ("serves a message of" in step.says) is blocks
+
+
 def test_a_chain_through_servers_and_wakers(tmp_path: Path) -> None:
     trace = traced(registry.find("nested-inversion").setup, 60, tmp_path, modes=WIDE).trace
     steps = why(trace, thread_of(trace, "high"), trace.clock.cycles(20_000_000))
