@@ -89,6 +89,21 @@ def test_every_step_is_true(name: str, loss: bool, wide: bool, release: Release,
                         by = int(trace.threads.pid[step.waker]), int(trace.threads.tid[step.waker])
                         assert wait.waker in (by, None), (step.says, wait)
                     seen["cause"] += wait.cause >= 0
+            if step.serves > 0:
+                client = int(trace.threads.pid[step.serves]), int(trace.threads.tid[step.serves])
+                its = history[client]
+                began, waits_in, _ = its[bisect_right(its, (step.at_cycles, "~")) - 1]
+                assert waits_in == "REPLY", step.says
+                assert began <= made.since or thread in waits[client, began].owners, step.says
+                seen["serves"] += 1
+            for cpu, other, _, since_cycles in step.on_cpus:
+                who = int(trace.threads.pid[other]), int(trace.threads.tid[other])
+                behind = trace.clock.cycles_of(40_000)  # a thread leaves a CPU a little before the next one has it
+                assert any(
+                    span.thread == who and span.cpu == cpu and span.start <= step.at_cycles < span.end + behind
+                    for span in truth.runs
+                ), step.says
+                assert since_cycles <= step.at_cycles
             for other, _, cycles in step.ran_instead:
                 who = int(trace.threads.pid[other]), int(trace.threads.tid[other])
                 ran = sum(
@@ -102,6 +117,7 @@ def test_every_step_is_true(name: str, loss: bool, wide: bool, release: Release,
         assert sum(seen[state] for state in seen if state.isupper()) >= QUESTIONS // 6
         assert seen["cause"] >= 0.9 * seen["caused"]
         assert seen["holder"] == seen["held"]
+        assert seen["serves"] or name not in ("client-server", "nested-servers")
 
 
 @pytest.mark.parametrize("release", RELEASES, ids=str)
