@@ -20,7 +20,7 @@ from satview.analysis.verdicts.words import of_whom, waited_for
 from satview.base.errors import UsageError
 from satview.events import wire
 from satview.events.states import ABSENT, DEAD, READY, RUNNING, STATE_BY_VALUE, UNKNOWN
-from satview.linkage.blockers import SEND, blockers
+from satview.linkage.blockers import REPLY, SEND, blockers
 from satview.linkage.messages import messages
 from satview.linkage.rows import last_before, rows_by_cpu
 from satview.linkage.table import NO_EVENT, Certainty
@@ -37,6 +37,7 @@ _NONE: Final = -1
 _WIDE_SLOTS: Final = 2
 _MOST_NAMES: Final = 8  # of threads that an ambiguous name could mean
 _MOST_SERVERS: Final = 4  # threads of a server that are told of besides the one that receives the message in the end
+_MOST_SERVED: Final = 64  # messages that a thread has not answered, looked at from the newest on
 _MOST_CPUS: Final = 4  # of which a sentence says who has them
 _NO_THREAD_THEN: Final = (ABSENT, UNKNOWN, DEAD)
 
@@ -265,14 +266,18 @@ class _Chain:
         return int(spans.value[spans.index_at(at)])
 
     def _served(self, thread: int, at: int) -> tuple[int, int]:
-        """Return whose message a thread has received and not answered, and the receipt; the newest one, -1 for none."""
+        """Return whose message a thread has received and not answered, and the receipt; the newest one, -1 for none.
+
+        The client must be seen to wait for the reply: a send that did not block it is never over.
+        """
         sent = transactions(self.trace)
         bound = int(np.searchsorted(self.trace.events.time_cycles, at, side="right"))
         mine = np.flatnonzero((sent.server == thread) & (sent.receive_row >= 0) & (sent.receive_row < bound)
                               & ((sent.over_row < 0) | (sent.over_row >= bound)) & (sent.client > 0))  # fmt: skip
-        if not len(mine):
+        mine = mine[np.argsort(-sent.receive_row[mine], kind="stable")][:_MOST_SERVED].tolist()
+        newest = next((i for i in mine if self._value(int(sent.client[i]), at) == REPLY), None)
+        if newest is None:
             return _NONE, _NONE
-        newest = int(mine[np.argmax(sent.receive_row[mine])])
         receipt = sent.receive_row[newest : newest + 1]
         if not is_whole(self.trace, receipt, np.array([bound - 1]))[0]:
             return _NONE, _NONE

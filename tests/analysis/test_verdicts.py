@@ -123,6 +123,12 @@ def test_a_saturated_server_is_told_of_with_its_figures(tmp_path: Path) -> None:
                       for cycles in (sent.queued_cycles, sent.service_cycles))  # fmt: skip
     assert f"each of which queues {queued} and is served in {served} (medians)" in verdict.says
     assert "is in NANOSLEEP 100 %" in verdict.says, "the server sleeps while it serves"
+    assert set(verdict.roles) == {"queues", "received"}
+    states = {made.trace.catalogue.name(int(made.trace.events.code[row]))
+              for row, role in zip(verdict.evidence, verdict.roles, strict=True) if role == "queues"}  # fmt: skip
+    assert states == {"THSEND"}, "a click there shows the client in SEND"
+    window = made.trace.window
+    assert all(window.start <= place.start_cycles < place.end_cycles <= window.end for place in verdict.places)
 
 
 def test_every_kind_has_a_rule_and_a_workload() -> None:

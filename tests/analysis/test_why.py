@@ -89,6 +89,21 @@ def test_every_step_is_true(name: str, loss: bool, wide: bool, release: Release,
                         by = int(trace.threads.pid[step.waker]), int(trace.threads.tid[step.waker])
                         assert wait.waker in (by, None), (step.says, wait)
                     seen["cause"] += wait.cause >= 0
+            if step.serves > 0:
+                client = int(trace.threads.pid[step.serves]), int(trace.threads.tid[step.serves])
+                its = history[client]
+                began, waits_in, _ = its[bisect_right(its, (step.at_cycles, "~")) - 1]
+                assert waits_in == "REPLY", step.says
+                assert began <= made.since or thread in waits[client, began].owners, step.says
+                seen["serves"] += 1
+            for cpu, other, _, since_cycles in step.on_cpus:
+                who = int(trace.threads.pid[other]), int(trace.threads.tid[other])
+                behind = trace.clock.cycles_of(40_000)  # a thread leaves a CPU a little before the next one has it
+                assert any(
+                    span.thread == who and span.cpu == cpu and span.start <= step.at_cycles < span.end + behind
+                    for span in truth.runs
+                ), step.says
+                assert since_cycles <= step.at_cycles
             for other, _, cycles in step.ran_instead:
                 who = int(trace.threads.pid[other]), int(trace.threads.tid[other])
                 ran = sum(
@@ -102,6 +117,7 @@ def test_every_step_is_true(name: str, loss: bool, wide: bool, release: Release,
         assert sum(seen[state] for state in seen if state.isupper()) >= QUESTIONS // 6
         assert seen["cause"] >= 0.9 * seen["caused"]
         assert seen["holder"] == seen["held"]
+        assert seen["serves"] or name not in ("client-server", "nested-servers")
 
 
 @pytest.mark.parametrize("release", RELEASES, ids=str)
@@ -211,6 +227,22 @@ def test_every_thread_of_a_server_is_told_of(receiver: int, tmp_path: Path) -> N
     assert (serving.serves, other.serves) == (trace.threads.row(7, 1), -1)
     assert f"serves a message of {trace.thread_name(serving.serves)} (event #10) and waits in NANOSLEEP" in serving.says
     assert trace.events.time_cycles[serving.receive_row] == START + 31
+
+
+@pytest.mark.parametrize("blocks", [True, False])
+def test_a_message_whose_client_does_not_wait_for_it_is_not_served(blocks: bool, tmp_path: Path) -> None:
+    """5.1 receives a message of 7.1 and sleeps; 7.1 waits for the reply, or runs on as the send did not block it."""
+    send, receipt = wire.code(7, 0), wire.code(7, 2)
+    builder = TraceBuilder(cpus=2).time_event(0).state("RUNNING", 10, 5, 1).call(14, 11, (1, 1))
+    builder.state("RECEIVE", 12, 5, 1).state("RUNNING", 20, 7, 1, 1).call(11, 21, (3, 0), 1)
+    builder.event(send, 22, (0x10001, 5), 1)
+    if blocks:
+        builder.state("REPLY", 23, 7, 1, 1)
+    builder.state("RUNNING", 30, 5, 1).event(receipt, 31, (0x10001, 5)).state("NANOSLEEP", 40, 5, 1)
+    trace = builder.event(wire.code(6, 1), 90).open(tmp_path)
+    [step] = why(trace, "5:1", START + 60)
+    assert (step.state, step.serves) == ("NANOSLEEP", trace.threads.row(7, 1) if blocks else -1)
+    assert ("serves a message of" in step.says) is blocks
 
 
 def test_a_chain_through_servers_and_wakers(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from satview.__main__ import main
 LESSONS = (
     ("deadlock", "deadlock", "deadlock 2 (forwards)", "waits in MUTEX"),
     ("inversion", "priority-inversion", "high 1 (high)", "waits in MUTEX"),
-    ("client-server", "server-saturation", None, "(client)"),
+    ("client-server", "server-saturation", None, "serves a message of client"),
     ("lost-wakeup", "lost-wakeup", None, "CONDVAR"),
     ("starvation", "starvation", None, "is ready since"),
     ("nested-inversion", "priority-inversion", "high 1", "waits in REPLY"),

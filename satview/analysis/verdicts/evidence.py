@@ -219,10 +219,13 @@ class Evidence:
         rows = np.unique(np.asarray(evidence, np.int64))
         rows = rows[(rows >= 0) & (rows < len(self.trace.events))][:_MOST_EVENTS]
         start, end = int(place[0]), max(int(place[1]), int(place[0]) + 1)
-        happens = sorted(Place(int(first), max(int(last), int(first) + 1), int(row)) for first, last, row in places)
+        limits, happens = self.trace.window, []
+        for first, last, row in places:  # windows over the trace may reach beyond it
+            begin = max(int(first), limits.start)
+            happens.append(Place(begin, max(min(int(last), limits.end), begin + 1), int(row)))
         return Verdict(kind, severity, start, end, tuple(int(t) for t in threads), tuple(objects),
                        tuple(rows.tolist()), *words, Certainty(int(certainty)),
-                       tuple(happens) or (Place(start, end),),
+                       tuple(sorted(happens)) or (Place(start, end),),
                        tuple((roles or {}).get(row, "") for row in rows.tolist()))  # fmt: skip
 
 

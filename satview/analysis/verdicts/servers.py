@@ -53,10 +53,12 @@ def saturations(evidence: Evidence) -> list[Verdict]:
         by = f"its {len(servers)} threads are in" if len(servers) > 1 else f"{evidence.name(int(servers[0]))} is in"
         does = _does(evidence, servers, (int(begins[worst]), int(begins[worst]) + window))
         meanwhile = f"; meanwhile {by} {does}" if does else ""
-        sends, receipts = sent.send_row[inside].tolist(), sent.receive_row[inside].tolist()
+        # A client waits from the event of its state on, which the send does not begin.
+        waits = np.where(sent.blocked_row[inside] >= 0, sent.blocked_row[inside], sent.send_row[inside]).tolist()
+        receipts = sent.receive_row[inside].tolist()
         verdicts.append(evidence.verdict(
             kind, Severity.WARNING, span, [*clients.tolist(), *servers.tolist()], [f"server {name}"],
-            [*sends, *receipts],
+            [*waits, *receipts],
             (f"Since {evidence.moment(since)} messages queue for {name} longer than they are served, most of all in "
              f"the {evidence.length(window)} from {moment}: {int(count[worst])} messages of {len(clients)} clients, "
              f"each of which queues {each} and is served in {needed} (medians){meanwhile}.",
@@ -64,7 +66,7 @@ def saturations(evidence: Evidence) -> list[Verdict]:
             int(sent.certainty[inside].min()),
             [(max(int(start), since if i == which else 0), int(end), -1)
              for i, (start, end) in enumerate(zip(places.start, places.end, strict=True))],
-            {**dict.fromkeys(sends, "sent"), **dict.fromkeys(receipts, "received")},
+            {**dict.fromkeys(waits, "queues"), **dict.fromkeys(receipts, "received")},
         ))  # fmt: skip
     return verdicts
 
