@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal, Slot
@@ -14,7 +15,7 @@ from satview.gui.panel import Panel, PanelContext
 from satview.gui.plain_label import PlainLabel
 from satview.gui.row_table import set_up_rows
 from satview.session.jobs import LatestJob
-from satview.session.sql_query import SqlWork, cell_text, event_of_row, query_of, window_of_row
+from satview.session.sql_query import cell_text, event_of_row, query_of, run_query, window_of_row
 from satview.store.trace import Trace
 
 if TYPE_CHECKING:
@@ -150,7 +151,7 @@ class SqlPanel(Panel):
         self._asked = self._opened.trace
         self.message.setText("Asking\N{HORIZONTAL ELLIPSIS}")
         self.run_button.setText("Stop")
-        self._job.start(SqlWork(self._opened.trace, text))
+        self._job.start(partial(run_query, self._opened.trace, text))
 
     def _lay_out(self) -> None:
         buttons = QVBoxLayout()

@@ -14,7 +14,8 @@ from satview.base.errors import SourceChangedError, TraceFormatError
 from satview.base.memory import give_back
 from satview.session.dismantle import dismantle
 from satview.session.follow import Follow
-from satview.session.jobs import IsCancelled, LatestJob, Report
+from satview.session.jobs import LatestJob
+from satview.session.reading_jobs import keep_reading, prepare_reading, read_file, read_more
 from satview.session.settings import Settings
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 _HOLD_MS = 100
 _GIVE_BACK_MS = 500  # Qt has deleted then what it deletes later
 _MEGABYTE = 1 << 20
-CACHED_BYTES = 32 * _MEGABYTE  # smaller files are decoded as fast as a cache is looked for
 _CHECK_MS = 500  # a file that was cut short is told, even if nobody looks into it
 
 
@@ -128,7 +128,7 @@ class Session(QObject):
         else:
             self._opens += 1
             show = partial(self._preview_ready.emit, self._opens)
-            self._job.start(_ReadWork(path, self._prepare, show, self._cache_bytes))
+            self._job.start(partial(read_file, path, self._prepare, show, self._cache_bytes))
 
     def set_following(self, follows: bool) -> None:
         """Begin or stop to follow the open file; the view stays as it is."""
@@ -178,7 +178,7 @@ class Session(QObject):
         """
         reading, self._to_keep = self._to_keep, None
         if reading is not None and self.follow is None and self.stage is Stage.READY:
-            self._keep_job.start(_KeepWork(reading, lanes, self._cache_bytes))
+            self._keep_job.start(partial(keep_reading, reading, lanes, self._cache_bytes))
 
     def unstored_marks(self) -> list[Marks]:
         """Return the marks of this window's traces, closed ones included, that could not be stored yet."""
@@ -243,7 +243,7 @@ class Session(QObject):
         """Read what the followed file has got since; nothing is shown differently until that is done."""
         if self.follow is not None:
             self.follow.begin_read()
-            self._job.start(_FollowWork(self.follow, self._prepare, self._shown()))
+            self._job.start(partial(read_more, self.follow, self._prepare, self._shown()))
 
     def _shown(self) -> Shown | None:
         """Return what has to be ready before a longer reading can take the place of what shows."""
@@ -338,7 +338,7 @@ class Session(QObject):
         shown = self._shown()
         assert shown is not None
         if not held.suits(shown):  # the user has turned to something else meanwhile
-            self._job.start(_PrepareWork(held.reading, shown))
+            self._job.start(partial(prepare_reading, held.reading, shown))
             return
         self.opened.reload(held, self.follow.is_sticking)
         self.reloaded.emit()
@@ -371,114 +371,8 @@ class Session(QObject):
         self._set_stage(Stage.FAILED)
 
 
-def is_large(path: Path) -> bool:
-    """Return whether a file is so large that it is kept in the cache."""
-    try:
-        return path.is_file() and path.stat().st_size >= CACHED_BYTES
-    except OSError:
-        return False
-
-
 def _waiting(path: Path, error: Exception) -> str:
     if isinstance(error, FileNotFoundError):
         return f"Waiting for {path.name}: it is not there yet"
     what = error.what if isinstance(error, TraceFormatError) else str(getattr(error, "strerror", "") or error)
     return f"Waiting for {path.name}: {what}"
-
-
-class _ReadWork:
-    """Reads a file, on the worker thread; a large one is sampled first.
-
-    Args:
-        path: The file.
-        prepare: Imports what the views will need.
-        show: Is given what a sample tells.
-        cache_bytes: How much the cache may hold; 0 = do not look into it.
-    """
-
-    def __init__(
-        self, path: Path, prepare: Callable[[], None] | None, show: Callable[[object], None], cache_bytes: int
-    ) -> None:
-        self._path = path
-        self._prepare = prepare
-        self._show = show
-        self._cache_bytes = cache_bytes
-
-    def __call__(self, is_cancelled: IsCancelled, report: Report) -> object:
-        # Here, not above: this is what keeps numpy and the decoder out of the way of the first window.
-        reading, key = self._cached()
-        if reading is None:
-            self._show_sample(is_cancelled)
-            from satview.session.reading import read
-
-            reading = read(self._path, is_cancelled, report, key)
-        if self._prepare is not None:
-            self._prepare()
-        return reading
-
-    def _cached(self) -> tuple[Reading | None, str]:
-        """Return the file as it was decoded before, or None and what it would be called in the cache."""
-        if not self._cache_bytes or not is_large(self._path):
-            return None, ""
-        from satview.session.trace_cache import TraceCache, cache_folder
-
-        cache = TraceCache(cache_folder(), self._cache_bytes)
-        found = cache.find(self._path)
-        return found, "" if found is not None else cache.key(self._path) or ""
-
-    def _show_sample(self, is_cancelled: IsCancelled) -> None:
-        from satview.formats.kev.sampling import sampled
-
-        sample = sampled(self._path, is_cancelled)
-        if sample is not None:
-            from satview.timeline.preview import preview_of
-
-            self._show(preview_of(sample))
-
-
-class _FollowWork:
-    """Reads what a followed file has got since, and makes it ready to be shown."""
-
-    def __init__(self, follow: Follow, prepare: Callable[[], None] | None, shown: Shown | None) -> None:
-        self._follow = follow
-        self._prepare = prepare
-        self._shown = shown
-
-    def __call__(self, is_cancelled: IsCancelled, report: Report) -> object:
-        from satview.formats.kev.growing import GrowingFile  # as in _ReadWork
-        from satview.session.reading import prepared, read_on
-
-        if self._follow.file is None:
-            self._follow.file = GrowingFile(self._follow.path)
-        reading = read_on(self._follow.file, is_cancelled, report)
-        if self._prepare is not None:
-            self._prepare()
-        ready = reading if self._shown is None or reading.restart else prepared(reading, self._shown, is_cancelled)
-        give_back()  # what the reading before the last one held
-        return ready
-
-
-class _PrepareWork:
-    """Makes a reading ready for what shows by now."""
-
-    def __init__(self, reading: Reading, shown: Shown) -> None:
-        self._arguments = (reading, shown)
-
-    def __call__(self, is_cancelled: IsCancelled, _report: Report) -> object:
-        from satview.session.reading import prepared  # as in _ReadWork
-
-        return prepared(*self._arguments, is_cancelled)
-
-
-class _KeepWork:
-    """Writes a decoded file into the cache, on the worker thread."""
-
-    def __init__(self, reading: Reading, lanes: list[int], cache_bytes: int) -> None:
-        self._reading = reading
-        self._lanes = lanes
-        self._cache_bytes = cache_bytes
-
-    def __call__(self, is_cancelled: IsCancelled, _report: Report) -> object:
-        from satview.session.trace_cache import TraceCache, cache_folder
-
-        return TraceCache(cache_folder(), self._cache_bytes).keep(self._reading, self._lanes, is_cancelled)

@@ -16,22 +16,16 @@ _SHOWN: Final = 1000  # rows that a query from the list of views asks for
 _SAMPLES: Final = {"bin_ns": "10000000", "thread_row": "1", "deadline_ns": "1000000"}
 
 
-class SqlWork:
-    """The work of a query, for `LatestJob`."""
+def run_query(trace: Trace, query: str, is_cancelled: IsCancelled, _report: Report) -> Result:
+    """Return the result of a query, on a worker thread.
 
-    def __init__(self, trace: Trace, query: str) -> None:
-        self._trace, self._query = trace, query
+    Raises:
+        UsageError: As `sql`.
+        Cancelled: It was told to stop.
+    """
+    from satview.tables.sql import sql  # with the first query: brings all analyses
 
-    def __call__(self, is_cancelled: IsCancelled, report: Report) -> object:  # noqa: ARG002  -- its end is not known
-        """Return the result.
-
-        Raises:
-            UsageError: As `sql`.
-            Cancelled: It was told to stop.
-        """
-        from satview.tables.sql import sql  # with the first query: brings all analyses
-
-        return sql(self._trace, self._query, None, is_cancelled)
+    return sql(trace, query, None, is_cancelled)
 
 
 def query_of(view: View, trace: Trace, window: TimeWindow) -> str:

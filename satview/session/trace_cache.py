@@ -23,7 +23,7 @@ from satview.base.errors import Cancelled, SatviewError, WriteError
 from satview.base.resources import resource_path
 from satview.base.shared_file import DamagedFileError
 from satview.formats.kev.header import BEGIN
-from satview.session.session import is_large
+from satview.session.reading_jobs import is_large
 
 if TYPE_CHECKING:
     from satview.session.reading import Reading

@@ -5,7 +5,7 @@ import pytest
 
 from satview.base.time import TimeWindow
 from satview.gui.swimlane import lane_source
-from satview.gui.swimlane.lane_source import LaneSource, Request, column_blocks
+from satview.gui.swimlane.lane_source import LaneSource, Request, column_blocks, refined
 from satview.timeline.spans import pixel_edges
 
 
@@ -26,16 +26,16 @@ def test_exact_picture_is_the_same_in_blocks_and_in_one_piece(window, opened, vi
     shown = TimeWindow(limits.start, limits.start + 20_000)
     request = Request(tuple(range(6)), shown, 400)
     monkeypatch.setattr(lane_source, "_EVENTS_PER_BLOCK", 2)
-    work = lane_source._RefineWork(opened.timeline, request, None)
-    assert len(column_blocks(request, work._event_count())) > 3
-    done, values = work(lambda: False, lambda share: None)
+    part = opened.trace.rows_between(shown)
+    assert len(column_blocks(request, part.stop - part.start)) > 3
+    done, values = refined(opened.timeline, request, None, None, lambda: False, lambda share: None)
     assert done == request
     assert np.array_equal(values, opened.timeline.raster(request.lanes, shown, 400, exact=True))
 
 
 def test_cancelled_work_gives_nothing(opened):
     request = Request((0, 1), opened.viewport.limits, 100)
-    assert lane_source._RefineWork(opened.timeline, request, None)(lambda: True, lambda share: None) is None
+    assert refined(opened.timeline, request, None, None, lambda: True, lambda share: None) is None
 
 
 def test_values_that_are_not_exact_yet_are_made_once_and_anew_for_another_filter(opened, view):

@@ -15,7 +15,7 @@ from satview.base.errors import SatviewError
 from satview.capture.workloads import registry
 from satview.events.spec import Release
 from satview.formats.kev.reader import open_kev
-from satview.session import session, trace_cache
+from satview.session import reading_jobs, trace_cache
 from satview.session.reading import Reading
 from satview.session.trace_cache import TraceCache, cache_folder
 from satview.timeline.lane_tree import Timeline
@@ -31,7 +31,7 @@ FUZZED = 60
 
 @pytest.fixture(autouse=True)
 def small_files_are_kept(monkeypatch):
-    monkeypatch.setattr(session, "CACHED_BYTES", 1)
+    monkeypatch.setattr(reading_jobs, "CACHED_BYTES", 1)
 
 
 @pytest.fixture
@@ -280,5 +280,5 @@ def test_other_formats_and_small_files_are_not_kept(cache, tmp_path, monkeypatch
     assert cache.key(tmp_path / "missing.kev") is None
     path = make_file(tmp_path / "a.kev", 3000)
     assert cache.key(path) is not None
-    monkeypatch.setattr(session, "CACHED_BYTES", 1 << 30)
+    monkeypatch.setattr(reading_jobs, "CACHED_BYTES", 1 << 30)
     assert cache.key(path) is None

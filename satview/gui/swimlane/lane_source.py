@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -105,7 +106,7 @@ class LaneSource(QObject):
     @Slot()
     def _refine(self) -> None:
         if self._asked is not None:
-            self._job.start(_RefineWork(self._timeline, self._asked, self._filter_of_now(), self.overlay))
+            self._job.start(partial(refined, self._timeline, self._asked, self._filter_of_now(), self.overlay))
 
     @Slot(object)
     def _on_done(self, result: object) -> None:
@@ -183,38 +184,40 @@ def with_overlay(values: Values, request: Request, overlay: LaneOverlay, *, wait
     return values
 
 
-class _RefineWork:
-    """Builds what is missing, then draws exactly. Holds the timeline, no widget."""
+def refined(
+    timeline: Timeline,
+    request: Request,
+    shown: MarkFilter | None,
+    overlay: LaneOverlay | None,
+    is_cancelled: IsCancelled,
+    report: Report,
+) -> tuple[Request, Values] | None:
+    """Build the lanes that are missing, then draw exactly; None if it was cancelled.
 
-    def __init__(
-        self, timeline: Timeline, request: Request, shown: MarkFilter | None, overlay: LaneOverlay | None = None
-    ) -> None:
-        self._overlay = overlay
-        self._timeline = timeline
-        self._request = request
-        self._shown = shown
-
-    def __call__(self, is_cancelled: IsCancelled, report: Report) -> object:
-        request = self._request
-        # Lanes of CPUs show as soon as they are there; all of them are wanted, for the load over the whole trace.
-        first = [info.index for info in self._timeline.infos if info.cpu >= 0]
-        for lanes in (first, [lane for lane in request.lanes if lane not in first]):
-            if any(not self._timeline.is_ready(lane) for lane in lanes):
-                self._timeline.build(lanes, is_cancelled)
-                give_back()  # what was freed while they were made
-                report(0.5)
-        values = np.zeros((len(request.lanes), request.width_px), np.uint8)
-        for columns, window in column_blocks(request, self._event_count()):
-            if is_cancelled():
-                return None
-            width_px = columns.stop - columns.start
-            values[:, columns] = self._timeline.raster(request.lanes, window, width_px, exact=True)
-        values = with_filter(self._timeline, values, request, self._shown)
-        return request, values if self._overlay is None else with_overlay(values, request, self._overlay, waits=True)
-
-    def _event_count(self) -> int:
-        part = self._timeline.trace.rows_between(self._request.window)
-        return int(part.stop - part.start)
+    Args:
+        timeline: The lanes.
+        request: What is to be drawn.
+        shown: The filter; None = all events show.
+        overlay: What it does to intervals; None = nothing.
+        is_cancelled: Called now and then; True stops it.
+        report: Called when lanes are ready.
+    """
+    # Lanes of CPUs show as soon as they are there; all of them are wanted, for the load over the whole trace.
+    first = [info.index for info in timeline.infos if info.cpu >= 0]
+    for lanes in (first, [lane for lane in request.lanes if lane not in first]):
+        if any(not timeline.is_ready(lane) for lane in lanes):
+            timeline.build(lanes, is_cancelled)
+            give_back()  # what was freed while they were made
+            report(0.5)
+    values = np.zeros((len(request.lanes), request.width_px), np.uint8)
+    part = timeline.trace.rows_between(request.window)
+    for columns, window in column_blocks(request, int(part.stop - part.start)):
+        if is_cancelled():
+            return None
+        width_px = columns.stop - columns.start
+        values[:, columns] = timeline.raster(request.lanes, window, width_px, exact=True)
+    values = with_filter(timeline, values, request, shown)
+    return request, values if overlay is None else with_overlay(values, request, overlay, waits=True)
 
 
 def column_blocks(request: Request, event_count: int) -> list[tuple[slice, TimeWindow]]:
