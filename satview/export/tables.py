@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.base.errors import WriteError
-from satview.base.new_file import SUFFIX, NewFile, sync_folder
+from satview.base.new_file import NewFile
+from satview.base.new_folder import new_folder
 from satview.export.table_files import writer_for
 from satview.store.trace import Trace
 from satview.tables.extras import required
@@ -58,8 +55,8 @@ def write_folder(trace: Trace, path: Path | str, names: Sequence[str], kind: str
     with new_folder(path) as folder:
         for name in names:
             found = arrow_of(trace, name, kind)
-            with (folder / f"{name}.{kind}").open("wb") as stream:
-                write(found, stream)
+            with NewFile(folder / f"{name}.{kind}") as file:
+                write(found, file.stream)
             count += found.num_rows
     return count
 
@@ -81,8 +78,8 @@ def write_by_class(trace: Trace, path: Path | str, kind: str, rows: NDArray[np.b
             part = found.take(required("pyarrow").array(np.flatnonzero(index == number)))
             home = folder / f"class={trace.catalogue.classes[number].name.replace(' ', '_')}"
             home.mkdir()
-            with (home / f"event.{kind}").open("wb") as stream:
-                write(part, stream)
+            with NewFile(home / f"event.{kind}") as file:
+                write(part, file.stream)
             count += part.num_rows
     return count
 
@@ -128,28 +125,3 @@ def _metadata(trace: Trace, name: str) -> dict[str, str]:
         "boot_time_s": "" if clock.boot_time_s is None else clock.boot_time_s,
     }
     return {f"satview.{key}": str(value).encode("utf-8", "replace").decode() for key, value in told.items()}
-
-
-@contextmanager
-def new_folder(path: Path | str) -> Iterator[Path]:
-    """Give a folder to fill, which takes its name at the end of the block, or vanishes.
-
-    Raises:
-        WriteError: There is something of that name, or it cannot be created.
-    """
-    path = Path(path)
-    if path.exists() or path.is_symlink():
-        raise WriteError(path, "it exists; give the name of a new folder")
-    try:
-        part = Path(tempfile.mkdtemp(SUFFIX, f".{path.name[:100]}.", path.parent))
-    except OSError as error:
-        raise WriteError(path, error.strerror or str(error)) from error
-    try:
-        yield part
-        part.chmod(0o755)
-        part.rename(path)
-        sync_folder(path.parent)
-    except OSError as error:
-        raise WriteError(path, error.strerror or str(error)) from error
-    finally:
-        shutil.rmtree(part, ignore_errors=True)

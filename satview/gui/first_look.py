@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QTimer, Slot
 
 from satview.base.errors import SatviewError
 from satview.gui.main_window import MainWindow
-from satview.gui.workspace import Workspace
 from satview.session.session import Session, Stage
-from satview.session.time_text import axis_of, parse_range
+
+if TYPE_CHECKING:
+    from satview.gui.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,8 @@ def look_at(work: Workspace, look: FirstLook) -> None:
     Raises:
         UsageError: The range says nothing, or there is no such event.
     """
+    from satview.session.time_text import axis_of, parse_range  # brings numpy, which no first window waits for
+
     if look.event is not None:
         work.navigation.show_place(f"#{look.event}")
     if look.range_text:

@@ -71,7 +71,7 @@ def test_arrow_leads_from_the_client_to_the_server_lane(empty_window, load, tmp_
     after = view.grab().toImage()
     x, y = round((x1 + x2) / 2), round((y1 + y2) / 2)
     darkest = min(after.pixelColor(x + step, y).lightness() for step in (-1, 0, 1))
-    assert darkest < 90 < min(before.pixelColor(x + step, y).lightness() for step in (-1, 0, 1))
+    assert darkest + 15 < min(before.pixelColor(x + step, y).lightness() for step in (-1, 0, 1))
     opened.select_event(int(times.searchsorted(1)))
     assert opened.event_links.found.way == ()
 
