@@ -33,6 +33,7 @@ class StatusFields(QWidget):
         self.hide()
         self._opened = opened
         self._bar = bar
+        # Empty ones stay: the bar hides its fields behind a message, and one that is shown then is painted over that.
         self.mouse, self.selected, self.cursors = (PlainLabel(bar) for _ in range(3))
         self.time_range, self.window_field = PlainLabel(bar), PlainLabel(bar)
         self.problems = QToolButton(bar)
@@ -88,7 +89,6 @@ class StatusFields(QWidget):
             length = selection.span.end_cycles - selection.span.start_cycles
             parts.append(f"{self._opened.timeline.label(selection.span)} {self._length(length)}")
         self.selected.setText(" in ".join(parts))
-        self.selected.setVisible(bool(parts))
 
     @Slot()
     def _show_cursors(self) -> None:
@@ -99,19 +99,18 @@ class StatusFields(QWidget):
         if first is not None and second is not None:
             parts.append(f"\N{GREEK CAPITAL LETTER DELTA} {self._length(second - first)}")
         self.cursors.setText("   ".join(parts))
-        self.cursors.setVisible(bool(parts))
 
     @Slot()
     def _show_range(self) -> None:
-        time_range = self._opened.selection.time_range
-        self.time_range.setVisible(time_range is not None)
+        time_range, text = self._opened.selection.time_range, ""
         if time_range is not None:
             rows = self._opened.trace.rows_between(time_range)
-            self.time_range.setText(
+            text = (
                 f"Range {self._time(time_range.start)} \N{EN DASH} {self._time(time_range.end)}"
                 f"   \N{GREEK CAPITAL LETTER DELTA} {self._length(time_range.length)}"
                 f"   {rows.stop - rows.start:,} events"
             )
+        self.time_range.setText(text)
 
     @Slot()
     def _show_window(self) -> None:

@@ -230,3 +230,17 @@ def test_file_cut_short_while_it_is_shown(empty_window, load, qtbot, tmp_path):
     path.write_bytes(whole)
     load(window, path)
     assert window.session.stage is Stage.READY
+
+
+def test_fields_of_the_status_bar_stay_behind_a_message(window, qtbot):
+    """A click while a message shows: the fields change, and none is painted over the message."""
+    status, bar = window.workspace.status, window.statusBar()
+    window.workspace.tell("a message for a few seconds")
+    window.session.opened.select_event(12)
+    window.session.opened.selection.set_range(window.session.opened.trace.window)
+    qtbot.wait(20)
+    assert not any(field.isVisible() for field in (status.mouse, status.selected, status.cursors, status.time_range))
+    bar.clearMessage()
+    assert status.selected.isVisible()
+    assert status.selected.text().startswith("#13 ")
+    assert status.time_range.text().startswith("Range ")
