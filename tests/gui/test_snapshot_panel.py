@@ -165,3 +165,14 @@ def test_many_threads_are_shown_in_part_and_counted_whole(empty_window, load, tm
     top.setExpanded(True)
     assert top.childCount() == 201
     assert top.child(200).text(0) == "and 100 more"
+
+
+def test_an_interval_that_is_clicked_is_looked_at_in_its_middle(shown):
+    """At its first instant everybody would wait for 0 ns, and a deadlock would be none yet."""
+    window, panel = shown
+    opened = window.session.opened
+    lane = next(info.index for info in opened.timeline.infos if info.title == "forwards")
+    waits = opened.timeline.lane(lane).at(opened.trace.window.end - 1)
+    opened.select_at(lane, waits.start_cycles)
+    assert opened.selection.is_interval
+    assert panel.view.at_cycles == (waits.start_cycles + waits.end_cycles) // 2
