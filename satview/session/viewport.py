@@ -13,6 +13,7 @@ SHORTEST_CYCLES: Final = 8
 _SNAP_CYCLES_PER_PX: Final = 256  # below that, lanes are drawn from intervals, and rounding would be felt as a jerk
 _GESTURE_PAUSE_S: Final = 0.8
 _HISTORY_LENGTH: Final = 200
+_SAME_PLACE_PX: Final = 3  # a mouse that nobody moved is at the same place, but for what windows are off
 
 
 class Viewport(QObject):
@@ -40,6 +41,7 @@ class Viewport(QObject):
         self._past: list[TimeWindow] = []
         self._future: list[TimeWindow] = []
         self._moved_s = float("-inf")
+        self._zoomed: tuple[TimeWindow, int, float] | None = None  # after the last zoom: window, anchor, its place
 
     @property
     def window(self) -> TimeWindow:
@@ -93,11 +95,20 @@ class Viewport(QObject):
         self._set(fitted)
 
     def zoom(self, factor: float, anchor: int) -> None:
-        """Make the window `factor` times as long while `anchor` keeps its place."""
+        """Make the window `factor` times as long while `anchor` keeps its place.
+
+        Windows begin at whole pixels, and what is off by one after a step is off by a hundred after twenty more. So
+        steps around one place keep the moment and the place of the first of them.
+        """
         length = max(SHORTEST_CYCLES, round(self._window.length * factor))
         share = (anchor - self._window.start) / self._window.length
+        if self._zoomed is not None:
+            window, kept, kept_share = self._zoomed
+            if window == self._window and abs(share - kept_share) * self._width_px < _SAME_PLACE_PX:
+                anchor, share = kept, kept_share
         start = anchor - round(length * share)
         self.move(TimeWindow(start, start + length))
+        self._zoomed = self._window, anchor, share
 
     def pan(self, share: float) -> None:
         """Move by a share of the window: 0.5 is half a window to later times."""

@@ -29,6 +29,26 @@ def test_zoom_keeps_the_moment_under_the_mouse(viewport):
     assert (anchor - window.start) / window.length == pytest.approx(0.25, abs=1 / 1000)
 
 
+@pytest.mark.parametrize("x", [100, 433, 999])
+def test_many_steps_keep_it_too(x):
+    """As a wheel does: the moment is read from the pixel anew each time."""
+    whole = TimeWindow(0, 18_453_864_823)
+    viewport = Viewport(whole)
+    viewport.set_width(1100)
+
+    def under_mouse():
+        return viewport.window.start + x * viewport.window.length // 1100
+
+    first = under_mouse()
+    for factor in (*[0.8] * 25, *[1.25] * 20, *[0.8] * 10):
+        viewport.zoom(factor, under_mouse())
+        place = (first - viewport.window.start) * 1100 / viewport.window.length
+        assert abs(place - x) <= 1.5
+    elsewhere = viewport.window.start + 300 * viewport.window.length // 1100  # the mouse moved: that is what stays now
+    viewport.zoom(0.5, elsewhere)
+    assert abs((elsewhere - viewport.window.start) * 1100 / viewport.window.length - 300) <= 1.5
+
+
 def test_zoom_ends_at_a_few_cycles(viewport):
     for _ in range(100):
         viewport.zoom(0.5, 5_000_000)
