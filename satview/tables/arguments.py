@@ -15,10 +15,9 @@ from satview.store.arguments import Arguments, all_arguments
 from satview.store.trace import Trace
 from satview.tables.columns import Texts, Values
 from satview.tables.extras import required
+from satview.tables.frames import Frames
 
 if TYPE_CHECKING:
-    import pandas as pd
-    import polars as pl
     import pyarrow as pa
 
 _SHOWN_ROWS: Final = 10
@@ -46,7 +45,7 @@ def argument_table(trace: Trace, name: str) -> ArgumentTable:
     return ArgumentTable(trace, name, rows, all_arguments(trace, rows))
 
 
-class ArgumentTable:
+class ArgumentTable(Frames):
     """Events of one kind and their arguments; every column has shape (n,).
 
         sent = trace.arguments("MSG_SENDV")
@@ -62,7 +61,7 @@ class ArgumentTable:
     def __init__(self, trace: Trace, name: str, rows: NDArray[np.uint32], found: Arguments) -> None:
         self._trace, self.name, self._rows = trace, name, rows
         self._found = {f"arg_{key}" if key in _OWN else key: values for key, values in found.items()}
-        self.columns = (*_OWN, *self._found)
+        self._columns: tuple[str, ...] = (*_OWN, *self._found)
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -95,16 +94,17 @@ class ArgumentTable:
         values = self._values(name)
         return values.numpy() if isinstance(values, Texts) else values
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns, in order."""
+        return self._columns
+
     def known(self, name: str) -> NDArray[np.bool_]:
         """Return which events have an argument, bool (n,)."""
         if name in _OWN:
             return np.ones(len(self), np.bool_)
         self._values(name)
         return self._found[name][1]
-
-    def numpy(self) -> dict[str, NDArray[Any]]:
-        """Return all columns in numpy by name."""
-        return {name: self[name] for name in self.columns}
 
     def arrow(self) -> pa.Table:
         """Return them as a table of Arrow; arguments that an event does not have are null.
@@ -119,23 +119,6 @@ class ArgumentTable:
             for name in self.columns
         }
         return required("pyarrow").table(arrays)
-
-    def to_pandas(self) -> pd.DataFrame:
-        """Return them as a data frame of pandas.
-
-        Raises:
-            UsageError: A package is not installed.
-        """
-        required("pandas")
-        return self.arrow().to_pandas()
-
-    def to_polars(self) -> pl.DataFrame:
-        """Return them as a data frame of Polars.
-
-        Raises:
-            UsageError: A package is not installed.
-        """
-        return required("polars").from_arrow(self.arrow())
 
     def _or_none(self, name: str) -> list[Any]:
         """Return the values of a column, None where there is none."""

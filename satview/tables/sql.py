@@ -22,12 +22,11 @@ from satview.base.time import NS_PER_S
 from satview.store.trace import Trace
 from satview.tables.arrow import arrow_table
 from satview.tables.extras import required
+from satview.tables.frames import Frames
 from satview.tables.schema import SCHEMAS, Column
 from satview.tables.table import table
 
 if TYPE_CHECKING:
-    import pandas as pd
-    import polars as pl
     import pyarrow as pa
 
 _SHOWN_ROWS: Final = 20
@@ -126,16 +125,17 @@ def sql(trace: Trace, query: str, limits: Limits | None = None, cancelled: Calla
         connection.close()
 
 
-class Result:
-    """The rows of a query, as columns.
-
-    Attributes:
-        columns: Their names, in order.
-    """
+class Result(Frames):
+    """The rows of a query, as columns."""
 
     def __init__(self, found: pa.Table) -> None:
         self._found = found
-        self.columns: tuple[str, ...] = tuple(found.column_names)
+        self._columns: tuple[str, ...] = tuple(found.column_names)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Their names, in order."""
+        return self._columns
 
     def __len__(self) -> int:
         return int(self._found.num_rows)
@@ -183,27 +183,6 @@ class Result:
     def arrow(self) -> pa.Table:
         """Return it as a table of Arrow."""
         return self._found
-
-    def numpy(self) -> dict[str, NDArray[Any]]:
-        """Return all columns in numpy by name, each as `result[name]` has it."""
-        return {name: self[name] for name in self.columns}
-
-    def to_pandas(self) -> pd.DataFrame:
-        """Return it as a data frame of pandas.
-
-        Raises:
-            UsageError: The package is not installed.
-        """
-        required("pandas")
-        return self._found.to_pandas()
-
-    def to_polars(self) -> pl.DataFrame:
-        """Return it as a data frame of Polars.
-
-        Raises:
-            UsageError: The package is not installed.
-        """
-        return required("polars").from_arrow(self._found)
 
 
 def mentioned(text: str) -> tuple[list[str], list[str]]:

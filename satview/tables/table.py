@@ -14,12 +14,10 @@ from satview.base.safe_text import html_text, visible_line
 from satview.store.trace import Trace
 from satview.tables import builders
 from satview.tables.columns import Made, Texts, Values
-from satview.tables.extras import required
+from satview.tables.frames import Frames
 from satview.tables.schema import SCHEMAS, Column, Kind, TableSchema
 
 if TYPE_CHECKING:
-    import pandas as pd
-    import polars as pl
     import pyarrow as pa
 
 _SHOWN_ROWS: Final = 10
@@ -49,7 +47,7 @@ def _frozen(trace: Trace, build: builders.Builder) -> Made:
     return made
 
 
-class Table:
+class Table(Frames):
     """A table of a trace; every column has shape (n,) and is read-only.
 
         states = trace.table("state")
@@ -95,10 +93,6 @@ class Table:
         values = self.values(self._column(name))
         return values.numpy() if isinstance(values, Texts) else values
 
-    def numpy(self) -> dict[str, NDArray[Any]]:
-        """Return all columns in numpy by name, each as `table[name]` has it; needs no other package."""
-        return {name: self[name] for name in self.columns}
-
     def arrow(self) -> pa.Table:
         """Return it as a table of Arrow: columns that the trace has are not copied, and what is not known is null.
 
@@ -108,23 +102,6 @@ class Table:
         from satview.tables.arrow import arrow_table
 
         return arrow_table(self.schema.columns, {column.name: self.values(column) for column in self.schema.columns})
-
-    def to_pandas(self) -> pd.DataFrame:
-        """Return it as a data frame of pandas.
-
-        Raises:
-            UsageError: A package is not installed.
-        """
-        required("pandas")
-        return self.arrow().to_pandas()
-
-    def to_polars(self) -> pl.DataFrame:
-        """Return it as a data frame of Polars.
-
-        Raises:
-            UsageError: A package is not installed.
-        """
-        return required("polars").from_arrow(self.arrow())
 
     def values(self, column: Column) -> Values:
         """Return the values of a column; those in nanoseconds are made from the cycles now."""
