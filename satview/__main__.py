@@ -11,6 +11,7 @@ import sys
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
+from typing import NoReturn
 
 from satview import __version__, cli
 from satview.base import debug
@@ -24,6 +25,7 @@ from satview.base.process_end import (
     Ended,
     OutputError,
     checked_output,
+    end_process,
     internal_report,
     say,
     signals_raise,
@@ -55,6 +57,11 @@ def main(argv: list[str] | None = None) -> int:
         return end.code
     except Exception as error:  # noqa: BLE001  -- the last resort of commands
         return _internal(error, arguments)
+
+
+def entry() -> NoReturn:
+    """Run the command line and end the process."""
+    end_process(main())
 
 
 def _run(arguments: list[str]) -> int:
@@ -303,4 +310,4 @@ def _commands_help() -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    entry()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import errno
 import io
@@ -14,7 +15,7 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Final
+from typing import Final, NoReturn
 
 from satview.base.safe_text import visible
 
@@ -134,6 +135,22 @@ def _can_flush() -> bool:
     except (OSError, ValueError):
         return False
     return True
+
+
+def end_process(code: int) -> NoReturn:
+    """End the process with an exit code.
+
+    Where windows were shown it ends at once, after what was registered for the end has run: else Python takes its types
+    apart while Qt may still have objects of them (a fault in PySide's retrieveMetaObject, once in 130 pictures).
+    Closing the windows has waited for all work.
+    """
+    if "PySide6.QtWidgets" not in sys.modules:
+        sys.exit(code)
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            stream.flush()
+    os._exit(code)
 
 
 def drop_output() -> None:
