@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from typing import Final
 
 import numpy as np
@@ -103,14 +103,22 @@ def _is_of(trace: Trace, kind: LinkKind, rows: Rows) -> NDArray[np.bool_]:
 
 
 def _codes_of(trace: Trace, kind: LinkKind) -> NDArray[np.bool_]:
-    """Return the codes of the events of calls, interrupts or handlers, bool (32768,)."""
+    """Return the codes of the events of calls, interrupts or handlers, bool (32768,); read-only."""
+    return _codes(kind, trace.pairs is not None)
+
+
+@cache
+def _codes(kind: LinkKind, has_pairs: bool) -> NDArray[np.bool_]:
     codes = np.arange(wire.CODE_COUNT)
-    is_interrupt = (codes >> wire.CLASS_SHIFT == wire.WireClass.INT) & (trace.pairs is None)
+    is_interrupt = (codes >> wire.CLASS_SHIFT == wire.WireClass.INT) & (not has_pairs)
     if kind is LinkKind.CALL:
         is_call = codes >> wire.CLASS_SHIFT == wire.WireClass.KER_CALL
-        return np.asarray(~is_interrupt & (is_call | (trace.pairs is not None)))
-    is_handler = np.isin(codes & wire.EVENT_MASK, _HANDLER_EVENTS)
-    return np.asarray(is_interrupt & (is_handler == (kind is LinkKind.HANDLER)))
+        found = ~is_interrupt & (is_call | has_pairs)
+    else:
+        is_handler = np.isin(codes & wire.EVENT_MASK, _HANDLER_EVENTS)
+        found = is_interrupt & (is_handler == (kind is LinkKind.HANDLER))
+    found.setflags(write=False)
+    return np.asarray(found)
 
 
 def _certainty(trace: Trace, kind: LinkKind, rows: Rows) -> NDArray[np.uint8]:

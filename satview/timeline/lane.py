@@ -17,15 +17,17 @@ class Lane:
         levels: Coarse copies.
         shares: How it divides its time.
         use: Of a process, how many CPUs it has when; None of other lanes.
+        most_cpus: Of a process, the most CPUs that it ever has at a time, at least 1; 1 of other lanes.
     """
 
-    __slots__ = ("levels", "shares", "spans", "use")
+    __slots__ = ("levels", "most_cpus", "shares", "spans", "use")
 
     def __init__(self, spans: LaneSpans, levels: Levels, shares: Shares, use: Shares | None = None) -> None:
         self.spans = spans
         self.levels = levels
         self.shares = shares
         self.use = use
+        self.most_cpus = max(1, int(use.spans.value.max(initial=0))) if use is not None else 1
 
     def at(self, cycles: int) -> Span | None:
         """Return the interval that covers a moment."""

@@ -1,4 +1,4 @@
-"""How a lane divides its time: the cycles of each value in any stretches of time, exact at every zoom.
+"""How a lane divides its time: the cycles of each value in any ranges of time, exact at every zoom.
 
 Sums up to every 32nd interval are kept, `kinds` / 4 bytes an interval; the rest is added up on the spot. A picture made
 of them is the same while the view moves and when it rests, and its figures are those of the statistics.
@@ -39,51 +39,49 @@ class Shares:
     _begins: NDArray[np.int64]
 
     @classmethod
-    def of(cls, spans: LaneSpans) -> Shares:
-        """Return the sums of a lane, a column for each of its values."""
-        values = np.flatnonzero(np.bincount(spans.value, minlength=VALUE_COUNT)).astype(np.uint8)
-        kind_of = np.zeros(VALUE_COUNT, np.int64)
-        kind_of[values] = np.arange(len(values))
-        return cls(spans, values, _ONES, kind_of, _index_of(spans, kind_of, _ONES, len(values)), _begins_of(spans))
-
-    @classmethod
-    def counting(cls, spans: LaneSpans) -> Shares:
-        """Return the sums of a lane whose values are counts: one column, cycles times count."""
-        kind_of, weight = np.zeros(VALUE_COUNT, np.int64), np.arange(VALUE_COUNT)
-        return cls(
-            spans, np.zeros(1, np.uint8), weight, kind_of, _index_of(spans, kind_of, weight, 1), _begins_of(spans)
-        )
-
-    @classmethod
-    def stored(cls, spans: LaneSpans, sums: NDArray[np.int64] | None, *, counts: bool = False) -> Shares:
-        """Return the sums of a lane from those that were found before.
+    def of(cls, spans: LaneSpans, sums: NDArray[np.int64] | None = None) -> Shares:
+        """Return the sums of a lane, a column for each of its values.
 
         Args:
             spans: The lane.
-            sums: As `sums` gave them; None = to be found now.
-            counts: They were those of `counting`.
+            sums: What `sums` gave for the same lane before; None = they are found now.
 
         Raises:
-            ValueError: They cannot be the sums of this lane.
+            ValueError: These cannot be the sums of this lane.
         """
-        if sums is None or not passes.is_available():
-            return cls.counting(spans) if counts else cls.of(spans)
-        values = (
-            np.zeros(1, np.uint8)
-            if counts
-            else np.flatnonzero(np.bincount(spans.value, minlength=VALUE_COUNT)).astype(np.uint8)
-        )
+        values = np.flatnonzero(np.bincount(spans.value, minlength=VALUE_COUNT)).astype(np.uint8)
         kind_of = np.zeros(VALUE_COUNT, np.int64)
         kind_of[values] = np.arange(len(values))
-        begins = _begins_of(spans)
-        if sums.dtype != np.int64 or sums.shape != (len(begins) * len(values),):
+        return cls._made(spans, values, kind_of, _ONES, sums)
+
+    @classmethod
+    def counting(cls, spans: LaneSpans, sums: NDArray[np.int64] | None = None) -> Shares:
+        """Return the sums of a lane whose values are counts: one column, cycles times count. Arguments as of `of`."""
+        return cls._made(spans, np.zeros(1, np.uint8), np.zeros(VALUE_COUNT, np.int64), np.arange(VALUE_COUNT), sums)
+
+    @classmethod
+    def _made(
+        cls,
+        spans: LaneSpans,
+        values: NDArray[np.uint8],
+        kind_of: NDArray[np.int64],
+        weight: NDArray[np.int64],
+        sums: NDArray[np.int64] | None,
+    ) -> Shares:
+        begins, kinds = np.ascontiguousarray(spans.start_cycles[::_EVERY]), len(values)
+        if not passes.is_available():
+            index = None
+        elif sums is None:
+            index = passes.share_index(spans.start_cycles, spans.value, _EVERY, kind_of, weight, kinds)
+        elif sums.dtype != np.int64 or sums.shape != (len(begins) * kinds,):
             raise ValueError("sums of a lane do not fit")
-        weight = np.arange(VALUE_COUNT) if counts else _ONES
-        return cls(spans, values, weight, kind_of, sums.reshape(-1, len(values)), begins)
+        else:
+            index = sums.reshape(-1, kinds)
+        return cls(spans, values, weight, kind_of, index, begins)
 
     @property
     def sums(self) -> NDArray[np.int64] | None:
-        """What `stored` takes, int64 (n,); None where nothing is kept."""
+        """What `of` and `counting` take, int64 (n,); None where nothing is kept."""
         return None if self._index is None else self._index.ravel()
 
     def cycles(self, edges: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -110,18 +108,6 @@ class Shares:
     def totals(self, window: TimeWindow) -> NDArray[np.int64]:
         """Return the cycles that every value covers in a window, int64 (k,), times its weight."""
         return np.asarray(self.cycles(np.array([window.start, window.end], np.int64))[0])
-
-
-def _index_of(
-    spans: LaneSpans, kind_of: NDArray[np.int64], weight: NDArray[np.int64], kinds: int
-) -> NDArray[np.int64] | None:
-    if not passes.is_available():
-        return None
-    return passes.share_index(spans.start_cycles, spans.value, _EVERY, kind_of, weight, kinds)
-
-
-def _begins_of(spans: LaneSpans) -> NDArray[np.int64]:
-    return np.ascontiguousarray(spans.start_cycles[::_EVERY])
 
 
 def _by_sums(

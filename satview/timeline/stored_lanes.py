@@ -78,7 +78,7 @@ def _lane(timeline: Timeline, entry: Mapping[str, Any], arrays: Mapping[str, NDA
         raise ValueError("levels of a lane do not fit")
     parts = np.split(cells, np.cumsum(lengths)[:-1])
     spans = LaneSpans(start, value, event, thread, end)
-    shares = Shares.stored(spans, arrays.get(f"{name}.sums"))
+    shares = Shares.of(spans, arrays.get(f"{name}.sums"))
     return Lane(spans, Levels(window.start, shift, tuple(parts)), shares, _use(timeline, entry, arrays))
 
 
@@ -93,7 +93,7 @@ def _use(timeline: Timeline, entry: Mapping[str, Any], arrays: Mapping[str, NDAr
     spans = touching(start, value, np.full(len(start), NO_EVENT, np.uint32), None, timeline.trace.window.end)
     if int(start[-1]) > timeline.trace.window.end:
         raise ValueError("the use of a process goes on after the trace")
-    return Shares.stored(spans, arrays.get(f"{name}.sums"), counts=True)
+    return Shares.counting(spans, arrays.get(f"{name}.sums"))
 
 
 def _typed(array: NDArray[Any], kinds: tuple[str, ...]) -> NDArray[Any]:

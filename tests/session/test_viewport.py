@@ -31,7 +31,7 @@ def test_zoom_keeps_the_moment_under_the_mouse(viewport):
 
 @pytest.mark.parametrize("x", [100, 433, 999])
 def test_many_steps_keep_it_too(x):
-    """As a wheel does: the moment is read from the pixel anew each time."""
+    """As a wheel does: the moment is read from the pixel at each step."""
     whole = TimeWindow(0, 18_453_864_823)
     viewport = Viewport(whole)
     viewport.set_width(1100)

@@ -118,7 +118,7 @@ def _use_stack(
 ) -> Stack:
     """Return what a process lane shows: CPUs it has, above them that it could have had one, and that it exists."""
     assert lane.use is not None
-    most = cpus_at_most(lane)
+    most = lane.most_cpus  # the height of the lane
     none = np.zeros(len(length))
     used = lane.use.cycles(edges)[:, 0] / length / most
     ready = used + share_of.get(states.READY, none) / most
@@ -127,11 +127,6 @@ def _use_stack(
     values = (states.RUNNING, states.READY, states.UNKNOWN, states.WAITING)
     colours = np.array([_colour(value, theme) for value in values], np.uint32) | np.uint32(_OPAQUE)
     return Stack(edges, columns, values, np.stack((used, ready, unknown, exists)), colours)
-
-
-def cpus_at_most(lane: Lane) -> int:
-    """Return the height of the lane of a process, in CPUs: the most that it ever has at a time."""
-    return max(1, int(lane.use.spans.value.max(initial=0))) if lane.use is not None else 1
 
 
 def figure(timeline: Timeline, row: LaneRow, window: TimeWindow) -> str:

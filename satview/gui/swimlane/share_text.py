@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from satview.base.safe_text import html_text
 from satview.base.time import TimeWindow, format_duration, format_time
 from satview.events import states
-from satview.gui.swimlane.share_layer import cpus_at_most
 from satview.session.open_trace import OpenTrace
 from satview.timeline.lane_info import LaneKind
 from satview.timeline.spans import LaneSpans
@@ -28,7 +27,7 @@ def share_text(opened: OpenTrace, lane: int, window: TimeWindow) -> str:
     lines = [f"<b>{format_duration(trace.clock.duration_ns(window.length))}</b> of {html_text(info.title)}"]
     if made.use is not None:
         used = int(made.use.totals(window)[0]) / window.length
-        lines.append(f"{used:.2f} CPUs in use (full height: {cpus_at_most(made)})")
+        lines.append(f"{used:.2f} CPUs in use (full height: {made.most_cpus})")
     key = made.spans.value[part].astype(np.int64)
     if info.kind is LaneKind.CPU and made.spans.thread is not None:  # by process, of which several share a hue
         process = trace.threads.process[made.spans.thread[part]].astype(np.int64)
