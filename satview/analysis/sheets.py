@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.doctor.marks import EXACT, TITLES, Trust, sign
+from satview.analysis.trust import EXACT, TITLES, Trust, sign
 from satview.base.time import format_duration, format_time
 
 Numbers = NDArray[np.integer] | NDArray[np.floating]

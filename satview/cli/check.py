@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 from xml.etree import ElementTree as ET
 
 from satview.analysis.doctor.report import may_be_more
+from satview.analysis.doctor.undecided import undecided
 from satview.analysis.verdicts.find import RULES, find_verdicts
 from satview.analysis.verdicts.thresholds import default_thresholds, read_thresholds
-from satview.analysis.verdicts.untold import untold
 from satview.analysis.verdicts.verdict import Severity, Verdict, VerdictKind
 from satview.base.process_end import COST_DATA, FINE
 from satview.base.safe_text import visible_line
@@ -69,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
     elif args.format == "junit":
         print(_junit(trace, found, kinds))
     else:
-        _print_table(trace, found, {kind: why for kind, why in untold(trace).items() if kind in kinds})
+        _print_table(trace, found, {kind: why for kind, why in undecided(trace).items() if kind in kinds})
     if found:
         return FOUND
     return COST_DATA if trace.problems.cost_data else FINE
@@ -93,7 +93,7 @@ def as_record(trace: Trace, verdict: Verdict) -> dict[str, Any]:
 def _junit(trace: Trace, found: tuple[Verdict, ...], kinds: list[VerdictKind]) -> str:
     """Return one test case for each kind, failed if there are verdicts of it, skipped if the trace cannot tell."""
     failed = {verdict.kind for verdict in found}
-    skipped = {kind: why for kind, why in untold(trace).items() if kind in kinds and kind not in failed}
+    skipped = {kind: why for kind, why in undecided(trace).items() if kind in kinds and kind not in failed}
     suite = ET.Element("testsuite", name=f"satview check {_xml_text(trace.path.name)}", tests=str(len(kinds)),
                        failures=str(len(failed)), errors="0", skipped=str(len(skipped)))  # fmt: skip
     for kind in kinds:

@@ -8,8 +8,8 @@ import sys
 from typing import Any, Final
 
 from satview.analysis.doctor.analyses import ANALYSES
-from satview.analysis.doctor.marks import TITLES, Mark
 from satview.analysis.doctor.report import Diagnosis, capture_for, doctor, grouped, notes, titles
+from satview.analysis.trust import TITLES, Mark
 from satview.base.errors import UsageError
 from satview.base.process_end import COST_DATA, FINE
 from satview.formats.registry import open_trace

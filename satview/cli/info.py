@@ -6,7 +6,7 @@ import argparse
 import json
 from typing import Any
 
-from satview.analysis.doctor.report import summary, untold_analyses
+from satview.analysis.doctor.report import summary, unanswered
 from satview.base.errors import TraceFormatError
 from satview.base.process_end import say
 from satview.base.time import format_duration, hex_cycles
@@ -79,7 +79,7 @@ def facts(trace: Trace) -> dict[str, Any]:
         ],
         "untold": [
             {"key": found.analysis.key, "mark": str(found.trust.mark), "reason": found.trust.reason}
-            for found in untold_analyses(trace)
+            for found in unanswered(trace)
         ],
     }
 
@@ -116,7 +116,7 @@ def print_page(trace: Trace) -> None:
         ("Lines", ", ".join(f"{count:,} {kind}" for kind, count in trace.lines.items())),
         ("Processes, threads", f"{told['processes']:,}, {told['threads']:,}"),
         ("Buffers", f"{told['buffers']['count']:,}, {told['buffers']['lost']:,} lost"),
-        ("Cannot tell", _untold(trace)),
+        ("Cannot tell", _cannot_answer(trace)),
     ]
     for name, value in lines:
         if value:
@@ -133,7 +133,7 @@ def print_page(trace: Trace) -> None:
     _print_problems(trace, console)
 
 
-def _untold(trace: Trace) -> str:
+def _cannot_answer(trace: Trace) -> str:
     """Return in one line what the trace cannot tell, and where to read more; empty if it tells everything."""
     told = summary(trace) if len(trace.events) else ""
     return f"{told}; satview doctor says what to capture" if told else ""

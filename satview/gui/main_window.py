@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QByteArray, QPoint, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QByteArray, QPoint, QSize, Qt, QTimer, Slot
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QApplication, QMainWindow, QMenu, QStackedWidget, QToolBar
 
@@ -15,8 +15,9 @@ from satview.base.errors import WriteError
 from satview.base.safe_text import menu_text, tool_tip
 from satview.gui import dialogs
 from satview.gui.actions import CommandActions
-from satview.gui.capture.commands import CaptureCommands
 from satview.gui.capture.job import CaptureJob
+from satview.gui.capture_commands import CaptureCommands
+from satview.gui.command_window import CommandWindow
 from satview.gui.live_field import LiveField
 from satview.gui.pages import FailedPage, LoadingPage, WelcomePage
 from satview.gui.store_field import StoreField
@@ -33,7 +34,6 @@ from satview.session.settings import Settings
 
 if TYPE_CHECKING:
     from satview.gui.preview_page import PreviewPage
-    from satview.gui.workspace import Workspace
     from satview.session.marks import Marks
     from satview.session.open_trace import OpenTrace
 
@@ -65,25 +65,12 @@ def _import_views() -> None:
         import_module(row.module)
 
 
-class MainWindow(QMainWindow):
-    """One window with at most one trace.
+class MainWindow(CommandWindow):
+    """One window with at most one trace; the rest is in `CommandWindow`.
 
     Attributes:
-        session: Its document.
-        registry: Its commands.
-        capture_job: The capture that it began, if any.
-        workspace: The views of the open trace, or None.
         preview_page: Shows what some places of a large file tell while it is read; None before the first one.
-
-    Signals:
-        files_wanted: Files were chosen or dropped: paths.
-        window_wanted: Another empty window is wanted.
-        quit_wanted: All windows are to close.
     """
-
-    files_wanted = Signal(list)
-    window_wanted = Signal()
-    quit_wanted = Signal()
 
     def __init__(self, settings: Settings, recent: RecentFiles, theme: Theme) -> None:
         super().__init__()
@@ -100,7 +87,7 @@ class MainWindow(QMainWindow):
         self.settings = settings
         self.recent = recent
         self.theme = theme
-        self.workspace: Workspace | None = None
+        self.workspace = None
         self.preview_page: PreviewPage | None = None
         self._asks = True
         self._keep_timer = QTimer(self)

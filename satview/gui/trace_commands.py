@@ -18,7 +18,7 @@ from satview.session.settings import Settings
 from satview.session.step import BACK, ON
 
 if TYPE_CHECKING:
-    from satview.gui.main_window import MainWindow
+    from satview.gui.command_window import CommandWindow
     from satview.gui.workspace import Workspace
     from satview.session.open_trace import OpenTrace
 
@@ -29,7 +29,7 @@ Run = Callable[["Workspace"], object]
 class TraceCommands:
     """Binds the commands; each looks up what is open when it runs, so one binding serves one window for its life."""
 
-    def __init__(self, window: MainWindow, settings: Settings) -> None:
+    def __init__(self, window: CommandWindow, settings: Settings) -> None:
         self._window = window
         self._settings = settings
 

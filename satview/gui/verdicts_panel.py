@@ -92,11 +92,11 @@ class VerdictsPanel(Panel):
         if found.more:
             more = QTreeWidgetItem(self.tree, ["there may be more", "", "", visible_line(found.more)])
             more.setForeground(0, colour(self._theme.dim))
-        if found.untold:
-            self._add_untold()
-        if not found.verdicts and not found.untold:
+        if found.undecided:
+            self._add_undecided()
+        if not found.verdicts and not found.undecided:
             self._empty.setText("Nothing wrong was found: no deadlock, no inversion, no thread kept waiting.")
-        self._stack.setCurrentWidget(self.tree if found.verdicts or found.untold else self._empty)
+        self._stack.setCurrentWidget(self.tree if found.verdicts or found.undecided else self._empty)
 
     @Slot(int)
     def _on_resized(self, column: int) -> None:
@@ -148,12 +148,12 @@ class VerdictsPanel(Panel):
         ])  # fmt: skip
         item.setData(0, _EVENT, event)
 
-    def _add_untold(self) -> None:
+    def _add_undecided(self) -> None:
         found = self._opened.verdicts.found
         assert found is not None
         top = QTreeWidgetItem(self.tree, ["not known here", "", "", "What this trace cannot tell, and what to capture"])
         top.setForeground(0, colour(self._theme.dim))
-        for kind, reason in found.untold.items():
+        for kind, reason in found.undecided.items():
             QTreeWidgetItem(top, [str(kind), "", "", visible_line(reason)])
         top.setExpanded(not found.verdicts)
 

@@ -14,13 +14,13 @@ from satview.session.commands import CommandRegistry
 from satview.session.settings import Settings
 
 if TYPE_CHECKING:
-    from satview.gui.main_window import MainWindow
+    from satview.gui.command_window import CommandWindow
 
 
 class WindowCommands:
     """Binds the commands of one window."""
 
-    def __init__(self, window: MainWindow, settings: Settings) -> None:
+    def __init__(self, window: CommandWindow, settings: Settings) -> None:
         self._window = window
         self._settings = settings
 

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from satview.analysis.basis import Basis
 from satview.analysis.doctor.figures import trust_in_durations, trust_in_load
-from satview.analysis.doctor.marks import EXACT, Trust
 from satview.analysis.load import OTHERS, Load, LoadBy, load_over_time
 from satview.analysis.occurrences import SHARES, Histogram, Measure, Occurrences, histogram, occurrences
 from satview.analysis.scope import scope_of
 from satview.analysis.statistics import Statistics
+from satview.analysis.trust import EXACT, Trust
 from satview.base.memory import borrowed
 from satview.base.new_file import new_text_file
 from satview.base.safe_text import csv_text

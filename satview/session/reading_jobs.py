@@ -10,21 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from satview.base.memory import give_back
+from satview.session.cache_policy import cache_folder, is_large
 from satview.session.follow import Follow
 from satview.session.jobs import IsCancelled, Report
 
 if TYPE_CHECKING:
     from satview.session.reading import Reading, Shown
-
-CACHED_BYTES = 32 << 20  # smaller files are decoded as fast as a cache is looked for
-
-
-def is_large(path: Path) -> bool:
-    """Return whether a file is so large that it is kept in the cache."""
-    try:
-        return path.is_file() and path.stat().st_size >= CACHED_BYTES
-    except OSError:
-        return False
 
 
 def read_file(
@@ -103,7 +94,7 @@ def keep_reading(
     reading: Reading, lanes: list[int], cache_bytes: int, is_cancelled: IsCancelled, _report: Report
 ) -> object:
     """Write a decoded file into the cache; return whether it is kept."""
-    from satview.session.trace_cache import TraceCache, cache_folder
+    from satview.session.trace_cache import TraceCache
 
     return TraceCache(cache_folder(), cache_bytes).keep(reading, lanes, is_cancelled)
 
@@ -112,7 +103,7 @@ def _cached(path: Path, cache_bytes: int) -> tuple[Reading | None, str]:
     """Return the file as it was decoded before, or None and what it would be called in the cache."""
     if not cache_bytes or not is_large(path):
         return None, ""
-    from satview.session.trace_cache import TraceCache, cache_folder
+    from satview.session.trace_cache import TraceCache
 
     cache = TraceCache(cache_folder(), cache_bytes)
     found = cache.find(path)

@@ -23,26 +23,13 @@ from satview.base.errors import Cancelled, SatviewError, WriteError
 from satview.base.resources import resource_path
 from satview.base.shared_file import DamagedFileError
 from satview.formats.kev.header import BEGIN
-from satview.session.reading_jobs import is_large
+from satview.session.cache_policy import is_large
 
 if TYPE_CHECKING:
     from satview.session.reading import Reading
 
-SWITCH: Final = "SATVIEW_CACHE"  # environment: `off`, or another folder
 _END_BYTES: Final = 64 << 10
 _SUFFIX: Final = ".cache"
-
-
-def cache_folder() -> Path | None:
-    """Return where this user's cache is, None if the environment switches it off."""
-    named = os.environ.get(SWITCH, "")
-    if named.lower() in ("off", "0", "no"):
-        return None
-    if named:
-        return Path(named)
-    from platformdirs import user_cache_path  # on first use, as for the settings
-
-    return user_cache_path("satview", appauthor=False) / "traces"
 
 
 class TraceCache:

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from satview.base.time import Clock, TimeWindow, format_duration
 from satview.events.catalogue import Catalogue
-from satview.events.spec import EventSpec, Payload, Release
+from satview.events.spec import Argument, EventSpec, Payload, Release
 from satview.events.wire import CODE_COUNT
 from satview.store.problems import Problems
-from satview.store.records import Event, iterate
+from satview.store.records import codes_of_names, walk
 from satview.store.tables import (
     BufferTable,
     EventTable,
@@ -215,7 +215,15 @@ class Trace:
         Raises:
             UsageError: A name is neither a class nor an event of the trace's release.
         """
-        return iterate(self, names, pid=pid, tid=tid, cpu=cpu, start_ns=start_ns, end_ns=end_ns, rows=rows)
+        times, threads = self.events.time_cycles, np.ones(len(self.threads), np.bool_)
+        if pid is not None:
+            threads &= self.threads.pid == pid
+        if tid is not None:
+            threads &= self.threads.tid == tid
+        first = 0 if start_ns is None else int(np.searchsorted(times, self.clock.cycles(start_ns)))
+        last = len(times) if end_ns is None else int(np.searchsorted(times, self.clock.cycles(end_ns)))
+        fitting = walk(self.events, codes_of_names(self.catalogue, names), threads, cpu, (first, last), rows)
+        return (Event(self, row) for row in fitting)
 
     @property
     def code_counts(self) -> NDArray[np.int64]:
@@ -309,3 +317,81 @@ class Trace:
         if not np.any(last[1:] < last[:-1]):
             return None
         return np.argsort(last, kind="stable").astype(np.uint32)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event of a trace, a view of its row: names and arguments are looked up when they are read.
+
+    Attributes:
+        trace: The trace it is of.
+        row: Its row in the event table: its number in time order, from 0.
+    """
+
+    trace: Trace
+    row: int
+
+    @property
+    def time_cycles(self) -> int:
+        """When, in cycles of the target's counter."""
+        return int(self.trace.events.time_cycles[self.row])
+
+    @property
+    def time_ns(self) -> int:
+        """When, in nanoseconds since the first event."""
+        return self.trace.clock.ns(self.time_cycles)
+
+    @property
+    def cpu(self) -> int:
+        """The CPU that logged it, from 0."""
+        return int(self.trace.events.cpu[self.row])
+
+    @property
+    def thread(self) -> int:
+        """Row in the thread table; 0 = not known."""
+        return int(self.trace.events.thread[self.row])
+
+    @property
+    def pid(self) -> int:
+        """Process of its thread; -1 = not known."""
+        return int(self.trace.threads.pid[self.thread])
+
+    @property
+    def tid(self) -> int:
+        """Thread number within the process, from 1; -1 = not known."""
+        return int(self.trace.threads.tid[self.thread])
+
+    @property
+    def thread_name(self) -> str:
+        """Process and thread by name, such as `devb-ahci 2 (worker)`."""
+        return self.trace.thread_name(self.thread)
+
+    @property
+    def spec(self) -> EventSpec:
+        """What the catalogue knows of this kind of event."""
+        return self.trace.spec(self.row)
+
+    @property
+    def class_name(self) -> str:
+        """Printed class, such as `KER_CALL`."""
+        return self.spec.class_name
+
+    @property
+    def name(self) -> str:
+        """The event as QNX spells it, such as `MSG_SENDV` or `THRUNNING`."""
+        return self.spec.name
+
+    @property
+    def arguments(self) -> tuple[Argument, ...]:
+        """Its arguments with their notation."""
+        return self.trace.payloads.decode(self.row).arguments
+
+    @property
+    def args(self) -> dict[str, int | str | bytes]:
+        """Its arguments by name, values only."""
+        return {argument.name: argument.value for argument in self.arguments}
+
+    @property
+    def words(self) -> tuple[int, ...]:
+        """All payload words, padding included."""
+        return tuple(self.trace.payloads.words(self.row).tolist())

@@ -9,10 +9,10 @@ import pytest
 
 import satview
 from satview.analysis.doctor.analyses import ANALYSES
-from satview.analysis.doctor.marks import Mark, Trust
 from satview.analysis.doctor.report import Diagnosis, capture_for, diagnosis, doctor, notes, summary
+from satview.analysis.doctor.undecided import undecided
+from satview.analysis.trust import Mark, Trust
 from satview.analysis.verdicts.find import RULES
-from satview.analysis.verdicts.untold import untold
 from satview.capture.kernel import Kernel
 from satview.capture.rules import calls_of_text
 from satview.capture.sim.target import target
@@ -98,7 +98,7 @@ def test_holes_make_bounds_and_more_buffers_are_the_remedy(release, tmp_path):
     assert found.trust.mark is Mark.LOWER_BOUND
     assert found.trust.reason.startswith("events were lost for ")
     assert "tracelogger -k 128 -b 256" in found.capture.command
-    assert not diagnosis(trace, "lost-wakeup").trust.mark.is_told or "lost-wakeup" in untold(trace)
+    assert not diagnosis(trace, "lost-wakeup").trust.mark.is_told or "lost-wakeup" in undecided(trace)
 
 
 @pytest.mark.parametrize("release", usually(RELEASES[2:], complete=RELEASES), ids=str)  # up to 7.x all propose the same
@@ -141,7 +141,7 @@ def test_an_empty_trace_tells_nothing(tmp_path):
     trace = open_trace(TraceBuilder().write(tmp_path / "empty.kev"))
     assert not len(trace.events)
     assert {found.trust.reason for found in doctor(trace)} == {"the trace has no events"}
-    assert untold(trace) == {}
+    assert undecided(trace) == {}
 
 
 def test_a_threads_library_is_no_kernel():
@@ -151,7 +151,7 @@ def test_a_threads_library_is_no_kernel():
     assert found["locks"] is Mark.EXACT
     assert found["states"] is Mark.EXACT
     assert diagnosis(trace, "messages").capture is None
-    assert set(untold(trace)) == {kind for kind in RULES if kind != "data-loss"}
+    assert set(undecided(trace)) == {kind for kind in RULES if kind != "data-loss"}
 
 
 def test_the_words_of_the_program_that_captured(tmp_path):

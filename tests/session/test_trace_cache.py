@@ -15,9 +15,10 @@ from satview.base.errors import SatviewError
 from satview.capture.workloads import registry
 from satview.events.spec import Release
 from satview.formats.kev.reader import open_kev
-from satview.session import reading_jobs, trace_cache
+from satview.session import cache_policy
+from satview.session.cache_policy import cache_folder
 from satview.session.reading import Reading
-from satview.session.trace_cache import TraceCache, cache_folder
+from satview.session.trace_cache import TraceCache
 from satview.timeline.lane_tree import Timeline
 from tests.analysis.test_why import made_of
 from tests.benchmarks.made_traces import make_file
@@ -31,7 +32,7 @@ FUZZED = 60
 
 @pytest.fixture(autouse=True)
 def small_files_are_kept(monkeypatch):
-    monkeypatch.setattr(reading_jobs, "CACHED_BYTES", 1)
+    monkeypatch.setattr(cache_policy, "CACHED_BYTES", 1)
 
 
 @pytest.fixture
@@ -257,11 +258,11 @@ def test_a_stopped_write_keeps_nothing(cache, tmp_path):
 def test_it_can_be_switched_off(tmp_path, monkeypatch):
     path = make_file(tmp_path / "a.kev", 3000)
     assert TraceCache(tmp_path / "cache", 0).key(path) is None
-    monkeypatch.setenv(trace_cache.SWITCH, "off")
+    monkeypatch.setenv(cache_policy.SWITCH, "off")
     assert cache_folder() is None
-    monkeypatch.setenv(trace_cache.SWITCH, str(tmp_path / "here"))
+    monkeypatch.setenv(cache_policy.SWITCH, str(tmp_path / "here"))
     assert cache_folder() == tmp_path / "here"
-    monkeypatch.delenv(trace_cache.SWITCH)
+    monkeypatch.delenv(cache_policy.SWITCH)
     assert cache_folder().parts[-2:] == ("satview", "traces")
 
 
@@ -280,5 +281,5 @@ def test_other_formats_and_small_files_are_not_kept(cache, tmp_path, monkeypatch
     assert cache.key(tmp_path / "missing.kev") is None
     path = make_file(tmp_path / "a.kev", 3000)
     assert cache.key(path) is not None
-    monkeypatch.setattr(reading_jobs, "CACHED_BYTES", 1 << 30)
+    monkeypatch.setattr(cache_policy, "CACHED_BYTES", 1 << 30)
     assert cache.key(path) is None

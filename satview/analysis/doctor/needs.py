@@ -8,8 +8,8 @@ from typing import Final
 
 import numpy as np
 
-from satview.analysis.doctor.marks import Mark
 from satview.analysis.message_times import tells_sizes
+from satview.analysis.trust import Mark
 from satview.analysis.verdicts.evidence import Evidence
 from satview.analysis.verdicts.thresholds import default_thresholds
 from satview.base.time import format_duration

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from satview.analysis.doctor.analyses import ANALYSES, Analysis
 from satview.analysis.doctor.capture_line import CaptureLine, capture_line
-from satview.analysis.doctor.marks import EXACT, Mark, Trust
 from satview.analysis.doctor.needs import CALLS, NO_DAMAGE, NO_LOSS, Need, has_class
+from satview.analysis.trust import EXACT, Mark, Trust
 from satview.events.spec import Release
 from satview.events.states import NOT_A_STATE
 from satview.events.wire import WireClass
@@ -89,7 +89,7 @@ def trust_of(trace: Trace, unmet: tuple[Need, ...], *, is_bound: bool) -> Trust:
     return Trust(mark, "; ".join(need.reason(trace) for need in unmet))
 
 
-def untold_analyses(trace: Trace) -> tuple[Diagnosis, ...]:
+def unanswered(trace: Trace) -> tuple[Diagnosis, ...]:
     """Return what a trace cannot tell at all; without what takes long to find out."""
     return tuple(found for found in doctor(trace, is_quick=True) if not found.trust.mark.is_told)
 
@@ -130,7 +130,7 @@ def summary(trace: Trace) -> str:
     """
     has_none = has_class(trace, WireClass.SYSTEM)
     by_reason: dict[str, list[str]] = {}
-    for found in untold_analyses(trace):
+    for found in unanswered(trace):
         if not found.analysis.is_verdict and not (has_none and found.analysis.key == "partitions"):
             title = found.analysis.title
             by_reason.setdefault(found.trust.reason, []).append(title[0].lower() + title[1:])

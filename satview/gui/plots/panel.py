@@ -21,9 +21,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from satview.analysis.doctor.marks import EXACT, Trust, sign
 from satview.analysis.load import LoadBy
 from satview.analysis.occurrences import measures
+from satview.analysis.trust import EXACT, Trust, sign
 from satview.base.errors import WriteError
 from satview.base.new_file import write_file
 from satview.base.safe_text import tool_tip, visible_line

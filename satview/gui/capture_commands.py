@@ -13,7 +13,7 @@ from satview.gui import dialogs
 from satview.session.commands import CommandRegistry
 
 if TYPE_CHECKING:
-    from satview.gui.main_window import MainWindow
+    from satview.gui.command_window import CommandWindow
 
 _DEMO_WORKLOAD = "periodic"
 _DEMO_S = 120
@@ -23,7 +23,7 @@ _NS_PER_S = 1_000_000_000
 class CaptureCommands(QObject):
     """Binds the commands of one window and shows how its captures end."""
 
-    def __init__(self, window: MainWindow) -> None:
+    def __init__(self, window: CommandWindow) -> None:
         super().__init__(window)
         self._window = window
         self._folder: tempfile.TemporaryDirectory[str] | None = None
