@@ -15,7 +15,7 @@ from satview.export.chrome import write_chrome
 from satview.export.perfetto import FIRST_TID, write_perfetto
 from satview.opened import with_answers
 from satview.store.losses import losses
-from satview.tables.builders import state_names
+from satview.tables.cells import state_names
 from tests.helpers.kev import TraceBuilder
 from tests.tables.conftest import CASES, DRAWN
 

@@ -22,7 +22,7 @@ from satview.linkage.transactions import transactions
 from satview.linkage.wake_ups import wake_ups
 from satview.opened import with_answers
 from satview.store.losses import losses
-from satview.tables.builders import state_names
+from satview.tables.cells import state_names
 from satview.tables.sql import views
 from tests.tables.conftest import CASES, QUERIED
 

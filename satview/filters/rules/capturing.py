@@ -23,9 +23,9 @@ from satview.events.spec import Release
 from satview.events.wire import CODE_COUNT
 from satview.filters.diagnostics import Diagnostic, RuleError
 from satview.filters.event_context import EventContext
+from satview.filters.expressions import nodes
 from satview.filters.expressions.expression import Expression
 from satview.filters.expressions.reach import Limit, Logged, always_holds, can_hold, limits
-from satview.filters.expressions.syntax import Field, Node, children
 from satview.filters.expressions.vocabulary import FIELDS, Domain
 from satview.filters.external import ExternalClass, has_event_masks
 from satview.filters.rules.building import SWITCHING, BuiltRules, build, carry_out, opening_rules
@@ -314,7 +314,7 @@ class _Where:
         ]
 
 
-def _asks_for_thread(node: Node) -> bool:
-    if isinstance(node, Field):
+def _asks_for_thread(node: nodes.Node) -> bool:
+    if isinstance(node, nodes.Field):
         return FIELDS[node.name].domain is Domain.THREAD or node.name == "priority"
-    return any(_asks_for_thread(part) for part in children(node))
+    return any(_asks_for_thread(part) for part in nodes.children(node))
