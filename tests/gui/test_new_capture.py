@@ -14,11 +14,11 @@ from PySide6.QtWidgets import QLabel
 
 import satview
 from satview.base.errors import WriteError
+from satview.capture import run
 from satview.capture.workloads.registry import names
 from satview.gui import dialogs
 from satview.gui.capture import job
 from satview.gui.capture.dialog import NewCaptureDialog
-from satview.gui.capture.job import _CaptureWork as CaptureWork
 from satview.gui.capture.outcome import OutcomeDialog
 from satview.session.session import Stage
 
@@ -252,14 +252,14 @@ class FullDisk(io.RawIOBase):
 def test_full_disk_keeps_what_was_captured_but_never_replaces_a_file(
     dialog, empty_window, qtbot, tmp_path, monkeypatch, load, had_a_file
 ):
-    path, real = tmp_path / "new.kev", CaptureWork._run
+    path, real = tmp_path / "new.kev", run.run
 
-    def run_on_full_disk(self, cancelled, report, say, stream):
-        return real(self, cancelled, report, say, io.BufferedWriter(FullDisk(stream, 40_000)))
+    def run_on_full_disk(capture, path, report, ends, say, stream):
+        return real(capture, path, report, ends, say, io.BufferedWriter(FullDisk(stream, 40_000)))
 
     if had_a_file:
         path.write_bytes(b"old")
-    monkeypatch.setattr(CaptureWork, "_run", run_on_full_disk)
+    monkeypatch.setattr(run, "run", run_on_full_disk)
     choose(dialog, "small-system", 3)
     qtbot.mouseClick(dialog.start_button, LEFT)
     qtbot.waitUntil(lambda: dialog.start_button.isVisible() and not empty_window.capture_job.is_busy, timeout=10_000)
