@@ -198,16 +198,16 @@ def switches(runs: Runs) -> NDArray[np.bool_]:
 
 def _longest(keys: NDArray[np.integer], start: Cycles, end: Cycles, count: int) -> tuple[Cycles, Cycles]:
     """Return the longest interval of each key, and when it begins; 0 and -1 without one."""
-    longest, place = largest_by(keys, end - start, count)
-    return longest, np.append(start, -1)[place]
+    longest, position = largest_by(keys, end - start, count)
+    return longest, np.append(start, -1)[position]
 
 
 def _busiest(
     runs: Runs, net: Cycles, works: NDArray[np.intp], cpus: int, threads: int
 ) -> tuple[NDArray[np.int64], Cycles]:
     """Return for each CPU the thread that had most of it, and how much that was."""
-    key, place = np.unique(runs.cpu[works].astype(np.int64) * threads + runs.thread[works], return_inverse=True)
-    most, which = largest_by(key // threads, sum_by(place, net[works], len(key)), cpus)
+    key, position = np.unique(runs.cpu[works].astype(np.int64) * threads + runs.thread[works], return_inverse=True)
+    most, which = largest_by(key // threads, sum_by(position, net[works], len(key)), cpus)
     return np.where(which >= 0, key[which] % threads, 0) if len(key) else np.zeros(cpus, np.int64), most
 
 

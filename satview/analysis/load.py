@@ -107,8 +107,8 @@ def load_over_time(scope: Scope, by: LoadBy, bins: int) -> Load:
         LoadBy.PROCESS: np.lexsort((-total, subjects == OTHERS)),
         LoadBy.PRIORITY: np.argsort(-subjects),
     }[by]
-    place = np.argsort(order)[band]
-    busy = sum_by(place * count + pieces.bin[works], pieces.net[works], len(subjects) * count).reshape(-1, count)
+    position = np.argsort(order)[band]
+    busy = sum_by(position * count + pieces.bin[works], pieces.net[works], len(subjects) * count).reshape(-1, count)
     interrupted = _interrupted(basis, edges)
     known = sum_by(pieces.bin[is_known], pieces.net[is_known], count)
     cpus = scope.trace.cpu_count

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from satview.base.errors import UsageError
 from satview.events import wire
-from satview.events.unixware import Turn, plain, record_code
+from satview.events.unixware import Outcome, plain, record_code
 from satview.formats.unixware.payloads import RecordPayloads
 from satview.store.trace import Trace
 
@@ -154,7 +154,7 @@ class _Records:
     def waited(self, firsts: Ints) -> NDArray[np.bool_]:
         """Tell which calls waited: by their state, and spinning ones by what their second record says."""
         event = self.trace.events.code[firsts]
-        out = (event & wire.EVENT_MASK) >> 7 == Turn.BLOCKS
+        out = (event & wire.EVENT_MASK) >> 7 == Outcome.BLOCKS
         spin = (self.code[firsts] == record_code("_spin_lock", 1)) & (self.partner[firsts] != _NONE)
         out[spin] = self.argument(1, self.partner[firsts[spin]]) != 0
         barrier = (self.code[firsts] == record_code("_barrier_spin", 1)) & (self.partner[firsts] != _NONE)
@@ -205,9 +205,9 @@ def _tables(records: _Records) -> tuple[LockTable, Waits]:
         tuple(_name(records, int(process), int(address)) for process, _, address in objects.tolist()),
     )
     order = np.lexsort((-table.calls, -table.hold_ns, -table.wait_ns))
-    place = np.empty(n, np.int64)
-    place[order] = np.arange(n)
-    return _sorted(table, order), _waits(records, requests[waited], place[requested[waited]])
+    position = np.empty(n, np.int64)
+    position[order] = np.arange(n)
+    return _sorted(table, order), _waits(records, requests[waited], position[requested[waited]])
 
 
 def _name(records: _Records, process: int, address: int) -> str:

@@ -159,10 +159,10 @@ def histogram(duration_ns: NDArray[np.int64]) -> Histogram:
     Args:
         duration_ns: int64, (n,), nanoseconds.
     """
-    place = np.log10(np.maximum(duration_ns, 1))
-    width = float(place.max() - place.min())
+    position = np.log10(np.maximum(duration_ns, 1))
+    width = float(position.max() - position.min())
     per_decade = next((count for count in _BINS_PER_DECADE if width * count <= _MOST_BINS), _BINS_PER_DECADE[-1])
-    number = np.floor(place * per_decade).astype(np.int64)
+    number = np.floor(position * per_decade).astype(np.int64)
     first = int(number.min())
     number -= first
     counts = np.bincount(number)
@@ -213,7 +213,7 @@ def _begin_in(scope: Scope, start: Cycles) -> Mask:
 
 
 def _links(scope: Scope, codes: Mask, kind: LinkKind, threads: Mask | None) -> Occurrences:
-    rows = np.asarray(scope.chosen(codes), np.int64)
+    rows = np.asarray(scope.selected(codes), np.int64)
     cycles, _ = scope.lengths(rows, kind)
     events = scope.trace.events
     return _known(cycles, events.time_cycles[rows], events.thread[rows].astype(np.int64), rows, threads)

@@ -24,7 +24,7 @@ from satview.store.time_ranges import Cycles, cut_at
 from satview.store.trace import Trace
 
 IDLE: Final = -1  # in place of a partition: no thread but an idle one ran
-NOT_TOLD: Final = -2  # in place of a partition: thread events logged fast do not tell it
+NOT_LOGGED: Final = -2  # in place of a partition: thread events logged fast do not tell it
 NAME, BUDGET, BANKRUPTCY, INFO = (wire.code(wire.WireClass.SYSTEM, number) for number in (3, 4, 5, 24))
 _WINDOW_MS: Final = 100  # averaging window, unless APS_INFO tells another
 _MOST: Final = 256  # numbers of partitions; the kernel has room for a few dozen at most
@@ -42,7 +42,7 @@ class PartitionTable:
         configuration: int64, its number, from 1 on; a new one begins where a budget changes.
         start_cycles: int64, when it begins, cut at the range.
         length_cycles: int64, how long it lasts within the range, times the number of CPUs.
-        partition: int64, number of the partition; `IDLE` and `NOT_TOLD` for what belongs to none.
+        partition: int64, number of the partition; `IDLE` and `NOT_LOGGED` for what belongs to none.
         budget: float64, share of all CPUs, 0 to 1; -1 = no event tells it.
         critical_budget_ms: int64, per averaging window; -1 = no event tells it.
         run_cycles: int64, its threads and servers that worked for these ran, interrupts included.
@@ -98,7 +98,7 @@ def has_partitions(trace: Trace) -> bool:
     return bool(trace.code_counts[[NAME, BUDGET, BANKRUPTCY]].any())
 
 
-def tells_partitions(basis: Basis) -> bool:
+def logs_partitions(basis: Basis) -> bool:
     """Return whether any RUNNING event tells in which partition its thread runs."""
     return bool(np.any(basis.runs_by_partition[1] >= 0))
 
@@ -115,8 +115,8 @@ def averaging_window_ms(trace: Trace) -> int:
     """Return the length of the averaging window, as APS_INFO last tells it; 100 ms where it does not."""
     rows = rows_of_codes(trace, INFO)
     value, known = argument(trace, rows, "window_size_ms")
-    told = value[known & (value > 0)]
-    return int(told[-1]) if len(told) else _WINDOW_MS
+    logged = value[known & (value > 0)]
+    return int(logged[-1]) if len(logged) else _WINDOW_MS
 
 
 def bankruptcies(scope: Scope) -> Bankruptcies:
@@ -138,8 +138,8 @@ def partition_times(scope: Scope) -> PartitionTable:
         none = np.empty(0, np.int64)
         return PartitionTable(none, none, none, none, np.empty(0), none, none, none, none, none, none)
     edges = _edges(scope, budgets)
-    runs, told, critical = scope.basis.runs_by_partition
-    whose = np.where(scope.basis.is_idle[runs.thread], IDLE, np.where(_is_number(told), told, NOT_TOLD))
+    runs, logged, critical = scope.basis.runs_by_partition
+    whose = np.where(scope.basis.is_idle[runs.thread], IDLE, np.where(_is_number(logged), logged, NOT_LOGGED))
     ran = np.flatnonzero(runs.thread > 0)
     pieces, number, start, end = cut_at(runs.start[ran], runs.end[ran], edges)
     scope.check()
@@ -171,8 +171,8 @@ def _budgets(trace: Trace) -> _Budgets:
     rows, partition = rows[known], partition[known]
     percent = argument_under(trace, rows, "percentage_cpu_budget", "percentage_budget")
     critical_ms = argument_under(trace, rows, "critical_budget_ms", "critical_budget")
-    scale, told = argument(trace, rows, "budget_percent_scale")
-    share = percent / np.where(told & (scale > 0), scale, _SCALE)
+    scale, logged = argument(trace, rows, "budget_percent_scale")
+    share = percent / np.where(logged & (scale > 0), scale, _SCALE)
     return _Budgets(trace.events.time_cycles[rows], partition, np.where(percent >= 0, share, -1.0), critical_ms)
 
 
@@ -221,8 +221,8 @@ def _in_force(budgets: _Budgets, edges: Cycles, known: _Ints) -> tuple[NDArray[n
     inside = number < len(edges) - 1
     for column, values in ((budget, budgets.budget), (critical_ms, budgets.critical_ms)):
         column[number[inside], which[inside]] = values[inside]  # of several the last one counts
-        told = np.where(column >= 0, np.arange(len(edges) - 1)[:, None], 0)
-        column[:] = np.take_along_axis(column, np.maximum.accumulate(told, axis=0), axis=0)
+        logged = np.where(column >= 0, np.arange(len(edges) - 1)[:, None], 0)
+        column[:] = np.take_along_axis(column, np.maximum.accumulate(logged, axis=0), axis=0)
     return budget.reshape(-1), critical_ms.reshape(-1)
 
 
@@ -251,10 +251,10 @@ def _peak(start: Cycles, end: Cycles, length: int, earliest: int) -> tuple[int, 
     last = last[last >= earliest + length] if np.any(last >= earliest + length) else np.array([earliest + length])
 
     def up_to(time: Cycles) -> Cycles:
-        place = np.searchsorted(edges, time, side="right") - 1
-        inside = place >= 0
+        position = np.searchsorted(edges, time, side="right") - 1
+        inside = position >= 0
         out = np.zeros(len(time), np.int64)
-        out[inside] = covered[place[inside]] + running[place[inside]] * (time[inside] - edges[place[inside]])
+        out[inside] = covered[position[inside]] + running[position[inside]] * (time[inside] - edges[position[inside]])
         return out
 
     most = up_to(last) - up_to(last - length)

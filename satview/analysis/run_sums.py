@@ -57,8 +57,8 @@ class RunSums:
         return self._up_to(thread, last) - self._up_to(thread, first)
 
     def _up_to(self, thread: _Ints, moment: _Ints) -> Cycles:
-        place = np.searchsorted(self.key, thread << 32 | moment)
-        begun = place > self.first[thread]
+        position = np.searchsorted(self.key, thread << 32 | moment)
+        begun = position > self.first[thread]
         beyond = np.zeros(len(thread), np.int64)
-        beyond[begun] = np.maximum(self.end[place[begun] - 1] - self.time[moment[begun]], 0)
-        return self.before[place] - self.before[self.first[thread]] - beyond
+        beyond[begun] = np.maximum(self.end[position[begun] - 1] - self.time[moment[begun]], 0)
+        return self.before[position] - self.before[self.first[thread]] - beyond

@@ -230,11 +230,11 @@ class Columns:
             start: When they begin, if one can go there.
             more: Other fields of the column.
         """
-        chosen = cycles[self.rows]
-        is_known = chosen > 0 if known is None else known[self.rows]
-        places = None if start is None else np.where(is_known, start[self.rows], -1)
+        selected = cycles[self.rows]
+        is_known = selected > 0 if known is None else known[self.rows]
+        positions = None if start is None else np.where(is_known, start[self.rows], -1)
         self.made.append(
-            Column(key, title, Kind.DURATION, np.where(is_known, self.ns(chosen), -1), help, cycles=places, **more)
+            Column(key, title, Kind.DURATION, np.where(is_known, self.ns(selected), -1), help, cycles=positions, **more)
         )
 
     def mean(

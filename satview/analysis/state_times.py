@@ -137,7 +137,7 @@ def _index(scope: Scope) -> StateIndex:
     states, rows = scope.trace.states, scope.rows
     if rows.start == 0 and rows.stop == len(scope.trace.events):
         return states
-    begin, end = (_places(states, bound) for bound in (rows.start, rows.stop))
+    begin, end = (_positions(states, bound) for bound in (rows.start, rows.stop))
     begin = np.maximum(begin - 2, states.start[:-1])
     end = np.maximum(np.minimum(end + 1, states.start[1:]), np.minimum(states.start[:-1] + 2, states.start[1:]))
     sizes = end - begin
@@ -146,7 +146,7 @@ def _index(scope: Scope) -> StateIndex:
     return StateIndex(states.event[at], start)
 
 
-def _places(states: StateIndex, bound: int) -> NDArray[np.int64]:
+def _positions(states: StateIndex, bound: int) -> NDArray[np.int64]:
     """Return for each thread where its first change of state from a row of the event table on is."""
     earlier = np.append(0, np.cumsum(states.event < bound))
     return np.asarray(states.start[:-1] + earlier[states.start[1:]] - earlier[states.start[:-1]])
@@ -174,13 +174,13 @@ def _spans_of(scope: Scope, states: StateIndex, first: int, last: int, tables: N
     at = np.flatnonzero(known_until < end)
     # More intervals: where events are missing, before the first event of a thread, and all of a thread without any.
     # Of two that go in at one place, that of the thread before comes first.
-    place, of = np.append(at + 1, heads), np.append(at, heads)
-    thread = np.append(np.insert(thread, place, thread[of]), silent)
-    value = np.insert(value, place, np.append(np.full(len(at), UNKNOWN, np.uint8), before))
+    position, of = np.append(at + 1, heads), np.append(at, heads)
+    thread = np.append(np.insert(thread, position, thread[of]), silent)
+    value = np.insert(value, position, np.append(np.full(len(at), UNKNOWN, np.uint8), before))
     value = np.append(value, np.full(len(silent), UNKNOWN, np.uint8))
-    start = np.insert(time, place, np.append(known_until[at], np.full(len(heads), trace.window.start)))
+    start = np.insert(time, position, np.append(known_until[at], np.full(len(heads), trace.window.start)))
     start = np.append(start, np.full(len(silent), trace.window.start))
-    event = np.append(np.insert(rows, place, NO_EVENT), np.full(len(silent), NO_EVENT, np.uint32))
+    event = np.append(np.insert(rows, position, NO_EVENT), np.full(len(silent), NO_EVENT, np.uint32))
     # An event that only repeats the state, as the opening dump does, begins no interval.
     begins = np.append(True, (thread[1:] != thread[:-1]) | (value[1:] != value[:-1]))[: len(thread)]
     thread, value, start, event = thread[begins], value[begins], start[begins], event[begins]
@@ -235,7 +235,7 @@ def _added_up(scope: Scope, spans: StateSpans) -> tuple[Cycles, ...]:
     count = (int(spans.thread.max()) - first + 1) * VALUE_COUNT
     intervals = np.bincount(key, minlength=count)
     total = sum_by(key, end - start, count)
-    longest, place = largest_by(key, end - start, count)
+    longest, position = largest_by(key, end - start, count)
     seen = np.flatnonzero(total)
     return (
         seen // VALUE_COUNT + first,
@@ -243,5 +243,5 @@ def _added_up(scope: Scope, spans: StateSpans) -> tuple[Cycles, ...]:
         intervals[seen],
         total[seen],
         longest[seen],
-        np.append(start, -1)[place[seen]],
+        np.append(start, -1)[position[seen]],
     )

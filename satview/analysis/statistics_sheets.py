@@ -399,14 +399,14 @@ def _duration_columns(
     columns: Columns, times: Durations, key: str, title: str, what: str, is_short: bool = False
 ) -> None:
     known = times.count > 0
-    wanted = [
+    requested = [
         ("total", "total", times.total_cycles, "Sum of the times"),
         ("mean", "mean", times.mean_cycles, "Mean time"),
         ("least", "shortest", times.least_cycles, "Shortest time"),
         ("p99", "99 %", times.p99_cycles, "Of a hundred, ninety-nine took at most this time"),
         ("longest", "longest", times.most_cycles, "Longest time"),
     ]
-    for name, head, cycles, text in wanted:
+    for name, head, cycles, text in requested:
         if is_short and name in ("least", "p99"):
             continue
         heading = f"{title}{head}" if title else head.capitalize()

@@ -24,7 +24,7 @@ class Mark(StrEnum):
     """Not told: the kernel of this release logs nothing of it, or the trace is not that of a kernel."""
 
     @property
-    def is_told(self) -> bool:
+    def is_answer(self) -> bool:
         """True if there is an answer at all."""
         return self in (Mark.EXACT, Mark.LOWER_BOUND, Mark.ESTIMATE)
 

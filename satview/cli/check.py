@@ -145,17 +145,17 @@ def _print_verdicts(console: Console, trace: Trace, found: tuple[Verdict, ...]) 
     from satview.cli._console import cell
 
     counts = {severity: sum(verdict.severity is severity for verdict in found) for severity in Severity}
-    told = ", ".join(f"{count} {severity}{'s' if count > 1 and severity is not Severity.INFO else ''}"
+    reported = ", ".join(f"{count} {severity}{'s' if count > 1 and severity is not Severity.INFO else ''}"
                      for severity, count in counts.items() if count)  # fmt: skip
-    console.print(cell(f"{trace.path.name}: {told}"))
+    console.print(cell(f"{trace.path.name}: {reported}"))
     for verdict in found:
         clock = trace.clock
         first, last = (clock.ns(cycles) for cycles in (verdict.start_cycles, verdict.end_cycles))
-        place = f"{format_time(first, 1000)} to {format_time(last, 1000)}"
+        span = f"{format_time(first, 1000)} to {format_time(last, 1000)}"
         events = ", ".join(f"#{row + 1}" for row in verdict.evidence[:8])
         more = f" and {len(verdict.evidence) - 8} more" if len(verdict.evidence) > 8 else ""
         sure = "" if verdict.certainty.name == "EXACT" else f" ({verdict.certainty.name.lower()})"
-        console.print(f"\n[bold]{verdict.severity}: {verdict.kind}[/bold]{sure}  {cell(place)}")
+        console.print(f"\n[bold]{verdict.severity}: {verdict.kind}[/bold]{sure}  {cell(span)}")
         console.print(f"  {cell(verdict.says)}")
         console.print(f"  {cell(verdict.remedy)}")
         if events:

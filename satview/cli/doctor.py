@@ -74,8 +74,8 @@ def as_record(found: Diagnosis) -> dict[str, Any]:
 
 
 def _rules(trace: Trace, found: tuple[Diagnosis, ...], key: str) -> str:
-    wanted = [one for one in found if key in (_ALL, one.analysis.key)]
-    line = capture_for(trace, wanted)
+    requested = [one for one in found if key in (_ALL, one.analysis.key)]
+    line = capture_for(trace, requested)
     if line is None:
         what = "everything" if key == _ALL else ANALYSES[key].title.lower()
         raise UsageError(f"no capture would tell more of {what}: satview doctor {trace.path.name}")

@@ -109,17 +109,17 @@ def _rows(args: argparse.Namespace, trace: Trace) -> NDArray[np.bool_] | None:
         return None
     import numpy as np
 
-    from satview.cli.filter import built_rules, chosen_events
+    from satview.cli.filter import built_rules, selected_events
     from satview.filters.derived_columns import TraceDerivedColumns
     from satview.session.time_text import axis_of, parse_range
 
     _, built = built_rules([], False, trace)
-    chosen = chosen_events(built, args.expression, trace, TraceDerivedColumns(trace))
+    selected = selected_events(built, args.expression, trace, TraceDerivedColumns(trace))
     if args.range:
-        inside = np.zeros(len(chosen), np.bool_)
+        inside = np.zeros(len(selected), np.bool_)
         inside[trace.rows_between(parse_range(args.range, axis_of(trace)))] = True
-        chosen &= inside
-    return chosen
+        selected &= inside
+    return selected
 
 
 def _write(args: argparse.Namespace, trace: Trace, names: list[str], kind: str, rows: NDArray[np.bool_] | None) -> int:

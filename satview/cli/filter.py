@@ -107,18 +107,18 @@ def built_rules(files: list[str], allow_code: bool, trace: Trace) -> tuple[tuple
     return rules, build(rules, trace.release, handlers)
 
 
-def chosen_events(
-    built: BuiltRules, expressions: list[str], trace: Trace, facts: TraceDerivedColumns
+def selected_events(
+    built: BuiltRules, expressions: list[str], trace: Trace, derived: TraceDerivedColumns
 ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """Return the events that pass rules and conditions, bool (events,).
 
     Raises:
         UsageError: A condition is faulty.
     """
-    chosen = built.mask(trace, facts)
+    selected = built.mask(trace, derived)
     for text in expressions:
-        chosen &= _expression(text, trace.release).mask(trace, None, facts)
-    return chosen
+        selected &= _expression(text, trace.release).mask(trace, None, derived)
+    return selected
 
 
 def _complain(text: str) -> None:
@@ -173,15 +173,15 @@ def _write_program(args: argparse.Namespace, built: BuiltRules, trace: Trace) ->
 
 
 def _filter(args: argparse.Namespace, built: BuiltRules, trace: Trace) -> None:
-    facts = TraceDerivedColumns(trace)
-    chosen = chosen_events(built, args.expression, trace, facts)
+    derived = TraceDerivedColumns(trace)
+    selected = selected_events(built, args.expression, trace, derived)
     window = window_of(trace, args.begin, args.end)
     if args.output is None:
         rows = trace.rows_between(window) if window else slice(0, len(trace.events))
-        count = int(np.count_nonzero(chosen[rows]))
+        count = int(np.count_nonzero(selected[rows]))
         print(f"{count:,} of {len(trace.events):,} events fit")
         return
-    print_report(write_subset(trace, args.output, chosen, window, with_context=not args.exact))
+    print_report(write_subset(trace, args.output, selected, window, with_context=not args.exact))
 
 
 def _console(args: argparse.Namespace) -> TextIO:
@@ -231,7 +231,7 @@ def _print_arguments(trace: Trace) -> None:
 
 def print_report(report: SubsetReport) -> None:
     """Print what was written."""
-    print(f"{report.path}: {report.chosen:,} of {report.total:,} events")
+    print(f"{report.path}: {report.selected:,} of {report.total:,} events")
     if report.context:
         print(f"  {report.context:,} more so that threads, names and states stay right (--exact leaves them out)")
     if report.opening:

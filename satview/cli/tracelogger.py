@@ -219,8 +219,8 @@ def run(args: argparse.Namespace) -> int:
         return _capture(args)
     except RuleError as error:
         for fault in error.diagnostics:
-            place = f"{Path(args.rules or 'rules').name}:{fault.line}:{fault.column}"
-            print(f"{place}: {visible_line(fault.message)}", file=sys.stderr)
+            position = f"{Path(args.rules or 'rules').name}:{fault.line}:{fault.column}"
+            print(f"{position}: {visible_line(fault.message)}", file=sys.stderr)
         print("satview tracelogger: nothing was captured: the rules have faults", file=sys.stderr)
         return 2
     except UsageError as error:

@@ -63,13 +63,13 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"--top {args.top} is no number of rows")
     trace = open_trace(args.file)
     window = parse_range(args.range, axis_of(trace)) if args.range else None
-    wanted = TransactionFilter(args.client, args.server, args.type, window)
-    found = transaction_list(trace, wanted, args.sort)
-    places = found[: args.top or None]
+    requested = TransactionFilter(args.client, args.server, args.type, window)
+    found = transaction_list(trace, requested, args.sort)
+    positions = found[: args.top or None]
     depth = None
     if args.nested:
-        places, depth = with_nested(trace, places)
-    sheet = transaction_sheet(trace, places, depth)
+        positions, depth = with_nested(trace, positions)
+    sheet = transaction_sheet(trace, positions, depth)
     if args.format == "csv":
         print_csv(sheet)
     elif args.format == "json":

@@ -17,7 +17,7 @@ from satview.core.library import CODES, I64, POINTER, function
 IS_CALL: Final = 1  # traits of a code for `calls`
 IS_ENTRY: Final = 2
 IS_END: Final = 4
-IS_TURN: Final = 8
+IS_SWITCH: Final = 8
 IS_RUNNING: Final = 16
 _CALLS: Final = 128
 

@@ -129,12 +129,12 @@ class Grouper:
 
 
 def numbers(
-    wanted: NDArray[np.uint64], keys: NDArray[np.uint64], rows: NDArray[np.uint32], bits: int, multiplier: int
+    requested: NDArray[np.uint64], keys: NDArray[np.uint64], rows: NDArray[np.uint32], bits: int, multiplier: int
 ) -> NDArray[np.uint32] | None:
     """Return the number of every thread, None if one of them is not in the table.
 
     Args:
-        wanted: uint64 (n,), pid and tid.
+        requested: uint64 (n,), pid and tid.
         keys: uint64 (2^bits,), of the table.
         rows: uint32 (2^bits,), 0 = free.
         bits: Of a place in the table.
@@ -142,8 +142,8 @@ def numbers(
     """
     call = function("satview_numbers")
     assert len(keys) == len(rows) == 1 << bits
-    out = np.empty(len(wanted), np.uint32)
-    missing = call(POINTER(wanted.ctypes.data), I64(len(wanted)), POINTER(keys.ctypes.data),
+    out = np.empty(len(requested), np.uint32)
+    missing = call(POINTER(requested.ctypes.data), I64(len(requested)), POINTER(keys.ctypes.data),
                    POINTER(rows.ctypes.data), I64(bits), ctypes.c_uint64(multiplier),
                    POINTER(out.ctypes.data))  # fmt: skip
     return None if missing else out
@@ -164,7 +164,7 @@ def word_sum(words: NDArray[np.uint64], first: int) -> int:
 
 def owners(
     cpu: NDArray[np.uint8], subject: NDArray[np.uint32], thread: NDArray[np.uint32], runs: NDArray[np.bool_],
-    jumps: NDArray[np.int64], now: NDArray[np.uint32], out: NDArray[np.unsignedinteger],
+    discontinuities: NDArray[np.int64], now: NDArray[np.uint32], out: NDArray[np.unsignedinteger],
 ) -> None:  # fmt: skip
     """Write the thread that each event belongs to.
 
@@ -173,7 +173,7 @@ def owners(
         subject: uint32 (k,), events that belong to a thread by their payload, ascending.
         thread: uint32 (k,), that thread.
         runs: bool (k,), it begins to run there.
-        jumps: int64 (2, m), events from which on nobody is known to run, ascending, and on which CPU, -1 = any.
+        discontinuities: int64 (2, m), events after which no thread is known to run, ascending; their CPU, -1 = any.
         now: uint32 (64,), who runs per CPU; carried on.
         out: uint16 or uint32 (n,).
     """
@@ -181,11 +181,11 @@ def owners(
     assert len(out) == len(cpu)
     assert len(subject) == len(thread) == len(runs)
     narrow = out.dtype == np.uint16
-    jumps = np.ascontiguousarray(jumps, np.int64)
+    discontinuities = np.ascontiguousarray(discontinuities, np.int64)
     function("satview_owners")(
         POINTER(cpu.ctypes.data), I64(len(cpu)), POINTER(subject.ctypes.data), POINTER(thread.ctypes.data),
-        POINTER(runs.ctypes.data), I64(len(subject)), POINTER(jumps[0].ctypes.data),
-        POINTER(jumps[1].ctypes.data), I64(jumps.shape[1]), POINTER(now.ctypes.data),
+        POINTER(runs.ctypes.data), I64(len(subject)), POINTER(discontinuities[0].ctypes.data),
+        POINTER(discontinuities[1].ctypes.data), I64(discontinuities.shape[1]), POINTER(now.ctypes.data),
         POINTER(out.ctypes.data if narrow else None), POINTER(None if narrow else out.ctypes.data),
     )  # fmt: skip
 

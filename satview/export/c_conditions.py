@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from satview.events.layout import Part, arguments_of, is_same_name, place_of, text_place
-from satview.export.c_places import Find, code_ranges, place_rows
+from satview.events.layout import Part, arguments_of, is_same_name, place_of, text_offset
+from satview.export.c_offsets import Find, code_ranges, place_rows
 from satview.export.c_tables import Tables
 from satview.export.c_text import byte_count, literal
 from satview.filters.expressions import nodes
@@ -36,7 +36,7 @@ _UNTOLD: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class HandledCodes:
     """Whom a handler is attached to.
 
     Attributes:
@@ -60,8 +60,8 @@ class Condition:
         asks_who_runs: Whether it needs `note_running()` for THRUNNING events.
     """
 
-    def __init__(self, tables: Tables, asked: Asked) -> None:
-        self._tables, self._asked = tables, asked
+    def __init__(self, tables: Tables, requested: HandledCodes) -> None:
+        self._tables, self._requested = tables, requested
         self.unwritten: list[tuple[nodes.Node, str, str]] = []
         self.asks_who_runs: nodes.Node | None = None
 
@@ -137,14 +137,16 @@ class Condition:
             return self._tables.use("is_named", self._thread(node, "pid"), f"&{name}")
         if isinstance(node, nodes.Field) and node.name == "text":
             release = self._tables.release
-            places = self._places("text", self._asked.codes, lambda code, count, _: text_place(release, code, count))
+            positions = self._positions(
+                "text", self._requested.codes, lambda code, count, _: text_offset(release, code, count)
+            )
         elif isinstance(node, nodes.Argument):
-            places = self._argument_places(node.name)
+            positions = self._argument_offsets(node.name)
         else:
             assert isinstance(node, nodes.Field)
             self._cannot(node)
             return "0"
-        return test(self._tables.use("event_text", "event", places, f"COUNT({places})")) if places else "0"
+        return test(self._tables.use("event_text", "event", positions, f"COUNT({positions})")) if positions else "0"
 
     # ---- numbers -------------------------------------------------------------------------------------------------
 
@@ -174,37 +176,38 @@ class Condition:
         if node.name in ("pid", "tid"):
             return self._thread(node, node.name)
         if node.name == "priority" and all(
-            has_argument(self._tables.release, code, node.name, self._asked.is_wide(code)) for code in self._asked.on
+            has_argument(self._tables.release, code, node.name, self._requested.is_wide(code))
+            for code in self._requested.on
         ):
             return self._argument(node.name)
         self._cannot(node)
         return use("unknown")
 
     def _thread(self, node: nodes.Node, name: str) -> str:
-        if self._asked.names_thread:
+        if self._requested.names_thread:
             return self._tables.use(f"{name}_of", "event")
         self.asks_who_runs = self.asks_who_runs or node
         return self._tables.use(f"running_{name}", "event")
 
     def _argument(self, name: str) -> str:
-        places = self._argument_places(name)
+        positions = self._argument_offsets(name)
         use = self._tables.use
-        return use("argument", "event", places, f"COUNT({places})") if places else use("unknown")
+        return use("argument", "event", positions, f"COUNT({positions})") if positions else use("unknown")
 
-    def _argument_places(self, name: str) -> str:
+    def _argument_offsets(self, name: str) -> str:
         release = self._tables.release
         codes = [
             code
-            for code in self._asked.codes
+            for code in self._requested.codes
             if any(is_same_name(part.name, name) for part in arguments_of(release, code))
         ]
 
         def find(code: int, count: int, variant: int) -> Part | None:
             return place_of(release, code, count, name, variant)
 
-        return self._places(f"arg.{name}", codes, find)
+        return self._positions(f"arg.{name}", codes, find)
 
-    def _places(self, shown: str, codes: Sequence[int], find: Find) -> str:
+    def _positions(self, shown: str, codes: Sequence[int], find: Find) -> str:
         """Return the name of a table of places; empty if no event has such a thing."""
         rows = place_rows(self._tables.release, codes, find)
         if not rows:

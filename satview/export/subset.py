@@ -49,7 +49,7 @@ class SubsetReport:
 
     Attributes:
         path: The file.
-        chosen: Events that were asked for.
+        selected: Events that were asked for.
         context: Events kept besides, because the chosen ones cannot be understood without them.
         opening: Events made up to tell the state where the window begins.
         total: Events of the whole trace.
@@ -57,7 +57,7 @@ class SubsetReport:
     """
 
     path: Path
-    chosen: int
+    selected: int
     context: int
     opening: int
     total: int
@@ -67,7 +67,7 @@ class SubsetReport:
 def write_subset(
     trace: Trace,
     path: Path | str,
-    chosen: Bools,
+    selected: Bools,
     window: TimeWindow | None = None,
     *,
     with_context: bool = True,
@@ -79,7 +79,7 @@ def write_subset(
     Args:
         trace: A trace of QNX; of a listing the header keys it has are written.
         path: The new file, or a pipe or device; an old file is replaced once the new one is complete.
-        chosen: bool (events,), which events; BUFFER events are made again whatever it says.
+        selected: bool (events,), which events; BUFFER events are made again whatever it says.
         window: Only events in it; None = all.
         with_context: False leaves out everything but the chosen events and the TIME and BUFFER events.
         progress: Called with 0 to 1.
@@ -94,7 +94,7 @@ def write_subset(
         raise UsageError(f"{trace.path.name}: thread traces have events of their own, which no .kev file can hold")
     find_target(path, [trace.path], streams=True)  # refused before the long work
     rows = trace.rows_between(window) if window is not None else slice(0, len(trace.events))
-    keep = _chosen(trace, chosen, rows)
+    keep = _selected(trace, selected, rows)
     count = int(np.count_nonzero(keep))
     opening = opening_state(trace, rows.start) if with_context and rows.start > 0 else Opening.empty()
     if with_context:
@@ -108,9 +108,9 @@ def write_subset(
     return SubsetReport(path, count, len(kept) - count, len(opening), len(trace.events), slots)
 
 
-def _chosen(trace: Trace, chosen: Bools, rows: slice) -> Bools:
+def _selected(trace: Trace, selected: Bools, rows: slice) -> Bools:
     keep = np.zeros(len(trace.events), np.bool_)
-    keep[rows] = chosen[rows]
+    keep[rows] = selected[rows]
     code = trace.events.code
     for part in chunks(len(keep)):
         keep[part] &= (code[part] != CONTROL_BUFFER) & (code[part] != CONTROL_BUFFER_END)

@@ -33,8 +33,8 @@ class Diagnostic:
         return self.start + 1
 
     def __str__(self) -> str:
-        place = f"line {self.line}, column {self.column}" if self.line else f"column {self.column}"
-        return f"{place}: {self.message}"
+        position = f"line {self.line}, column {self.column}" if self.line else f"column {self.column}"
+        return f"{position}: {self.message}"
 
 
 class RuleError(UsageError):

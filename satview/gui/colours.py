@@ -165,7 +165,7 @@ def value_colour(value: int, is_dark: bool, palette: str = STANDARD) -> int | No
 
 def process_colour(hue: int, is_dark: bool, palette: str = STANDARD) -> int:
     """Return one of the colours of processes on CPU lanes; neighbours in number are far apart in hue or lightness."""
-    place = (hue * 7) % states.PROCESS_HUES / states.PROCESS_HUES
+    position = (hue * 7) % states.PROCESS_HUES / states.PROCESS_HUES
     if palette in (PRINT, "colour-blind"):  # told apart by lightness, and by blue against yellow
         step = (hue * 7) % states.PROCESS_HUES // 2 / (states.PROCESS_HUES // 2 - 1)
         grey, blue, yellow = 0.25 + 0.6 * step, 0.58, 0.12
@@ -173,7 +173,7 @@ def process_colour(hue: int, is_dark: bool, palette: str = STANDARD) -> int:
         return round(rgb[0] * 255) << 16 | round(rgb[1] * 255) << 8 | round(rgb[2] * 255)
     lightness, saturation = (0.50, 0.30) if is_dark else (0.66, 0.42)
     step = (hue % 3 - 1) * 0.05
-    red, green, blue = colorsys.hls_to_rgb(place, lightness + step, saturation)
+    red, green, blue = colorsys.hls_to_rgb(position, lightness + step, saturation)
     return round(red * 255) << 16 | round(green * 255) << 8 | round(blue * 255)
 
 

@@ -32,14 +32,14 @@ class CommandWindow(QMainWindow):
         workspace: The views of the open trace, or None.
 
     Signals:
-        files_wanted: Files were chosen or dropped: paths.
-        window_wanted: Another empty window is wanted.
-        quit_wanted: All windows are to close.
+        files_requested: Files were chosen or dropped: paths.
+        window_requested: Another empty window is wanted.
+        quit_requested: All windows are to close.
     """
 
-    files_wanted = Signal(list)
-    window_wanted = Signal()
-    quit_wanted = Signal()
+    files_requested = Signal(list)
+    window_requested = Signal()
+    quit_requested = Signal()
 
     settings: Settings
     recent: RecentFiles

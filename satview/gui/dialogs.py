@@ -57,7 +57,7 @@ def ask_unsaved(parent: QWidget, reason: str) -> Unsaved:
     return next((answer for button, answer in buttons if button is clicked), Unsaved.STAY)
 
 
-def tell(parent: QWidget, title: str, text: str, details: str = "", *, is_html: bool = False) -> None:
+def report(parent: QWidget, title: str, text: str, details: str = "", *, is_html: bool = False) -> None:
     """Tell something that needs an answer."""
     box = QMessageBox(parent)
     box.setWindowTitle(title)
@@ -87,7 +87,7 @@ def report_internal(parent: QWidget | None, kind: str, report: str) -> None:
 
 def about(parent: QWidget) -> None:
     """Tell version and licence."""
-    tell(
+    report(
         parent,
         "About satview",
         f"<b>satview {__version__}</b><br>System Analysis Toolkit for QNX Neutrino in Python."

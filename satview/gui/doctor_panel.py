@@ -177,16 +177,16 @@ class DoctorPanel(Panel):
     @Slot()
     def _on_capture(self) -> None:
         if (line := self._line()) is not None:
-            self._opened.capture_wanted.emit(line.rules)
+            self._opened.capture_requested.emit(line.rules)
 
     @Slot(QPoint)
-    def _on_menu(self, place: QPoint) -> None:
+    def _on_menu(self, position: QPoint) -> None:
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         for title, run in (("Copy command", self._on_copy), ("Copy rules", self._on_copy_rules),
                            ("New capture with these rules\N{HORIZONTAL ELLIPSIS}", self._on_capture)):  # fmt: skip
             menu.addAction(title, run).setEnabled(self._line() is not None)
-        menu.popup(self.tree.viewport().mapToGlobal(place))
+        menu.popup(self.tree.viewport().mapToGlobal(position))
 
     @Slot()
     def _on_copy_rules(self) -> None:
@@ -198,10 +198,10 @@ def _symbol(mark: Mark) -> str:
     """Return a sign beside the words, so that colour alone tells nothing."""
     if mark is Mark.EXACT:
         return "="
-    return sign(mark) if mark.is_told else "\N{MULTIPLICATION SIGN}"
+    return sign(mark) if mark.is_answer else "\N{MULTIPLICATION SIGN}"
 
 
 def _colour_of(mark: Mark, theme: Theme) -> int:
     if mark is Mark.EXACT:
         return theme.dim
-    return theme.warning if mark.is_told else theme.error
+    return theme.warning if mark.is_answer else theme.error

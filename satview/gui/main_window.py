@@ -152,7 +152,7 @@ class MainWindow(CommandWindow):
         self.statusBar().setSizeGripEnabled(False)
         self.unsaved_settings = StoreField(self.settings.file, "Settings", self.statusBar())
         self.live = LiveField(self.session, self.statusBar())
-        self.live.stick_wanted.connect(self.captures.toggle_stick)
+        self.live.stick_requested.connect(self.captures.toggle_stick)
 
     def _set_up_pages(self) -> None:
         self._pages = QStackedWidget(self)
@@ -163,14 +163,14 @@ class MainWindow(CommandWindow):
             self._pages.addWidget(page)
         self.setCentralWidget(self._pages)
         run = self.registry["file.open"].run
-        self.welcome.open_wanted.connect(run)
-        self.welcome.sample_wanted.connect(self.registry["file.sample"].run)
-        self.welcome.file_wanted.connect(self.session.open)
-        self.loading.cancel_wanted.connect(self.session.cancel)
+        self.welcome.open_requested.connect(run)
+        self.welcome.sample_requested.connect(self.registry["file.sample"].run)
+        self.welcome.file_requested.connect(self.session.open)
+        self.loading.cancel_requested.connect(self.session.cancel)
         self.session.progress.connect(self.loading.set_progress)
         self.session.previewed.connect(self._on_preview)
-        self.failed.open_wanted.connect(run)
-        self.failed.retry_wanted.connect(self._retry)
+        self.failed.open_requested.connect(run)
+        self.failed.retry_requested.connect(self._retry)
 
     def _restore_geometry(self) -> None:
         stored = self.settings.text("window/geometry")
@@ -186,7 +186,7 @@ class MainWindow(CommandWindow):
         assert self.session.path is not None
         if self.preview_page is None:
             self.preview_page = PreviewPage(self.theme, self)
-            self.preview_page.cancel_wanted.connect(self.session.cancel)
+            self.preview_page.cancel_requested.connect(self.session.cancel)
             self.session.progress.connect(self.preview_page.set_progress)
             self._pages.addWidget(self.preview_page)
         label_px, lane_px = (self.settings.number(f"swimlane/{name}_px") for name in ("label_width", "lane_height"))
@@ -238,10 +238,10 @@ class MainWindow(CommandWindow):
         refresh = self.actions_by_id.refresh
         for signal in (opened.selection.changed, opened.selection.range_changed, opened.search.changed):
             signal.connect(refresh)
-        self.workspace.area.menu_wanted.connect(self._show_context_menu)
-        self.workspace.menu_wanted.connect(self._show_context_menu)
+        self.workspace.area.menu_requested.connect(self._show_context_menu)
+        self.workspace.menu_requested.connect(self._show_context_menu)
         self.workspace.area.view.source.refined.connect(self._on_refined)
-        opened.capture_wanted.connect(self._capture_with)
+        opened.capture_requested.connect(self._capture_with)
 
     @Slot()
     def _on_refined(self) -> None:
@@ -287,10 +287,10 @@ class MainWindow(CommandWindow):
         if self.workspace is None:
             return
         self._keep_timer.stop()
-        work, self.workspace = self.workspace, None
-        work.close_down()
-        self._pages.removeWidget(work)
-        dismantle(work)
+        views, self.workspace = self.workspace, None
+        views.close_down()
+        self._pages.removeWidget(views)
+        dismantle(views)
 
     @Slot()
     def _retry(self) -> None:
@@ -299,7 +299,7 @@ class MainWindow(CommandWindow):
 
     @Slot(QPoint)
     @Slot(QPoint, str)
-    def _show_context_menu(self, place: QPoint, argument: str = "") -> None:
+    def _show_context_menu(self, position: QPoint, argument: str = "") -> None:
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.actions_by_id.refresh()
@@ -312,7 +312,7 @@ class MainWindow(CommandWindow):
                 menu.addSeparator()
             else:
                 menu.addAction(self.actions_by_id.by_id[command_id])
-        menu.popup(place)
+        menu.popup(position)
 
     @Slot()
     def _fill_recent(self) -> None:
@@ -328,7 +328,7 @@ class MainWindow(CommandWindow):
     @Slot()
     def _on_recent(self) -> None:
         action = self.sender()
-        self.files_wanted.emit([Path(action.data())])  # type: ignore[attr-defined]  # the sender is a QAction
+        self.files_requested.emit([Path(action.data())])  # type: ignore[attr-defined]  # the sender is a QAction
 
     def _may_lose_nothing(self) -> bool:
         """Ask about notes that are not saved until they are, or the user lets them go; False if he wants to stay."""
@@ -354,7 +354,7 @@ class MainWindow(CommandWindow):
         try:
             marks.save_copy(path)
         except WriteError as error:
-            dialogs.tell(self, "satview", str(error))
+            dialogs.report(self, "satview", str(error))
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         """Welcome files."""
@@ -366,7 +366,7 @@ class MainWindow(CommandWindow):
         paths = [Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()]
         if paths:
             event.acceptProposedAction()
-            self.files_wanted.emit(paths)
+            self.files_requested.emit(paths)
 
     def closeEvent(self, event: QCloseEvent) -> None:
         """Stop all work and let everything go; notes that are not saved are asked about first."""

@@ -117,7 +117,7 @@ def _is_settled(window: object) -> bool:
     from satview.gui.main_window import MainWindow
 
     assert isinstance(window, MainWindow)
-    work = window.workspace
-    if work is None or work.opened.event_links.is_busy:
-        return work is None
-    return work.area.is_exact and not work.is_checking
+    views = window.workspace
+    if views is None or views.opened.event_links.is_busy:
+        return views is None
+    return views.area.is_exact and not views.is_checking

@@ -49,7 +49,7 @@ def _scanned(trace: Trace) -> links.Calls:
     traits = np.where(is_call, links.IS_CALL, 0)
     traits[is_call & (form == 0)] |= links.IS_ENTRY
     traits[is_call & ((form == wire.KER_EXIT_OFFSET) | (form == wire.KER_INT_OFFSET))] |= links.IS_END
-    traits[wire.THREAD_RUNNING] |= links.IS_TURN
+    traits[wire.THREAD_RUNNING] |= links.IS_SWITCH
     traits[trace.catalogue.state_value_of_code == RUNNING] |= links.IS_RUNNING
     return links.calls(
         events.code, events.cpu, events.thread, len(trace.threads), traits.astype(np.uint8), never_block(trace.release)

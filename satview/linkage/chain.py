@@ -221,19 +221,19 @@ def waits_for(trace: Trace, event: int) -> WaitsFor | None:
         at = np.flatnonzero(waits.call_row == event)[-1:]
     if not len(at):
         return None
-    place = int(at[0])
-    certainty = int(known.certainty[place])
+    position = int(at[0])
+    certainty = int(known.certainty[position])
     return WaitsFor(
-        int(waits.value[place]), int(known.thread[place]), int(known.pid[place]),
-        int(waits.object[place]) if waits.has_object[place] else None,
-        int(waits.end_row[place]) == OPEN, Certainty(certainty) if certainty else None,
+        int(waits.value[position]), int(known.thread[position]), int(known.pid[position]),
+        int(waits.object[position]) if waits.has_object[position] else None,
+        int(waits.end_row[position]) == OPEN, Certainty(certainty) if certainty else None,
     )  # fmt: skip
 
 
 def _state_before(trace: Trace, event: int) -> int:
     rows = trace.states.of(int(trace.events.thread[event]))
-    place = int(np.searchsorted(rows, event)) - 1
-    return int(rows[place]) if place >= 0 else -1
+    position = int(np.searchsorted(rows, event)) - 1
+    return int(rows[position]) if position >= 0 else -1
 
 
 def _sent_within(trace: Trace, call: int) -> list[int]:

@@ -56,5 +56,5 @@ def _held(trace: Trace, found: Blockers, known: Mutexes, bound: int) -> tuple[_I
     at = np.flatnonzero((table.from_row < bound) & (table.to_row >= bound))
     over = waiting.call_row[(waiting.value == MUTEX) & (waiting.end_row < bound)]
     at = at[np.isin(table.from_row[at], over)]
-    place = np.searchsorted(known.gets.row, table.from_row[at])
-    return known.gets.mutex[place], known.gets.thread[place], table.certainty[at].astype(np.int64)
+    position = np.searchsorted(known.gets.row, table.from_row[at])
+    return known.gets.mutex[position], known.gets.thread[position], table.certainty[at].astype(np.int64)

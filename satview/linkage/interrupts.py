@@ -15,7 +15,7 @@ from satview.linkage.whole import is_whole_on, part_of
 from satview.store.trace import Trace
 
 _Rows = NDArray[np.uint32]
-_Places = NDArray[np.intp]
+_Positions = NDArray[np.intp]
 _Maker = Callable[[Trace, int, _Rows], tuple[_Rows, _Rows]]  # of the events of class INT of a CPU
 _ENTRIES: Final = (1, 5)  # 32 and 64 bits
 _EXIT: Final = 2
@@ -37,7 +37,7 @@ class Nesting:
     """
 
     rows: _Rows
-    part: _Places
+    part: _Positions
     step: NDArray[np.int8]
     depth: NDArray[np.int64]
     is_stray: NDArray[np.bool_]
@@ -96,7 +96,7 @@ def _steps(kind: NDArray[np.integer], entries: tuple[int, ...], leave: int) -> N
     return np.asarray(np.isin(kind, entries).astype(np.int8) - (kind == leave), np.int8)
 
 
-def _entries_and_exits(trace: Trace, cpu: int, rows: _Rows) -> tuple[_Rows, _Places, NDArray[np.int8]]:
+def _entries_and_exits(trace: Trace, cpu: int, rows: _Rows) -> tuple[_Rows, _Positions, NDArray[np.int8]]:
     """Return rows, part and step, as `Nesting` has them, of the events of class INT of a CPU."""
     step = _steps(_kinds(trace, rows), _ENTRIES, _EXIT)
     at = np.flatnonzero(step)
@@ -137,7 +137,7 @@ def _dispatches(trace: Trace, _cpu: int, rows: _Rows) -> tuple[_Rows, _Rows]:
     return rows[at], rows[at + 1]
 
 
-def _paired(step: NDArray[np.int8], part: _Places) -> tuple[_Places, _Places]:
+def _paired(step: NDArray[np.int8], part: _Positions) -> tuple[_Positions, _Positions]:
     """Return places of entries and of the exits that follow them at the same depth in the same part.
 
     Args:
@@ -152,7 +152,7 @@ def _paired(step: NDArray[np.int8], part: _Places) -> tuple[_Places, _Places]:
     return order[at], order[at + 1]
 
 
-def _exits_so_far(step: NDArray[np.int8], part: _Places) -> NDArray[np.int64]:
+def _exits_so_far(step: NDArray[np.int8], part: _Positions) -> NDArray[np.int64]:
     """Return how many exits there are up to and with each entry or exit of a part."""
     count = np.concatenate(([0], np.cumsum(step < 0)))
     return np.asarray(count[1:] - count[np.searchsorted(part, part)], np.int64)

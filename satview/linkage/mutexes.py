@@ -155,11 +155,11 @@ def _holds(trace: Trace) -> Pairs:
     clear = np.searchsorted(unclear, who << 32 | begin, side="right") == np.searchsorted(unclear, who << 32 | end)
     clear &= is_whole(trace, begin, end)
     begin, end, number = begin[clear], end[clear], number[clear]
-    is_exact = _is_wanted(trace, known, begin, end, number) & ~known.may_be_given(begin, end)
+    is_exact = _is_held(trace, known, begin, end, number) & ~known.may_be_given(begin, end)
     return pairs_of(begin, end, np.where(is_exact, np.uint8(Certainty.EXACT), np.uint8(Certainty.INFERRED)))
 
 
-def _is_wanted(trace: Trace, known: Mutexes, begin: _Ints, end: _Ints, mutex: _Ints) -> NDArray[np.bool_]:
+def _is_held(trace: Trace, known: Mutexes, begin: _Ints, end: _Ints, mutex: _Ints) -> NDArray[np.bool_]:
     """Tell of holds whether threads wait for the mutex all the time from when the call that got it is over."""
     since = partners(trace)[begin].astype(np.int64)
     found, at = waits(trace), np.flatnonzero(known.of_wait >= 0)
@@ -174,6 +174,6 @@ def _is_wanted(trace: Trace, known: Mutexes, begin: _Ints, end: _Ints, mutex: _I
     depth -= depth[first] - step[order][first]
     none_left = np.append(0, np.cumsum(depth == 0))
     start, stop = np.searchsorted(key, mutex << 32 | since), np.searchsorted(key, mutex << 32 | end)
-    wanted = (start > 0) & (since != NO_EVENT)
-    wanted[wanted] = (number[order][start[wanted] - 1] == mutex[wanted]) & (depth[start[wanted] - 1] > 0)
-    return np.asarray(wanted & (none_left[stop] == none_left[start]))
+    requested = (start > 0) & (since != NO_EVENT)
+    requested[requested] = (number[order][start[requested] - 1] == mutex[requested]) & (depth[start[requested] - 1] > 0)
+    return np.asarray(requested & (none_left[stop] == none_left[start]))

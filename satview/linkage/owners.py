@@ -33,11 +33,11 @@ def owners_within(trace: Trace, word: _Ints, pid: _Ints) -> _Ints:
         int64 (n,), rows of the thread table; 0 for none, -1 where two threads fit.
     """
     high, low = word >> 16, word & 0xFFFF
-    told = []
+    logged = []
     for tid, part, mask in ((high, low, 0xFFFF), (low, high, 0x7FFF)):
         who = thread_rows(trace, pid.astype(np.uint32), tid.astype(np.uint32))
-        told.append(np.where((part == pid & mask) & (tid > 0), who, 0))
-    first, second = told
+        logged.append(np.where((part == pid & mask) & (tid > 0), who, 0))
+    first, second = logged
     return np.where((first > 0) & (second > 0) & (first != second), -1, np.where(first > 0, first, second))
 
 

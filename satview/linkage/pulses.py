@@ -21,7 +21,7 @@ _COMM: Final = wire.WireClass.COMM
 SENDS: Final = tuple(wire.code(_COMM, event) for event in (1, 4, 5, 6, 7, 8))  # scoid, pid of the receiver
 RECEIPT: Final = wire.code(_COMM, 3)  # scoid, pid of the receiver: its own
 RECEIVE: Final = STATE_BY_NAME["RECEIVE"].value
-_Places = NDArray[np.intp]
+_Positions = NDArray[np.intp]
 
 
 def pulses(trace: Trace) -> LinkTable:
@@ -71,7 +71,7 @@ def _waiting(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
 def _handed_over(
     trace: Trace, sends: NDArray[np.uint32], send_key: NDArray[np.int64], receipts: NDArray[np.uint32],
     receipt_key: NDArray[np.int64], waiting: tuple[NDArray[np.uint32], NDArray[np.uint32]],
-) -> tuple[_Places, _Places]:  # fmt: skip
+) -> tuple[_Positions, _Positions]:  # fmt: skip
     """Return places of pulses that went to a waiting thread, and of their receipts.
 
     The pulse is the last one before the event that ends the wait, on its CPU; the receipt is the thread's first one
@@ -84,10 +84,10 @@ def _handed_over(
     owner = events.thread[receipts].astype(np.int64)
     order = np.argsort(owner << 32 | receipts)
     sorted_key = (owner << 32 | receipts)[order]
-    place = np.searchsorted(sorted_key, events.thread[ends].astype(np.int64) << 32 | ends)
-    at = np.flatnonzero(place < len(order))
-    at = at[owner[order[place[at]]] == events.thread[ends[at]]]
-    receipt = order[place[at]]
+    position = np.searchsorted(sorted_key, events.thread[ends].astype(np.int64) << 32 | ends)
+    at = np.flatnonzero(position < len(order))
+    at = at[owner[order[position[at]]] == events.thread[ends[at]]]
+    receipt = order[position[at]]
     sent = np.searchsorted(sends, pulse[at])
     # Another wait that begins before the receipt means that this one ended without a pulse.
     fits = send_key[sent] == receipt_key[receipt]
@@ -97,7 +97,7 @@ def _handed_over(
     return sent[once], receipt[once]
 
 
-def _last_of(receipt: _Places, sent: _Places, ends: NDArray[np.uint32]) -> tuple[_Places, _Places]:
+def _last_of(receipt: _Positions, sent: _Positions, ends: NDArray[np.uint32]) -> tuple[_Positions, _Positions]:
     """Return for each receipt the pulse of the last wait before it."""
     order = np.lexsort((ends, receipt))
     is_last = np.append(receipt[order][1:] != receipt[order][:-1], True)[: len(order)]
@@ -141,7 +141,9 @@ def _queued(
     return pairs_of(row[first], row[last], certainty)
 
 
-def _first_in_first_out(step: NDArray[np.int64], part: NDArray[np.intp]) -> tuple[_Places, _Places, NDArray[np.bool_]]:
+def _first_in_first_out(
+    step: NDArray[np.int64], part: NDArray[np.intp]
+) -> tuple[_Positions, _Positions, NDArray[np.bool_]]:
     """Return places of entries and of the exits that take them from a queue in order, and whether no other was in it.
 
     Args:
@@ -158,9 +160,9 @@ def _first_in_first_out(step: NDArray[np.int64], part: NDArray[np.intp]) -> tupl
     rank_in = np.arange(len(entries)) - np.searchsorted(entries, starts[entries])
     rank_out = np.arange(len(exits)) - np.searchsorted(exits, starts[exits])
     wide = len(step) + 1
-    wanted = part[exits] * wide + rank_out
-    place = np.searchsorted(part[entries] * wide + rank_in, wanted)
-    first, last = entries[place], exits
+    requested = part[exits] * wide + rank_out
+    position = np.searchsorted(part[entries] * wide + rank_in, requested)
+    first, last = entries[position], exits
     # From when the queue is empty until it is empty again: how deep was it at most?
     epoch = np.cumsum((is_in & (before == 0)) | np.append(True, part[1:] != part[:-1]))
     deepest = np.zeros(int(epoch[-1]) + 1, np.int64)

@@ -70,8 +70,8 @@ def comm_words(trace: Trace, rows: NDArray[np.integer]) -> tuple[NDArray[np.uint
     every = rows_of_class(trace, WireClass.COMM)
     if len(rows) == len(every) and np.array_equal(rows, every):
         return first, second
-    place = np.searchsorted(every, rows.astype(np.uint32))
-    return first[place], second[place]
+    position = np.searchsorted(every, rows.astype(np.uint32))
+    return first[position], second[position]
 
 
 def _comm_words(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
@@ -115,11 +115,11 @@ def last_before(trace: Trace, candidates: RowsByCpu, rows: NDArray[np.integer]) 
     out = np.full(len(rows), NO_EVENT, np.uint32)
     if not len(candidates) or not len(rows):
         return out
-    wanted = trace.events.cpu[rows]
+    requested = trace.events.cpu[rows]
     for number, mine in candidates:
-        at = np.flatnonzero(wanted == number)
-        place = np.searchsorted(mine, rows[at].astype(np.uint32))
-        out[at[place > 0]] = mine[place[place > 0] - 1]
+        at = np.flatnonzero(requested == number)
+        position = np.searchsorted(mine, rows[at].astype(np.uint32))
+        out[at[position > 0]] = mine[position[position > 0] - 1]
     return out
 
 
@@ -185,9 +185,9 @@ def thread_rows(trace: Trace, pids: NDArray[np.uint32], tids: NDArray[np.uint32]
     """Return the thread rows of many (pid, tid), 0 where the trace does not know one."""
     keys = trace.threads.pid.astype(np.int64) << 32 | trace.threads.tid.astype(np.int64) & 0xFFFFFFFF
     order = np.argsort(keys)
-    wanted = pids.view(np.int32).astype(np.int64) << 32 | tids.astype(np.int64)
-    at = np.minimum(np.searchsorted(keys[order], wanted), len(keys) - 1)
-    return np.where(keys[order][at] == wanted, order[at], 0)
+    requested = pids.view(np.int32).astype(np.int64) << 32 | tids.astype(np.int64)
+    at = np.minimum(np.searchsorted(keys[order], requested), len(keys) - 1)
+    return np.where(keys[order][at] == requested, order[at], 0)
 
 
 def depth_within(step: NDArray[np.integer], part: NDArray[np.intp]) -> NDArray[np.int64]:

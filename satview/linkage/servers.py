@@ -141,9 +141,9 @@ def client_of(trace: Trace, process: int, rcvid: int, event: int) -> int:
     return int(sends[last]) if is_open else -1
 
 
-def _last_of(key: _Ints, row: NDArray[np.integer], wanted: int, event: int) -> int:
+def _last_of(key: _Ints, row: NDArray[np.integer], requested: int, event: int) -> int:
     """Return the place of the last row of a key up to an event, -1 for none; keys ascend, and rows within each."""
-    first, end = np.searchsorted(key, (wanted, wanted + 1)).tolist()
+    first, end = np.searchsorted(key, (requested, requested + 1)).tolist()
     at = first + int(np.searchsorted(row[first:end], event, side="right")) - 1
     return at if at >= first else -1
 
@@ -239,10 +239,10 @@ def _calls_before(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
     calls = rows_of_class(trace, wire.WireClass.KER_CALL)
     key = thread[calls].astype(np.int64) << 32 | calls
     key.sort()
-    place = np.searchsorted(key, thread[rows].astype(np.int64) << 32 | rows) - 1
-    found = key[np.maximum(place, 0)] if len(key) else np.zeros(len(rows), np.int64)
+    position = np.searchsorted(key, thread[rows].astype(np.int64) << 32 | rows) - 1
+    found = key[np.maximum(position, 0)] if len(key) else np.zeros(len(rows), np.int64)
     out = (found & 0xFFFFFFFF).astype(np.uint32)
-    fits = (place >= 0) & (found >> 32 == thread[rows]) & (thread[rows] != UNKNOWN_THREAD)
+    fits = (position >= 0) & (found >> 32 == thread[rows]) & (thread[rows] != UNKNOWN_THREAD)
     out[~fits] = NO_EVENT
     ends = np.flatnonzero(fits)
     ends = ends[trace.events.code[out[ends]] & _FORM != 0]

@@ -85,6 +85,6 @@ def _next(
 ) -> _Ints:  # fmt: skip
     """Return for each thread and row the next one of some rows that belong to threads; -1 for none."""
     key = np.sort(threads.astype(np.int64) << 32 | rows)
-    place = np.searchsorted(key, thread << 32 | row, side="right")
-    found = np.append(key, -1)[place]
+    position = np.searchsorted(key, thread << 32 | row, side="right")
+    found = np.append(key, -1)[position]
     return np.where(found >> 32 == thread, found & 0xFFFFFFFF, -1)

@@ -58,7 +58,7 @@ def whole_states(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
     return ends, is_known
 
 
-def state_places(trace: Trace, rows: NDArray[np.integer], threads: NDArray[np.int64]) -> NDArray[np.intp]:
+def state_positions(trace: Trace, rows: NDArray[np.integer], threads: NDArray[np.int64]) -> NDArray[np.intp]:
     """Return for events where in `Trace.states.event` the first state event of a thread at or after each is, (n,).
 
     Args:
@@ -76,7 +76,7 @@ def state_places(trace: Trace, rows: NDArray[np.integer], threads: NDArray[np.in
 
 
 def first_that_fits(
-    trace: Trace, places: NDArray[np.intp], threads: NDArray[np.int64], fits: NDArray[np.bool_]
+    trace: Trace, positions: NDArray[np.intp], threads: NDArray[np.int64], fits: NDArray[np.bool_]
 ) -> NDArray[np.int64]:
     """Return the thread's first state event from a place on that fits, int64 (n,) rows; -1 for none.
 
@@ -84,15 +84,15 @@ def first_that_fits(
 
     Args:
         trace: The events.
-        places: (n,), as of `state_places`.
+        positions: (n,), as of `state_positions`.
         threads: int64 (n,), whose.
         fits: bool, one for every entry of `Trace.states.event`.
     """
     index, start = trace.states.event, trace.states.start
     end = np.uint32(len(index))
     own = np.where(fits, np.arange(len(index), dtype=np.uint32), end)
-    after = np.append(np.minimum.accumulate(own[::-1])[::-1], end)[places]
-    rows = np.full(len(places), -1, np.int64)
+    after = np.append(np.minimum.accumulate(own[::-1])[::-1], end)[positions]
+    rows = np.full(len(positions), -1, np.int64)
     known = np.flatnonzero(after < start[threads + 1])
     rows[known] = index[after[known]]
     return rows

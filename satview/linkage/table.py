@@ -178,8 +178,8 @@ def _find(keys: NDArray[np.uint32], order: NDArray[np.intp] | None, rows: Rows) 
     if not len(keys):
         return np.full(len(rows), -1, np.intp)
     at = np.minimum(np.searchsorted(keys, rows.astype(np.uint32), sorter=order), len(keys) - 1)
-    places = at if order is None else order[at]
-    return np.asarray(np.where(keys[places] == rows, places, -1))
+    positions = at if order is None else order[at]
+    return np.asarray(np.where(keys[positions] == rows, positions, -1))
 
 
 def pairs_of(from_row: Rows, to_row: Rows, certainty: NDArray[np.integer] | Certainty = Certainty.EXACT) -> Pairs:

@@ -13,7 +13,7 @@ from satview.linkage.blockers import REPLY as REPLY_STATE
 from satview.linkage.blockers import SEND as SEND_STATE
 from satview.linkage.messages import answers, messages, sends_of
 from satview.linkage.rows import comm_words
-from satview.linkage.states import first_that_fits, state_places, state_values
+from satview.linkage.states import first_that_fits, state_positions, state_values
 from satview.linkage.table import NO_EVENT, Certainty, ReadOnlyColumns
 from satview.linkage.waits import calls_of
 from satview.linkage.whole import is_whole
@@ -83,8 +83,8 @@ def _transactions(trace: Trace) -> Transactions:
     events, sends = trace.events, sends_of(trace)
     received = _or_none(messages(trace).ends_of(sends))
     replied = np.full(len(sends), -1, np.int64)
-    asked, answer = answers(trace)
-    replied[np.searchsorted(sends, asked)] = answer
+    requested, answer = answers(trace)
+    replied[np.searchsorted(sends, requested)] = answer
     blocked, free, done = _client_states(trace, sends)
     server = np.full(len(sends), -1, np.int64)
     known = received >= 0
@@ -135,16 +135,16 @@ def _client_states(trace: Trace, sends: NDArray[np.uint32]) -> tuple[_Ints, _Int
     value = state_values(trace)
     is_wait = (value == SEND_STATE) | (value == REPLY_STATE)
     client = trace.events.thread[sends].astype(np.int64)
-    places = state_places(trace, sends, client)
+    positions = state_positions(trace, sends, client)
     found = []
     for fits in (np.ones(len(index), np.bool_), ~is_wait, value == RUNNING):
-        row = first_that_fits(trace, places, client, fits)
+        row = first_that_fits(trace, positions, client, fits)
         known = np.flatnonzero(row >= 0)
         row[known[~is_whole(trace, sends[known], row[known])]] = -1
         found.append(row)
     first, free, runs = found
-    blocks = (first >= 0) & (places < trace.states.start[client + 1])
-    blocks[blocks] = is_wait[places[blocks]]
+    blocks = (first >= 0) & (positions < trace.states.start[client + 1])
+    blocks[blocks] = is_wait[positions[blocks]]
     return np.where(blocks, first, -1), np.where(blocks, free, -1), np.where(blocks, runs, -1)
 
 
@@ -168,12 +168,12 @@ def _parents(trace: Trace, sent: _Ints, client: _Ints, server: _Ints, received: 
     served = np.flatnonzero(server > 0)
     served = served[np.lexsort((received[served], server[served]))]
     key = server[served] << 32 | received[served]
-    place = np.searchsorted(key, client << 32 | sent) - 1
+    position = np.searchsorted(key, client << 32 | sent) - 1
     at = np.flatnonzero(client > 0)
     for _ in range(_MOST_STEPS):
-        at = at[place[at] >= 0]
-        at = at[server[served[place[at]]] == client[at]]
-        candidate = served[place[at]]
+        at = at[position[at] >= 0]
+        at = at[server[served[position[at]]] == client[at]]
+        candidate = served[position[at]]
         whole = is_whole(trace, received[candidate], sent[at])
         at, candidate = at[whole], candidate[whole]
         if not len(at):
@@ -181,5 +181,5 @@ def _parents(trace: Trace, sent: _Ints, client: _Ints, server: _Ints, received: 
         is_open = over[candidate] > sent[at]
         parent[at[is_open]] = candidate[is_open]
         at = at[~is_open]
-        place[at] -= 1
+        position[at] -= 1
     return parent

@@ -138,9 +138,9 @@ def objects_of(trace: Trace, entries: Rows, call: NDArray[np.int64], names: dict
     numbers, has_call = call_numbers(trace.release), np.flatnonzero(call >= 0)
     mine = call[has_call]
     for name in sorted(set(names.values())):
-        wanted = np.zeros(wire.KER_EXIT_OFFSET, np.bool_)
-        wanted[[numbers[spelt] for spelt, argued in names.items() if argued == name and spelt in numbers]] = True
-        at = has_call[wanted[mine]]
+        requested = np.zeros(wire.KER_EXIT_OFFSET, np.bool_)
+        requested[[numbers[spelt] for spelt, argued in names.items() if argued == name and spelt in numbers]] = True
+        at = has_call[requested[mine]]
         if len(at):
             values[at], known[at] = sync_argument(trace, entries[at], name)
     return values, known
@@ -151,8 +151,8 @@ def sync_argument(trace: Trace, entries: Rows, name: str) -> tuple[NDArray[np.in
     if name != "sync_p":
         return argument(trace, entries, name)
     rows, values, known = trace.kept("links.sync_objects", _sync_objects)
-    place = np.searchsorted(rows, entries.astype(np.uint32))
-    return values[place], known[place]
+    position = np.searchsorted(rows, entries.astype(np.uint32))
+    return values[position], known[position]
 
 
 def _sync_objects(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.int64], NDArray[np.bool_]]:

@@ -122,9 +122,9 @@ class _WakeUps:
         """Return for wake-ups the last of some events that name the thread, within its wait; `NO_EVENT` for none."""
         out = np.full(len(at), NO_EVENT, np.uint32)
         key = np.sort(thread << 32 | rows)
-        place = np.searchsorted(key, self.thread[at] << 32 | self.row[at]) - 1
-        found = np.flatnonzero(place >= 0)
-        last = key[place[found]]
+        position = np.searchsorted(key, self.thread[at] << 32 | self.row[at]) - 1
+        found = np.flatnonzero(position >= 0)
+        last = key[position[found]]
         fits = (last >> 32 == self.thread[at[found]]) & (last & 0xFFFFFFFF > self.waits.first_row[self.at[at[found]]])
         out[found[fits]] = (last[fits] & 0xFFFFFFFF).astype(np.uint32)
         return out
@@ -143,11 +143,11 @@ class _WakeUps:
             return
         received = rows_of_codes(trace, messages.RECEIPT, pulses.RECEIPT)
         key = np.sort(trace.events.thread[received].astype(np.int64) << 32 | received)
-        wanted = self.thread[at] << 32 | self.row[at]
-        place = np.searchsorted(key, wanted)
-        at, place = at[place < len(key)], place[place < len(key)]
-        fits = key[place] >> 32 == self.thread[at]
-        at, receipt = at[fits], (key[place[fits]] & 0xFFFFFFFF).astype(np.uint32)
+        requested = self.thread[at] << 32 | self.row[at]
+        position = np.searchsorted(key, requested)
+        at, position = at[position < len(key)], position[position < len(key)]
+        fits = key[position] >> 32 == self.thread[at]
+        at, receipt = at[fits], (key[position[fits]] & 0xFFFFFFFF).astype(np.uint32)
         last = last_of_codes(trace, (messages.SEND, *pulses.SENDS), self.row[at])
         for table in (messages.messages(trace), pulses.pulses(trace)):
             link = table.ended_by(receipt)
@@ -262,9 +262,9 @@ def last_sends(trace: Trace, thread: NDArray[np.int64], rows: NDArray[np.uint32]
     """
     out = np.full(len(rows), NO_EVENT, np.uint32)
     key = trace.kept("links.sends_by_thread", _sends_by_thread)
-    place = np.searchsorted(key, thread << 32 | rows) - 1
-    found = np.flatnonzero(place >= 0)
-    last = key[place[found]]
+    position = np.searchsorted(key, thread << 32 | rows) - 1
+    found = np.flatnonzero(position >= 0)
+    last = key[position[found]]
     fits = last >> 32 == thread[found]
     out[found[fits]] = (last[fits] & 0xFFFFFFFF).astype(np.uint32)
     return out

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from satview.base.errors import SatviewError
-from satview.session.jobs import LatestJob, Work
+from satview.session.tasks import Task, TaskFunction
 
 
 class Answer(QObject):
@@ -23,7 +23,7 @@ class Answer(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.error = ""
-        self._job = LatestJob(self)
+        self._job = Task(self)
         self._job.done.connect(self._on_done)
         self._job.failed.connect(self._on_failed)
 
@@ -36,9 +36,9 @@ class Answer(QObject):
         """Stop what runs in the background."""
         self._job.close()
 
-    def _start(self, work: Work) -> None:
+    def _start(self, function: TaskFunction) -> None:
         self.error = ""
-        self._job.start(work)
+        self._job.start(function)
         self.changed.emit()
 
     def _take(self, result: object) -> None:

@@ -155,8 +155,8 @@ def _mutex(of: _Of, _name: str, _address: int) -> Meaning | None:
     trace, known, found = of.trace, mutexes(of.trace), blockers(of.trace)
     waiting = np.flatnonzero((found.waits.call_row == of.event) & (known.of_wait >= 0) & (found.thread >= 0))
     if len(waiting):
-        place = int(waiting[0])
-        return _holder(trace, int(found.thread[place]), Certainty(int(found.certainty[place])))
+        position = int(waiting[0])
+        return _holder(trace, int(found.thread[position]), Certainty(int(found.certainty[position])))
     calls = [part.mutex[part.row == of.event] for part in (known.gives, known.gets)]
     number = int(max((part[0] for part in calls if len(part)), default=-1))
     before = np.flatnonzero((known.gets.mutex == number) & (known.gets.row < of.event))

@@ -24,8 +24,8 @@ def lane_keys(timeline: Timeline) -> tuple[LaneKey, ...]:
 
 def moved_lanes(old: Timeline, new: Timeline) -> dict[int, int]:
     """Return where lanes have gone, index to index, of all lanes that are in both."""
-    places = {key: index for index, key in enumerate(lane_keys(new))}
-    return {index: places[key] for index, key in enumerate(lane_keys(old)) if key in places}
+    positions = {key: index for index, key in enumerate(lane_keys(new))}
+    return {index: positions[key] for index, key in enumerate(lane_keys(old)) if key in positions}
 
 
 def event_of_slot(new: Trace, old: Trace, event: int) -> int | None:

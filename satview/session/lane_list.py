@@ -92,12 +92,12 @@ class LaneList(QObject):
 
     def row_at(self, y_px: int) -> LaneRow | None:
         """Return the lane at a height, None between and below them."""
-        place = bisect_right(self._tops, y_px) - 1
-        if place < 0 or y_px >= self.rows[place].y_px + self.rows[place].height_px:
+        position = bisect_right(self._tops, y_px) - 1
+        if position < 0 or y_px >= self.rows[position].y_px + self.rows[position].height_px:
             return None
-        return self.rows[place]
+        return self.rows[position]
 
-    def place_at(self, y_px: int) -> int:
+    def position_at(self, y_px: int) -> int:
         """Return the place among the rows of the one at a height, or of the last one above it; 0 if there is none."""
         return max(0, bisect_right(self._tops, y_px) - 1)
 
@@ -197,7 +197,7 @@ class LaneList(QObject):
 
     def _take(self, timeline: Timeline) -> None:
         self._timeline, self._infos, self._keys = timeline, timeline.infos, lane_keys(timeline)
-        self._places = {key: index for index, key in enumerate(self._keys)}
+        self._positions = {key: index for index, key in enumerate(self._keys)}
         self._children: dict[int, list[int]] = {}
         for info in self._infos:
             self._children.setdefault(info.parent, []).append(info.index)
@@ -206,7 +206,7 @@ class LaneList(QObject):
         return frozenset(self._keys[i] for i in indices)
 
     def _indices_of(self, keys: Iterable[LaneKey]) -> tuple[int, ...]:
-        return tuple(self._places[key] for key in keys if key in self._places)
+        return tuple(self._positions[key] for key in keys if key in self._positions)
 
     def _opens_at_first(self, index: int) -> bool:
         return self._is_small or self._is_cpu(index)

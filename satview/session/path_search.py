@@ -12,7 +12,7 @@ from satview.analysis.path_sheets import pieces_sheet, totals_sheet
 from satview.analysis.sheets import Sheet
 from satview.base.time import TimeWindow
 from satview.session.answer import Answer
-from satview.session.jobs import IsCancelled, Report
+from satview.session.tasks import IsCancelled, Report
 from satview.store.trace import Trace
 
 

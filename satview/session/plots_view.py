@@ -15,7 +15,7 @@ from satview.analysis.occurrences import Measure, measures
 from satview.base.time import TimeWindow
 from satview.session.answer import WatchedAnswer
 from satview.session.open_trace import OpenTrace
-from satview.session.plots_work import DurationsPlotted, LoadPlotted, plot_durations, plot_load
+from satview.session.plots_task import DurationsPlotted, LoadPlotted, plot_durations, plot_load
 from satview.session.statistics_view import Extent, part_of
 
 _SETTLE_MS: Final = 40  # a moving view asks for a new plot that often at most

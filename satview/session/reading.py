@@ -14,11 +14,11 @@ from satview.formats import registry
 from satview.formats.kev.growing import GrowingFile
 from satview.session.carry_over import moved_lanes
 from satview.session.filter_state import FilterState
-from satview.session.filter_work import FilterEvaluator, FilterView
-from satview.session.jobs import IsCancelled, Report
+from satview.session.filter_task import FilterEvaluator, FilterView
 from satview.session.lane_events import silent_cpus
 from satview.session.lane_overlay import LaneOverlay
-from satview.session.search import work_for
+from satview.session.search import task_for
+from satview.session.tasks import IsCancelled, Report
 from satview.store.trace import Trace
 from satview.timeline.lane_tree import Timeline
 from satview.timeline.spans import pixel_edges
@@ -159,11 +159,11 @@ def events_per_thread(trace: Trace) -> NDArray[np.int64]:
 
 def _view(trace: Trace, evaluator: FilterEvaluator, state: FilterState, is_cancelled: IsCancelled) -> FilterView:
     if not (state.chooses or state.stack.passes):
-        return FilterView(chosen=len(trace.events))
+        return FilterView(selected=len(trace.events))
     try:
         view = evaluator.alone(is_cancelled, lambda: evaluator.view(state))
     except SatviewError as error:  # a handler of a rule failed on what is new
-        return FilterView(chosen=len(trace.events), notices=(str(error),))
+        return FilterView(selected=len(trace.events), notices=(str(error),))
     assert isinstance(view, FilterView)
     return view
 
@@ -181,7 +181,7 @@ def _hits(trace: Trace, evaluator: FilterEvaluator, text: str, is_cancelled: IsC
     if not text:
         return nothing
     try:
-        hits = work_for(text, trace, evaluator)(is_cancelled, _ignore)
+        hits = task_for(text, trace, evaluator)(is_cancelled, _ignore)
     except UsageError:  # the find bar says why since the text was typed
         return nothing
     assert isinstance(hits, np.ndarray)

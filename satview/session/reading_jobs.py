@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from satview.base.memory import give_back
 from satview.session.cache_policy import cache_folder, is_large
 from satview.session.follow import Follow
-from satview.session.jobs import IsCancelled, Report
+from satview.session.tasks import IsCancelled, Report
 
 if TYPE_CHECKING:
     from satview.session.reading import Reading, Shown

@@ -14,9 +14,9 @@ from satview.base.errors import SourceChangedError, TraceFormatError
 from satview.base.memory import give_back
 from satview.session.dismantle import dismantle
 from satview.session.follow import Follow
-from satview.session.jobs import LatestJob
 from satview.session.reading_jobs import keep_reading, prepare_reading, read_file, read_more
 from satview.session.settings import Settings
+from satview.session.tasks import Task
 
 if TYPE_CHECKING:
     from satview.session.marks import Marks
@@ -59,14 +59,14 @@ class Session(QObject):
         previewed: `preview` has come.
         reloaded: `opened` has changed over to a longer reading of the same file.
         follow_changed: Following began or ended, or what is to be said about it changed.
-        told: Something happened to the followed file, as a sentence.
+        reported: Something happened to the followed file, as a sentence.
     """
 
     stage_changed = Signal()
     progress = Signal(float)
     reloaded = Signal()
     follow_changed = Signal()
-    told = Signal(str)
+    reported = Signal(str)
     previewed = Signal()
     _preview_ready = Signal(int, object)
 
@@ -83,11 +83,11 @@ class Session(QObject):
         super().__init__(parent)
         self._settings = settings
         self._prepare = prepare
-        self._job = LatestJob(self)
+        self._job = Task(self)
         self._job.done.connect(self._on_read)
         self._job.failed.connect(self._on_failed)
         self._job.progress.connect(self.progress)
-        self._keep_job = LatestJob(self)
+        self._keep_job = Task(self)
         self._to_keep: Reading | None = None
         self.adds_to_cache = True
         self.stage = Stage.EMPTY
@@ -195,7 +195,7 @@ class Session(QObject):
             self.opened.trace.payloads.check()
         except SourceChangedError as error:
             self._guard.stop()
-            self.told.emit(f"{error}; times and states stay, arguments cannot be read any more")
+            self.reported.emit(f"{error}; times and states stay, arguments cannot be read any more")
 
     def shut_down(self) -> None:
         """Stop everything in the background and wait for it; the window goes away."""
@@ -236,7 +236,7 @@ class Session(QObject):
     @Slot(str)
     def _on_noted(self, note: str) -> None:
         if self.opened is not None:  # else the page that waits says it
-            self.told.emit(f"{note}; what is shown stays")
+            self.reported.emit(f"{note}; what is shown stays")
 
     @Slot()
     def _read_followed(self) -> None:
@@ -310,7 +310,7 @@ class Session(QObject):
         if self.follow is not None:
             if result.restart:
                 self.follow.set_sticking(True)
-                self.told.emit(result.restart)
+                self.reported.emit(result.restart)
             self.follow.end_read(len(result.trace.events))
 
     def _open_trace(self, result: Reading) -> None:
@@ -363,7 +363,7 @@ class Session(QObject):
             what = error.what if isinstance(error, TraceFormatError) else str(error) or "there is not enough memory"
             name = self.follow.path.name
             self._end_follow()
-            self.told.emit(f"{name}: {what}; following has ended, what is shown stays")
+            self.reported.emit(f"{name}: {what}; following has ended, what is shown stays")
             return
         self._end_follow()
         self._drop_preview()

@@ -9,8 +9,8 @@ from PySide6.QtCore import QObject, Slot
 from satview.analysis.basis import Basis
 from satview.analysis.snapshot import Snapshot, snapshot
 from satview.session.answer import WatchedAnswer
-from satview.session.jobs import IsCancelled, Report
 from satview.session.open_trace import OpenTrace
+from satview.session.tasks import IsCancelled, Report
 from satview.store.trace import Trace
 
 _SETTLE_MS = 60  # a key that is held moves the selection faster than anybody reads

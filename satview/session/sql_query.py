@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from satview.base.safe_text import visible_line
 from satview.base.time import TimeWindow
-from satview.session.jobs import IsCancelled, Report
+from satview.session.tasks import IsCancelled, Report
 from satview.store.trace import Trace
 
 if TYPE_CHECKING:

@@ -131,14 +131,14 @@ def _parse_wall(found: re.Match[str], axis: Axis) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TimePosition:
     """Where the user wants to go: one of the two is given."""
 
     cycles: int | None = None
     event: int | None = None
 
 
-def parse_place(text: str, axis: Axis) -> Place:
+def parse_position(text: str, axis: Axis) -> TimePosition:
     """Return the event that `#1200` means, or the moment that any other text does (`parse_moment`).
 
     Raises:
@@ -146,11 +146,11 @@ def parse_place(text: str, axis: Axis) -> Place:
     """
     text = text.strip()
     if text.startswith("#"):
-        return Place(event=_parse_event(text, len(axis.event_times)))
+        return TimePosition(event=_parse_event(text, len(axis.event_times)))
     cycles = parse_moment(text, axis)
     if not axis.limits.start <= cycles < axis.limits.end:
         raise UsageError(f"{text[:40]!r} is outside the trace")
-    return Place(cycles=cycles)
+    return TimePosition(cycles=cycles)
 
 
 def _parse_event(text: str, count: int) -> int:

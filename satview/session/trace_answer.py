@@ -9,7 +9,7 @@ from typing import Generic, TypeVar, cast
 from PySide6.QtCore import QObject
 
 from satview.session.answer import Answer
-from satview.session.jobs import IsCancelled, Report
+from satview.session.tasks import IsCancelled, Report
 from satview.store.trace import Trace
 
 Found = TypeVar("Found")

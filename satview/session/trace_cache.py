@@ -60,8 +60,8 @@ class TraceCache:
             return None
         if not first.startswith(BEGIN):
             return None
-        told = f"{status.st_size} {status.st_mtime_ns} {_code_digest()}".encode()
-        return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in (told, first, last))).hexdigest()
+        reported = f"{status.st_size} {status.st_mtime_ns} {_code_digest()}".encode()
+        return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in (reported, first, last))).hexdigest()
 
     def find(self, path: Path) -> Reading | None:
         """Return a file as it was decoded before, None if it was not or what was kept of it is not whole."""

@@ -10,7 +10,7 @@ from satview.analysis.doctor.report import may_be_more
 from satview.analysis.doctor.undecided import undecided
 from satview.analysis.verdicts.find import find_verdicts
 from satview.analysis.verdicts.verdict import Verdict, VerdictKind
-from satview.session.jobs import IsCancelled
+from satview.session.tasks import IsCancelled
 from satview.store.trace import Trace
 
 _MOST_KINDS: Final = 2  # that a summary names
@@ -45,7 +45,7 @@ def summary(found: FoundVerdicts) -> str:
     count, unknown = len(found.verdicts), len(found.undecided)
     kinds = list(dict.fromkeys(str(verdict.kind) for verdict in found.verdicts))
     if not count:
-        told = f", {unknown} kind{'s' if unknown != 1 else ''} cannot be told" if unknown else ""
-        return f"No verdicts{told}"
+        reported = f", {unknown} kind{'s' if unknown != 1 else ''} cannot be told" if unknown else ""
+        return f"No verdicts{reported}"
     more = "\N{HORIZONTAL ELLIPSIS}" if len(kinds) > _MOST_KINDS else ""
     return f"{count} verdict{'s' if count != 1 else ''}: {', '.join(kinds[:_MOST_KINDS])}{more}"

@@ -13,7 +13,7 @@ SHORTEST_CYCLES: Final = 8
 _SNAP_CYCLES_PER_PX: Final = 256  # below that, lanes are drawn from intervals, and rounding would be felt as a jerk
 _GESTURE_PAUSE_S: Final = 0.8
 _HISTORY_LENGTH: Final = 200
-_SAME_PLACE_PX: Final = 3  # a mouse that nobody moved is at the same place, but for what windows are off
+_SAME_POSITION_PX: Final = 3  # a mouse that nobody moved is at the same place, but for what windows are off
 
 
 class Viewport(QObject):
@@ -104,7 +104,7 @@ class Viewport(QObject):
         share = (anchor - self._window.start) / self._window.length
         if self._zoomed is not None:
             window, kept, kept_share = self._zoomed
-            if window == self._window and abs(share - kept_share) * self._width_px < _SAME_PLACE_PX:
+            if window == self._window and abs(share - kept_share) * self._width_px < _SAME_POSITION_PX:
                 anchor, share = kept, kept_share
         start = anchor - round(length * share)
         self.move(TimeWindow(start, start + length))

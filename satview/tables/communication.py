@@ -40,7 +40,7 @@ def message(trace: Trace) -> Made:
     """Return the table `message`: one row for each message that was sent."""
     made, sent = transactions(trace), sent_messages(whole_scope(trace))
     rows = made.send_row
-    place = np.searchsorted(sent.row, rows)  # a format that pairs its records itself has no transactions
+    position = np.searchsorted(sent.row, rows)  # a format that pairs its records itself has no transactions
     return {
         "message": np.arange(len(made), dtype=np.int64),
         "event": rows,
@@ -56,9 +56,9 @@ def message(trace: Trace) -> Made:
         "service_cycles": made.service_cycles,
         "reply_cycles": made.reply_cycles,
         "round_trip_cycles": made.round_trip_cycles,
-        "send_blocked_cycles": sent.send_blocked_cycles[place],
-        "reply_blocked_cycles": sent.reply_blocked_cycles[place],
-        "size_bytes": sent.size_bytes[place],
+        "send_blocked_cycles": sent.send_blocked_cycles[position],
+        "reply_blocked_cycles": sent.reply_blocked_cycles[position],
+        "size_bytes": sent.size_bytes[position],
         "message_type": made.message_type,
         "parent": made.parent,
         "certainty": certainty_texts(made.certainty),

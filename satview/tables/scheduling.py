@@ -57,8 +57,8 @@ def run(trace: Trace) -> Made:
     runs, at = times.runs, np.flatnonzero(times.runs.thread > 0)
     event = _first_events(trace, times, at)
     priority = np.full(len(at), -1, np.int64)
-    told = np.flatnonzero(event >= 0)
-    priority[told] = scope.basis.facts.priority(event[told])
+    logged = np.flatnonzero(event >= 0)
+    priority[logged] = scope.basis.derived.priority(event[logged])
     is_migration, from_cpu = _moves(scope, times)
     return {
         "cpu": runs.cpu[at],
@@ -89,10 +89,10 @@ def _first_events(trace: Trace, times: CutRuns, at: NDArray[np.intp]) -> Ints:
         first, last = np.searchsorted(cpu, (number, number + 1))
         mine = np.flatnonzero(times.runs.cpu[at] == number)
         start = times.runs.start[at[mine]]
-        place = np.searchsorted(time[first:last], start, side="right") - 1 + first
-        fits = place >= first
-        fits[fits] = time[place[fits]] == start[fits]
-        out[mine[fits]] = rows[place[fits]]
+        position = np.searchsorted(time[first:last], start, side="right") - 1 + first
+        fits = position >= first
+        fits[fits] = time[position[fits]] == start[fits]
+        out[mine[fits]] = rows[position[fits]]
     return out
 
 
@@ -103,8 +103,8 @@ def _moves(scope: Scope, times: CutRuns) -> tuple[NDArray[np.bool_], Ints]:
     for number in range(scope.trace.cpu_count):
         first, last = np.searchsorted(runs.cpu, (number, number + 1))
         mine = np.flatnonzero(moved.to_cpu == number)
-        place = np.searchsorted(runs.start[first:last], moved.time_cycles[mine]) + first
-        is_migration[place], from_cpu[place] = True, moved.from_cpu[mine]
+        position = np.searchsorted(runs.start[first:last], moved.time_cycles[mine]) + first
+        is_migration[position], from_cpu[position] = True, moved.from_cpu[mine]
     return is_migration, from_cpu
 
 
@@ -131,15 +131,15 @@ def _pieces(times: CutRuns, cpu: int, handled: TimeRanges) -> tuple[NDArray[Any]
     start, bound = runs.start[first:last], int(runs.end[last - 1])
     edges = np.concatenate((start, handled.start, handled.end))
     edges = np.unique(edges[(edges >= start[0]) & (edges < bound)])
-    place = np.searchsorted(start, edges, side="right") - 1 + first
+    position = np.searchsorted(start, edges, side="right") - 1 + first
     number = np.searchsorted(handled.start, edges, side="right")
     is_handled = edges < np.append(np.iinfo(np.int64).min, handled.end)[number]
-    value = runs.value[place]
-    kind = np.where(times.is_busy[place], 1, 0).astype(np.uint8)
+    value = runs.value[position]
+    kind = np.where(times.is_busy[position], 1, 0).astype(np.uint8)
     kind[value == IDLE], kind[value == KERNEL_CALL] = 2, 3
     kind[is_handled] = _INTERRUPTED
     end = np.append(edges[1:], bound)
-    return np.full(len(edges), cpu, np.uint8), kind, runs.thread[place], edges, end
+    return np.full(len(edges), cpu, np.uint8), kind, runs.thread[position], edges, end
 
 
 def activation(trace: Trace) -> Made:

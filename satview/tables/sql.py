@@ -336,13 +336,13 @@ def _fetched(connection: Any, query: str, limits: Limits) -> Result:
 def _whole_numbers(found: pa.Table) -> pa.Table:
     """Return a result with sums, which DuckDB makes 128 bits wide, as 64-bit numbers where they fit."""
     pyarrow, compute = required("pyarrow"), required("pyarrow.compute")
-    for place, field in enumerate(found.schema):
+    for position, field in enumerate(found.schema):
         if not (pyarrow.types.is_decimal128(field.type) and field.type.scale == 0):
             continue
-        column = found.column(place)
+        column = found.column(position)
         bounds: Sequence[Any] = tuple(compute.min_max(column).as_py().values())
         if None in bounds or -(2**63) <= bounds[0] <= bounds[1] < 2**63:
-            found = found.set_column(place, field.name, column.cast(pyarrow.int64()))
+            found = found.set_column(position, field.name, column.cast(pyarrow.int64()))
     return found
 
 

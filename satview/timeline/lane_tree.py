@@ -85,9 +85,9 @@ class Timeline:
 
     def build(self, indices: Iterable[int], cancelled: Callable[[], bool] | None = None) -> None:
         """Build lanes that are not ready yet; stops early when `cancelled()` says so."""
-        wanted = [i for i in indices if i not in self._lanes]
-        for at in range(0, len(wanted), _LANES_AT_ONCE):
-            batch = wanted[at : at + _LANES_AT_ONCE]
+        requested = [i for i in indices if i not in self._lanes]
+        for at in range(0, len(requested), _LANES_AT_ONCE):
+            batch = requested[at : at + _LANES_AT_ONCE]
             spans = {}
             for index in batch:
                 if cancelled is not None and cancelled():

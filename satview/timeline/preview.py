@@ -39,7 +39,7 @@ class Preview:
         window: From the first to the last sampled event.
         cpus: Per CPU what ran when.
         titles: What the lanes of the CPUs are called.
-        places: How many places were sampled.
+        positions: How many places were sampled.
         lost_marks: (k, 2) int64, where events are missing, as far as these places tell: start and end in cycles.
     """
 
@@ -47,7 +47,7 @@ class Preview:
     window: TimeWindow
     cpus: tuple[Runs, ...]
     titles: tuple[str, ...]
-    places: int
+    positions: int
     lost_marks: NDArray[np.int64]
 
     def cover(self, cpu: int, window: TimeWindow, bins: int) -> NDArray[np.float64]:
@@ -69,8 +69,8 @@ def preview_of(sample: Sampled) -> Preview | None:
     """Return what a sample tells of the CPUs, None where it knows of no thread that ran."""
     trace = sample.trace
     rows, ends = run_slices(trace)
-    told = sample.is_told[sample.place[rows]]
-    rows, ends = rows[told], ends[told]
+    logged = sample.is_timed[sample.position[rows]]
+    rows, ends = rows[logged], ends[logged]
     if not len(rows):
         return None
     events = trace.events
@@ -84,10 +84,10 @@ def preview_of(sample: Sampled) -> Preview | None:
         # Where buffers overlap in time, what began later counts from then on.
         until = np.append(start[mine][1:], np.iinfo(np.int64).max)
         cpus.append(Runs(start[mine], np.minimum(ends[mine], until), value[mine]))
-    seen = events.time_cycles[sample.is_told[sample.place]]
+    seen = events.time_cycles[sample.is_timed[sample.position]]
     titles = tuple(trace.cpu_title(cpu) for cpu in range(trace.cpu_count))
     return Preview(trace.clock, TimeWindow(int(seen[0]), int(seen[-1]) + 1), tuple(cpus), titles,
-                   int(np.count_nonzero(sample.is_told)),
+                   int(np.count_nonzero(sample.is_timed)),
                    np.stack((sample.lost_cycles - 1, sample.lost_cycles), axis=1))  # fmt: skip
 
 
@@ -98,8 +98,8 @@ def _known_until(sample: Sampled, rows: NDArray[np.uint32]) -> NDArray[np.int64]
     """
     trace = sample.trace
     cpus = int(trace.events.cpu.max()) + 1 if trace.release == Release.QNX_8 else 1
-    keys = sample.place * cpus + (trace.events.cpu if cpus > 1 else 0)
-    last: NDArray[np.int64] = np.zeros(len(sample.is_told) * cpus, np.int64)
+    keys = sample.position * cpus + (trace.events.cpu if cpus > 1 else 0)
+    last: NDArray[np.int64] = np.zeros(len(sample.is_timed) * cpus, np.int64)
     last[keys] = trace.events.time_cycles  # in time order: the last one stays
     return np.asarray(last[keys[rows]])
 

@@ -56,8 +56,8 @@ def test_every_verdict_has_a_row_and_every_row_a_question():
 @pytest.mark.parametrize("release", RELEASES, ids=str)
 def test_a_whole_wide_capture_tells_everything_exactly(release, tmp_path):
     found = marks(trace_of("automotive", tmp_path, release, WIDE))
-    told = {key for key, mark in found.items() if mark is Mark.EXACT}
-    assert set(found) - told <= {"partitions", "interrupts", "names"}  # names come before START, or with a path
+    reported = {key for key, mark in found.items() if mark is Mark.EXACT}
+    assert set(found) - reported <= {"partitions", "interrupts", "names"}  # names come before START, or with a path
     assert found["interrupts"] is (Mark.NOT_LOGGED if release is Release.QNX_8 else Mark.EXACT)
     assert found["partitions"] is Mark.NEEDS_CLASS
 
@@ -71,7 +71,7 @@ def test_a_whole_wide_capture_tells_everything_exactly(release, tmp_path):
 ])  # fmt: skip
 def test_a_class_that_is_missing(left_out, lacking, tmp_path):
     trace = trace_of("automotive", tmp_path, Release.QNX_7, (*without(left_out), ("SETALLCLASSESWIDE",)))
-    found = {key for key, mark in marks(trace).items() if not mark.is_told}
+    found = {key for key, mark in marks(trace).items() if not mark.is_answer}
     assert found - {"partitions"} == lacking
     line = diagnosis(trace, min(lacking)).capture
     assert line is not None
@@ -98,7 +98,7 @@ def test_holes_make_bounds_and_more_buffers_are_the_remedy(release, tmp_path):
     assert found.trust.mark is Mark.LOWER_BOUND
     assert found.trust.reason.startswith("events were lost for ")
     assert "tracelogger -k 128 -b 256" in found.capture.command
-    assert not diagnosis(trace, "lost-wakeup").trust.mark.is_told or "lost-wakeup" in undecided(trace)
+    assert not diagnosis(trace, "lost-wakeup").trust.mark.is_answer or "lost-wakeup" in undecided(trace)
 
 
 @pytest.mark.parametrize("release", usually(RELEASES[2:], complete=RELEASES), ids=str)  # up to 7.x all propose the same
@@ -115,7 +115,7 @@ def test_the_capture_that_is_proposed_answers(left_out, release, tmp_path):
         calls, _ = calls_of_text(rules, kernel)
         (tmp_path / "again").mkdir(exist_ok=True)
         again = trace_of("automotive", tmp_path / "again", release, tuple((name, *words) for name, words in calls))
-        says = {found.analysis.key: found.says for found in doctor(again) if not found.trust.mark.is_told}
+        says = {found.analysis.key: found.says for found in doctor(again) if not found.trust.mark.is_answer}
         assert not {key: says[key] for key in keys - NEVER if key in says}, rules
 
 

@@ -88,9 +88,9 @@ def test_histogram_counts_every_duration_in_its_bin():
     duration = np.array([0, 1, 9, 10, 1_000, 1_001, 10**9])
     made = histogram(duration)
     assert made.counts.sum() == len(duration)
-    place = np.log10(np.maximum(duration, 1))
-    assert np.all(made.edges_log10[made.bin] <= place)
-    assert np.all(place < made.edges_log10[made.bin + 1])
+    position = np.log10(np.maximum(duration, 1))
+    assert np.all(made.edges_log10[made.bin] <= position)
+    assert np.all(position < made.edges_log10[made.bin + 1])
     assert len(histogram(np.array([5, 5, 5])).counts) == 1
 
 

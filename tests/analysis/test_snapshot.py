@@ -107,11 +107,11 @@ def test_a_moment_outside_the_trace(tmp_path):
 def test_the_command(tmp_path, capsys):
     path = str(mutex_scene().write(tmp_path / "mutex.kev"))
     assert main(["snapshot", path, "--at", "55ns", "--format", "json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    [group] = [group for group in told["groups"] if group["state"] == "MUTEX"]
+    reported = json.loads(capsys.readouterr().out)
+    [group] = [group for group in reported["groups"] if group["state"] == "MUTEX"]
     assert (group["count"], group["holder"], group["certainty"]) == (2, "pid 5 1", "exact")
     assert group["threads"][0] == {"thread": "pid 5 2", "pid": 5, "tid": 2, "since_ns": 30, "event": 5}
-    assert told["threads"] == sum(group["count"] for group in told["groups"])
+    assert reported["threads"] == sum(group["count"] for group in reported["groups"])
     assert main(["snapshot", path, "--at", "55ns"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "mutex.kev at 0.000 000 055 s: 4 threads"
@@ -195,13 +195,13 @@ def test_what_threads_really_did(name, release, form, loss, tmp_path):
 
 def state_at(history, moment):
     """Return the state of a thread at a moment and since when, None before its first one and after its end."""
-    place = bisect_right(history, (moment, 256)) - 1
-    if place < 0 or history[place][1] == 0:
+    position = bisect_right(history, (moment, 256)) - 1
+    if position < 0 or history[position][1] == 0:
         return None
-    since = place
-    while since > 0 and history[since - 1][1] == history[place][1]:
+    since = position
+    while since > 0 and history[since - 1][1] == history[position][1]:
         since -= 1
-    return history[place][1], history[since][0]
+    return history[position][1], history[since][0]
 
 
 def holders(made, group, moment, threads) -> set[ThreadId]:

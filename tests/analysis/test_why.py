@@ -66,10 +66,10 @@ def test_every_step_is_true(name: str, loss: bool, wide: bool, release: Release,
             if "is an idle thread" in step.says:
                 continue
             mine = history[thread]
-            place = bisect_right(mine, (step.at_cycles, "~")) - 1
-            assert place >= 0
-            time, state, priority = mine[place]
-            assert step.state == state, (step, mine[place - 1 : place + 2])
+            position = bisect_right(mine, (step.at_cycles, "~")) - 1
+            assert position >= 0
+            time, state, priority = mine[position]
+            assert step.state == state, (step, mine[position - 1 : position + 2])
             assert step.since_cycles == time or time <= made.since
             assert step.priority in (-1, priority)
             seen[state] += 1

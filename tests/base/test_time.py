@@ -39,8 +39,8 @@ def test_zooming_keeps_the_anchor_in_place(start, length, factor, share):
     anchor = start + round(length * share)
     zoomed = window.zoomed(factor, anchor)
     assert zoomed.length == max(1, round(length * factor))
-    place = (anchor - window.start) / window.length
-    assert abs((anchor - zoomed.start) - zoomed.length * place) <= 1
+    position = (anchor - window.start) / window.length
+    assert abs((anchor - zoomed.start) - zoomed.length * position) <= 1
 
 
 @given(*[st.integers(-1000, 1000)] * 2, st.integers(1, 500), st.integers(1, 500))

@@ -66,7 +66,7 @@ class Judge:
 
     def everything(self) -> None:
         """Judge all that is judged."""
-        self.kept_stretches()
+        self.captured_spans()
         for info in self.timeline.infos:
             if info.kind == LaneKind.THREAD:
                 self.thread(info)
@@ -86,7 +86,7 @@ class Judge:
         mine = (lost[:, 2] == EVERY_CPU) | (lost[:, 2] == cpu)
         return bool(np.any(mine & (lost[:, 0] - with_edges < time) & (time < lost[:, 1] + with_edges)))
 
-    def kept_stretches(self) -> None:
+    def captured_spans(self) -> None:
         """What is not marked as lost is complete, and what is there is true."""
         trace, window = self.trace, self.trace.window
         rows = np.sort(trace.states.event)

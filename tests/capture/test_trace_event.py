@@ -340,15 +340,15 @@ def test_class_handler_first_and_both_must_pass() -> None:
 
 
 def test_handlers_are_asked_even_while_tracing_is_off_but_not_for_masked_events() -> None:
-    asked = []
-    handler_kernel(lambda data: asked.append(data.header) or 1, start=False)
-    assert asked
+    requested = []
+    handler_kernel(lambda data: requested.append(data.header) or 1, start=False)
+    assert requested
     made, _ = kernel(modes=())
-    call(made, "ADDCLASSEVHANDLER", Class.KERCALLENTER, lambda data: asked.append(data) or 1, EventData())
-    before = len(asked)
+    call(made, "ADDCLASSEVHANDLER", Class.KERCALLENTER, lambda data: requested.append(data) or 1, EventData())
+    before = len(requested)
     made.spawn("ticking", _ticking)
     run(made, 3)
-    assert len(asked) == before, "the mask comes first"
+    assert len(requested) == before, "the mask comes first"
 
 
 def test_handlers_may_only_insert_and_switch() -> None:
@@ -369,10 +369,10 @@ def test_handlers_may_only_insert_and_switch() -> None:
 
 
 def test_what_a_handler_starts_is_not_judged_by_it() -> None:
-    asked: list[int] = []
+    requested: list[int] = []
 
     def handler(data: EventData) -> int:
-        asked.append(data.header)
+        requested.append(data.header)
         call(made, "STOP")
         call(made, "START")
         return 1
@@ -383,8 +383,8 @@ def test_what_a_handler_starts_is_not_judged_by_it() -> None:
     made.spawn("ticking", _ticking)
     run(made, 3)
     dumps = sum(code == wire.PROC_CREATE_NAME for code, *_ in lines(finish(made, sink)))
-    assert len(asked) > 4
-    assert dumps >= len(asked), "every START dumped its state"
+    assert len(requested) > 4
+    assert dumps >= len(requested), "every START dumped its state"
 
 
 def test_handlers_that_exit_are_reported() -> None:

@@ -568,10 +568,10 @@ def test_tiles_repeat_without_a_seam_that_shows(tmp_path: Path) -> None:
 @pytest.mark.parametrize("release", [Release.QNX_7, Release.QNX_8])
 def test_a_long_trace_of_several_cpus_has_nothing_wrong(release: Release, tmp_path: Path) -> None:
     tile = make_tile("small-system", cpus=2, release=release)
-    for events_wanted in (tile.events * 2 + 5000, tile.events * 2 + 7777):
-        written = write_tiles(tmp_path / "tiles.kev", events_wanted, tile)
+    for events_requested in (tile.events * 2 + 5000, tile.events * 2 + 7777):
+        written = write_tiles(tmp_path / "tiles.kev", events_requested, tile)
         trace = open_kev(tmp_path / "tiles.kev")
-        assert len(trace.events) == written >= events_wanted
+        assert len(trace.events) == written >= events_requested
         assert not trace.problems.counts(), "each CPU of 8.0 numbers its buffers, and no event is cut at the end"
 
 

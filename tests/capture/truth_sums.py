@@ -38,7 +38,7 @@ class Lengths:
         return cls(len(ordered), sum(ordered), ordered[0], ordered[-1], ordered[(99 * len(ordered) + 99) // 100 - 1])
 
     @classmethod
-    def told(cls, times: Durations, i: int) -> Lengths:
+    def reported(cls, times: Durations, i: int) -> Lengths:
         """Return those that a row of statistics tells."""
         return cls(
             int(times.count[i]),
@@ -146,7 +146,7 @@ class TruthSums:
         """Messages sent within the range."""
         return [message for message in self.truth.messages if self.begins(message.sent)]
 
-    def has_told_size(self, message: Message) -> bool:
+    def has_logged_size(self, message: Message) -> bool:
         """Return whether the range holds the receipt of a message and the exit from MSG_RECEIVEV that follows it."""
         exits = self._exits[message.server]
         index = bisect_left(exits, message.received)

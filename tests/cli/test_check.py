@@ -54,9 +54,9 @@ def test_a_table_for_people(check, deadlock):
 
 def test_json_is_one_object_with_exactly_these_words(check, deadlock):
     code, out, _ = check(deadlock, "--format", "json")
-    told = json.loads(out)
-    assert (code, list(told)) == (3, ["verdicts"])
-    [verdict] = told["verdicts"]
+    reported = json.loads(out)
+    assert (code, list(reported)) == (3, ["verdicts"])
+    [verdict] = reported["verdicts"]
     assert list(verdict) == WORDS
     assert (verdict["kind"], verdict["severity"]) == ("deadlock", "error")
     assert sorted(verdict["threads"]) == ["deadlock 2 (forwards)", "deadlock 3 (backwards)"]

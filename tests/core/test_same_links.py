@@ -39,10 +39,10 @@ def found_in(trace):
     every = np.arange(len(trace.events), dtype=np.uint32)
     mixed = np.random.default_rng(1).permutation(every)
     found = {"partners": partners(trace).tolist(), "open": actors.open_calls(trace, mixed).tolist()}
-    found["turn"] = actors.last_work(trace, mixed).tolist()
+    found["turn"] = actors.last_function(trace, mixed).tolist()
     for codes in TABLES:
-        for name, asked in (("all", mixed), ("few", mixed[:20])):
-            found[f"last {codes} {name}"] = rows.last_of_codes(trace, codes, asked).tolist()
+        for name, requested in (("all", mixed), ("few", mixed[:20])):
+            found[f"last {codes} {name}"] = rows.last_of_codes(trace, codes, requested).tolist()
         found[f"rows {codes}"] = rows.rows_of_codes(trace, *codes).tolist()
     for kind in LinkKind:
         table = link_table(trace, kind)
@@ -96,7 +96,7 @@ def test_calls_of_threads_that_nobody_knows():
     call = wire.code(wire.WireClass.KER_CALL, 0)
     traits[[call + 3, call + 5, call + 9]] = links.IS_CALL | links.IS_ENTRY
     traits[[call + 3 + 128, call + 5 + 128, call + 9 + 256]] = links.IS_CALL | links.IS_END
-    traits[wire.THREAD_RUNNING] = links.IS_TURN | links.IS_RUNNING
+    traits[wire.THREAD_RUNNING] = links.IS_SWITCH | links.IS_RUNNING
     code = rng.choice(np.flatnonzero(traits), count).astype(np.uint16)
     cpu = rng.integers(0, 3, count).astype(np.uint8)
     thread = rng.choice([0, 0, 1, 2], count).astype(np.uint16)
@@ -148,6 +148,6 @@ def test_words_of_slots_far_apart(tmp_path):
 def test_rows_that_do_not_ascend_are_refused():
     code, cpu = np.zeros(10, np.uint16), np.zeros(10, np.uint8)
     table = np.ones(wire.CODE_COUNT, np.bool_)
-    for asked in ([3, 2], [3, 10]):
+    for requested in ([3, 2], [3, 10]):
         with pytest.raises(AssertionError):
-            links.last_before(code, cpu, table, np.array(asked, np.uint32))
+            links.last_before(code, cpu, table, np.array(requested, np.uint32))

@@ -39,10 +39,10 @@ WHERE duration > 2ms and name ~ "de\\vb??/*"
 
 
 class _Named:
-    def __init__(self, place):
-        self.place = place
+    def __init__(self, position):
+        self.position = position
 
-    def __call__(self, facts):
+    def __call__(self, info):
         return 1
 
 

@@ -115,10 +115,10 @@ def rules_with(text, function="my.py:only"):
 
 
 class Named:
-    def __init__(self, place):
-        self.place = place
+    def __init__(self, position):
+        self.position = position
 
-    def __call__(self, facts):
+    def __call__(self, info):
         return 1
 
 

@@ -49,8 +49,8 @@ def printed(source, layout=None, selection=None, **style):
 def trace(*events, release="6", order="little"):
     """Return the source of a trace of (wire class, event, words or (words, text), optional cpu and stamp)."""
     writer = SlotWriter(order)
-    for number, (wire_class, event, payload, *place) in enumerate(events):
-        cpu, stamp = place or (0, 0x10 + number)
+    for number, (wire_class, event, payload, *position) in enumerate(events):
+        cpu, stamp = position or (0, 0x10 + number)
         if isinstance(payload, tuple):
             writer.text_event(wire.code(wire_class, event), cpu, stamp, *payload)
         else:

@@ -54,8 +54,8 @@ def rules(trace: Trace, *, wide: bool) -> Iterator[str]:
     step = usually(2, complete=1)
     for turn in range(wide % step, len(FIELDS), step):
         lines = ["ADDALLCLASSES", width]
-        for place, external in enumerate(known):
-            field = FIELDS[(turn + place) % len(FIELDS)]
+        for position, external in enumerate(known):
+            field = FIELDS[(turn + position) % len(FIELDS)]
             lines += [
                 f"ADDCLASSEVHANDLER {external.name} WHERE {condition}"
                 for condition in condition_on(trace, external, field, wide)

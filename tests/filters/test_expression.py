@@ -137,10 +137,10 @@ def test_arguments_are_those_of_the_decoded_payload():
             if payload.form in ("failed", "raw") or trace.spec(row).class_name == "USREVENT":
                 continue
             for argument in payload.arguments:
-                place = place_of(release, int(trace.events.code[row]), count, argument.name)
+                position = place_of(release, int(trace.events.code[row]), count, argument.name)
                 is_named = not argument.name.startswith("word ") and argument.name != "empty"
-                if isinstance(argument.value, int) and place is not None and is_named:
-                    assert (place.word, place.words) == (argument.first_word, argument.words), argument
+                if isinstance(argument.value, int) and position is not None and is_named:
+                    assert (position.word, position.words) == (argument.first_word, argument.words), argument
                     value = next(iter(event_contexts(trace, np.array([row]))))
                     text = f'arg."{argument.name}" == {argument.value & (2**64 - 1)}'
                     names = [item.name for item in payload.arguments]

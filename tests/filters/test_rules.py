@@ -228,21 +228,21 @@ def test_security_has_to_be_added_by_itself():
 
 
 def test_handlers_class_first_then_event_and_both_must_pass():
-    asked = []
+    requested = []
     rules = with_everything()
 
     def handler(name, answer):
-        return lambda context: (asked.append(name), answer)[1]
+        return lambda context: (requested.append(name), answer)[1]
 
     rules.add_class_ev_handler(C.COMM, handler("class", 1))
     rules.add_event_handler(C.COMM, 0, handler("event", 0))
     assert not admits(rules, SMSG, 1, 7)
-    assert asked == ["class", "event"]
+    assert requested == ["class", "event"]
     assert admits(rules, REPLY_MESSAGE, 1, 7)
-    asked.clear()
+    requested.clear()
     rules.add_class_ev_handler(C.COMM, handler("class", 0))
     assert not admits(rules, SMSG, 1, 7)
-    assert asked == ["class"], "the event's handler is not asked"
+    assert requested == ["class"], "the event's handler is not asked"
     rules.del_class_ev_handler(C.COMM)
     rules.del_event_handler(C.COMM, 0)
     assert rules.del_event_handler(C.COMM, 0) == OK
@@ -251,15 +251,15 @@ def test_handlers_class_first_then_event_and_both_must_pass():
 
 def test_handlers_are_not_asked_about_events_that_are_off_or_of_others():
     rules = RuleSet()
-    asked = []
-    rules.add_class_ev_handler(C.THREAD, lambda context: asked.append(context) or 1)
+    requested = []
+    rules.add_class_ev_handler(C.THREAD, lambda context: requested.append(context) or 1)
     assert not admits(rules, RUNNING)
     rules.add_class(C.THREAD)
     rules.set_class_pid(C.THREAD, 7)
     assert not admits(rules, RUNNING, 12, 1, pid=12)
-    assert asked == []
+    assert requested == []
     assert admits(rules, RUNNING, 7, 1)
-    assert len(asked) == 1
+    assert len(requested) == 1
 
 
 def test_answer_two_lets_the_exit_pass_unasked():

@@ -125,10 +125,10 @@ def test_only_the_last_chunk_is_decoded_again(capture, tmp_path, monkeypatch):
 def test_cancelled_read_is_taken_up_again(capture, tmp_path):
     path = tmp_path / "part.kev"
     path.write_bytes(capture.read_bytes())
-    file, asked = GrowingFile(path), []
+    file, requested = GrowingFile(path), []
     with Chunk(1 << 9):
         with pytest.raises(Cancelled):
-            file.read(cancelled=lambda: asked.append(1) or len(asked) > 3)
+            file.read(cancelled=lambda: requested.append(1) or len(requested) > 3)
         same_table(file.read().events, open_kev(path).events)
 
 

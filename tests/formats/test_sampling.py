@@ -21,7 +21,7 @@ SLOTS = 60_000
 @pytest.fixture(autouse=True)
 def small_files_are_sampled(monkeypatch):
     monkeypatch.setattr(sampling, "LEAST_SLOTS", 10_000)
-    monkeypatch.setattr(sampling, "PLACE_SLOTS", 256)
+    monkeypatch.setattr(sampling, "SAMPLE_LENGTH", 256)
 
 
 def times_by_slot(path):
@@ -34,10 +34,10 @@ def times_by_slot(path):
 def sampled_times(sample):
     """Return (time, CPU) of the sampled events whose times are sure, by the slot in the file."""
     events = sample.trace.events
-    slot = sample.first_slot[sample.place] + events.slot - sample.place * sampling.PLACE_SLOTS
-    told = sample.is_told[sample.place]
-    return dict(zip(slot[told].tolist(), zip(events.time_cycles[told].tolist(), events.cpu[told].tolist(), strict=True),
-                    strict=True))  # fmt: skip
+    slot = sample.first_slot[sample.position] + events.slot - sample.position * sampling.SAMPLE_LENGTH
+    known = sample.is_timed[sample.position]
+    times = zip(events.time_cycles[known].tolist(), events.cpu[known].tolist(), strict=True)
+    return dict(zip(slot[known].tolist(), times, strict=True))
 
 
 def rewritten(path, change):
@@ -55,8 +55,8 @@ def test_sampled_events_have_the_times_of_the_whole_file(tmp_path, kind, cpus):
     path = make_file(tmp_path / "made.kev", SLOTS, cpus=cpus, kind=kind)
     sample = sampling.sampled(path)
     found, whole = sampled_times(sample), times_by_slot(path)
-    assert sample.is_told.all()
-    assert len(sample.is_told) >= 50
+    assert sample.is_timed.all()
+    assert len(sample.is_timed) >= 50
     assert {slot: whole[slot] for slot in found} == found
     assert min(found) == 0
     assert max(found) > SLOTS * 0.9
@@ -91,7 +91,7 @@ def test_a_silence_of_several_rollovers_between_places(tmp_path):
     sample = sampling.sampled(path)
     found, whole = sampled_times(sample), times_by_slot(path)
     assert max(time for time, _ in whole.values()) - min(time for time, _ in whole.values()) > silence
-    assert sample.is_told.any()
+    assert sample.is_timed.any()
     assert {slot: whole[slot] for slot in found} == found
 
 
@@ -127,8 +127,8 @@ def test_small_files_and_other_formats_are_not_sampled(tmp_path, monkeypatch):
 def test_places_lie_within_the_file_and_apart(count):
     first = sampling._read_order(count)
     assert first.min() == 0
-    assert first.max() == count - sampling.PLACE_SLOTS
-    assert np.diff(np.sort(first)).min() >= sampling.PLACE_SLOTS
+    assert first.max() == count - sampling.SAMPLE_LENGTH
+    assert np.diff(np.sort(first)).min() >= sampling.SAMPLE_LENGTH
     some = np.sort(first[: len(first) // 2])  # cut short by a slow disk: still all over the file
     assert np.diff(some).max() <= 4 * count // len(some)
 

@@ -112,9 +112,9 @@ class TestCondition:
         assert count > 1
         qtbot.keyClick(line, Key.Key_Down)
         qtbot.keyClick(line, Key.Key_Down)
-        wanted = line.proposals.item(1).text().split()[0]
+        needed = line.proposals.item(1).text().split()[0]
         qtbot.keyClick(line, Key.Key_Return)
-        assert line.text() == f"event == {wanted}"
+        assert line.text() == f"event == {needed}"
         qtbot.keyClicks(line, " and p")
         qtbot.keyClick(line, Key.Key_Escape)
         assert not line.proposals.isVisible()
@@ -166,7 +166,7 @@ class TestChips:
 
     def test_edit_brings_it_back_into_the_line(self, panel, window, opened, qtbot, settled):
         opened.filters.add_pass("class == USREVENT")
-        window.workspace.chips.edit_wanted.emit("A")
+        window.workspace.chips.edit_requested.emit("A")
         line = panel.condition.line
         assert line.text() == "class == USREVENT"
         line.setText("class == KER_CALL")
@@ -304,23 +304,23 @@ class TestContextMenu:
 
     def test_rows_of_the_trees(self, panel, opened, qtbot, settled):
         sends = wire.code(wire.WireClass.USER, 7)
-        for tree, chosen in ((panel.events, "codes"), (panel.threads, "threads")):
+        for tree, selected in ((panel.events, "codes"), (panel.threads, "threads")):
             panel.tabs.setCurrentWidget(tree)
             tree.tree.expandAll()
             key = sends if tree is panel.events else opened.trace.threads.row(2, 1)
             item = tree._leaves[key]
             tree.tree.scrollToItem(item)
-            place = tree.tree.visualItemRect(item).center()
-            qtbot.mouseClick(tree.tree.viewport(), RIGHT, pos=place)
+            position = tree.tree.visualItemRect(item).center()
+            qtbot.mouseClick(tree.tree.viewport(), RIGHT, pos=position)
             menu = tree.menu()
             assert labels(menu) == [f"{lead} {item.text(0)}" for lead in ("Filter &to", "E&xclude", "&Include")]
             menu.actions()[0].trigger()
             settled()
-            assert np.flatnonzero(getattr(opened.filters.state, chosen)).tolist() == [key]
+            assert np.flatnonzero(getattr(opened.filters.state, selected)).tolist() == [key]
             opened.filters.show_all()
             menu.actions()[1].trigger()
             settled()
-            assert np.flatnonzero(~getattr(opened.filters.state, chosen)).tolist() == [key]
+            assert np.flatnonzero(~getattr(opened.filters.state, selected)).tolist() == [key]
             menu.actions()[2].trigger()
             assert not opened.filters.is_active
 
@@ -331,11 +331,11 @@ class TestContextMenu:
         names = [argument.name for argument in opened.trace.payloads.decode(opened.selection.event).arguments]
         at = browser.document().find(names[0])
         assert not at.isNull()
-        place = browser.cursorRect(at).center() - QPoint(2, 0)
-        if not browser.viewport().rect().contains(place):
-            browser.verticalScrollBar().setValue(place.y() - 40)
-            place = browser.cursorRect(at).center() - QPoint(2, 0)
-        assert window.workspace.panels["details"].argument_at(place) == names[0]
+        position = browser.cursorRect(at).center() - QPoint(2, 0)
+        if not browser.viewport().rect().contains(position):
+            browser.verticalScrollBar().setValue(position.y() - 40)
+            position = browser.cursorRect(at).center() - QPoint(2, 0)
+        assert window.workspace.panels["details"].argument_at(position) == names[0]
         menu = QMenu()
         add_filter_menus(menu, opened, names[0])
         assert labels(menu)[0].startswith(f"Filter &to {names[0]} = ")
@@ -425,12 +425,12 @@ class TestRules:
         code = f"open({str(tmp_path / 'ran')!r}, 'w').close()\ndef one(event):\n    return True\n"
         (tmp_path / "evil.py").write_text(code)
         (tmp_path / "a.satrules").write_text("ADDCLASS KERCALLENTER\nADDCLASSEVHANDLER KERCALLENTER CALL evil.py:one\n")
-        asked = []
-        monkeypatch.setattr(questions, "allow_code", lambda parent, path: asked.append(path) or False)
+        requested = []
+        monkeypatch.setattr(questions, "allow_code", lambda parent, path: requested.append(path) or False)
         panel.rules.load(tmp_path / "a.satrules")
         assert not (tmp_path / "ran").exists()
         panel.rules.apply_button.click()
-        assert asked == [tmp_path / "evil.py"]
+        assert requested == [tmp_path / "evil.py"]
         assert not (tmp_path / "ran").exists()
         assert "not allowed" in panel.rules.message.text()
         monkeypatch.setattr(questions, "allow_code", lambda parent, path: True)
@@ -470,9 +470,9 @@ class TestRules:
         next(action for text, action in actions.items() if "C program" in text).trigger()
         assert "_NTO_TRACE_ADDCLASS, _NTO_TRACE_THREAD" in (tmp_path / "rules.c").read_text()
         assert panel.rules.message.text() == "Saved rules.c"
-        with qtbot.waitSignal(opened.capture_wanted) as wanted:
+        with qtbot.waitSignal(opened.capture_requested) as needed:
             next(action for text, action in actions.items() if "new capture" in text).trigger()
-        assert wanted.args == ["ADDALLCLASSES\nDELCLASS COMM"]
+        assert needed.args == ["ADDALLCLASSES\nDELCLASS COMM"]
         from satview.gui.capture.dialog import NewCaptureDialog
 
         dialog = window.findChild(NewCaptureDialog)
@@ -575,7 +575,7 @@ class TestSearch:
         assert opened.selection.event == int(opened.search.hits[1])
 
     def test_list_button_shows_the_table(self, window, qtbot):
-        window.workspace.find_bar.list_wanted.emit()
+        window.workspace.find_bar.list_requested.emit()
         QApplication.processEvents()
         assert window.workspace.panel_shows("results")
 

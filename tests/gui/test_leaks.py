@@ -8,7 +8,7 @@ import pytest
 from PySide6.QtCore import QRunnable, QThreadPool, QTimer
 from PySide6.QtWidgets import QDialog, QLabel
 
-from satview.session.jobs import LatestJob
+from satview.session.tasks import Task
 from tests.gui.leaks import Living, outliving
 
 
@@ -44,9 +44,9 @@ def test_a_timer(left):
 
 
 def test_work_of_a_job(left):
-    job, may_end = LatestJob(), threading.Event()
+    job, may_end = Task(), threading.Event()
     job.start(lambda _cancelled, _report: may_end.wait(10))
-    assert left() == ["pool of LatestJob"]
+    assert left() == ["pool of Task"]
     may_end.set()
     job.close()
     assert left() == []

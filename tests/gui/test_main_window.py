@@ -217,7 +217,7 @@ def test_file_cut_short_while_it_is_shown(empty_window, load, qtbot, tmp_path):
     with path.open("r+b") as file:
         file.truncate(200)
     trace, said = window.session.opened.trace, []
-    window.session.told.connect(said.append)
+    window.session.reported.connect(said.append)
     window.session.opened.select_event(3)
     window.workspace.panels["events"].table.viewport().repaint()
     qtbot.waitUntil(lambda: said != [], timeout=5_000)
@@ -235,7 +235,7 @@ def test_file_cut_short_while_it_is_shown(empty_window, load, qtbot, tmp_path):
 def test_fields_of_the_status_bar_stay_behind_a_message(window, qtbot):
     """A click while a message shows: the fields change, and none is painted over the message."""
     status, bar = window.workspace.status, window.statusBar()
-    window.workspace.tell("a message for a few seconds")
+    window.workspace.report("a message for a few seconds")
     window.session.opened.select_event(12)
     window.session.opened.selection.set_range(window.session.opened.trace.window)
     qtbot.wait(20)

@@ -214,8 +214,8 @@ def test_stop_opens_what_there_is(dialog, empty_window, qtbot):
 
 
 def test_what_cannot_be_written_is_said_in_the_dialog(dialog, empty_window, qtbot, tmp_path, monkeypatch):
-    told = []
-    monkeypatch.setattr(dialogs, "tell", lambda *arguments: told.append(arguments))
+    reported = []
+    monkeypatch.setattr(dialogs, "report", lambda *arguments: reported.append(arguments))
 
     def refuse(path, **_):
         raise WriteError(path, "Read-only file system")
@@ -224,7 +224,7 @@ def test_what_cannot_be_written_is_said_in_the_dialog(dialog, empty_window, qtbo
     choose(dialog, "polite", 0.01)
     qtbot.mouseClick(dialog.start_button, LEFT)
     qtbot.waitUntil(lambda: dialog.start_button.isVisible() and not empty_window.capture_job.is_busy)
-    assert told == []  # the dialog says it, no other one on top of it
+    assert reported == []  # the dialog says it, no other one on top of it
     assert dialog.message.text() == "new.kev: Read-only file system."
     assert dialog.isVisible()
     assert empty_window.session.stage is Stage.EMPTY
@@ -314,8 +314,8 @@ def test_live_capture_is_followed_and_can_be_stopped(dialog, empty_window, qtbot
 def test_live_capture_onto_a_full_disk_is_told_and_what_came_is_shown(dialog, empty_window, qtbot, monkeypatch):
     import resource
 
-    told = []
-    monkeypatch.setattr(dialogs, "tell", lambda _parent, title, text: told.append((title, text)))
+    reported = []
+    monkeypatch.setattr(dialogs, "report", lambda _parent, title, text: reported.append((title, text)))
     choose(dialog, "client-server", 60)
     dialog.live.setChecked(True)
     path = Path(dialog.path.text())
@@ -323,10 +323,10 @@ def test_live_capture_onto_a_full_disk_is_told_and_what_came_is_shown(dialog, em
     resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, hard))
     try:
         qtbot.mouseClick(dialog.start_button, LEFT)
-        qtbot.waitUntil(lambda: bool(told), timeout=15_000)
+        qtbot.waitUntil(lambda: bool(reported), timeout=15_000)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert told == [
+    assert reported == [
         (
             "Capture",
             f"The capture failed: {path.name}: writing stopped after 30000 bytes: File too large; "
@@ -345,6 +345,6 @@ def test_both_themes_show_every_editor(dialog, application):
     for theme in ("light", "dark"):
         application.settings.set("window/theme", theme)
         image = dialog.grab().toImage()
-        corner, list_place = image.pixelColor(3, 3), dialog.workloads.geometry().center()
+        corner, list_position = image.pixelColor(3, 3), dialog.workloads.geometry().center()
         assert (corner.lightness() < 128) == (theme == "dark")
-        assert image.pixelColor(list_place).alpha() == 255
+        assert image.pixelColor(list_position).alpha() == 255

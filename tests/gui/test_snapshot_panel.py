@@ -113,17 +113,17 @@ def test_a_click_goes_to_the_thread_and_stays_at_the_moment(shown, qtbot):
     opened, moment = window.session.opened, panel.view.found.at_cycles
     mutex = states(panel)["MUTEX"]
     panel.tree.scrollToItem(mutex.child(0))
-    place = panel.tree.visualItemRect(mutex.child(0)).center()
-    place.setX(panel.tree.visualItemRect(mutex.child(0)).left() + 20)
-    qtbot.mouseClick(panel.tree.viewport(), Qt.MouseButton.LeftButton, pos=place)
+    position = panel.tree.visualItemRect(mutex.child(0)).center()
+    position.setX(panel.tree.visualItemRect(mutex.child(0)).left() + 20)
+    qtbot.mouseClick(panel.tree.viewport(), Qt.MouseButton.LeftButton, pos=position)
     event = opened.selection.event
     assert opened.trace.spec(event).name == "THMUTEX"
     assert opened.trace.thread_name(int(opened.trace.events.thread[event])) == mutex.child(0).text(0)
     qtbot.wait(150)
     assert panel.view.found.at_cycles == moment, "the event is long before it"
     column = panel.tree.columnViewportPosition(3) + 10
-    place.setX(column)
-    qtbot.mouseClick(panel.tree.viewport(), Qt.MouseButton.LeftButton, pos=place)
+    position.setX(column)
+    qtbot.mouseClick(panel.tree.viewport(), Qt.MouseButton.LeftButton, pos=position)
     lane = opened.selection.lane
     assert opened.trace.thread_name(opened.timeline.infos[lane].thread) == mutex.child(0).text(3)
 

@@ -143,9 +143,9 @@ def test_every_time_of_a_fault_is_a_row_that_leads_there_and_a_mark(empty_window
           for at in (30, 80, 120, 150, 190)}  # fmt: skip
     assert ms == {30: False, 80: True, 120: False, 150: True, 190: False}
     tree.scrollToItem(top.child(2))
-    place = tree.visualItemRect(top.child(2)).center()
-    QTest.mouseClick(tree.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(60, place.y()))
-    assert opened.selection.event == verdict.places[1].row
+    position = tree.visualItemRect(top.child(2)).center()
+    QTest.mouseClick(tree.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(60, position.y()))
+    assert opened.selection.event == verdict.occurrences[1].row
     first, last = (opened.trace.clock.cycles(at) for at in (136_993_000, 171_058_000))
     assert opened.viewport.window.start < first < last < opened.viewport.window.end
 

@@ -68,7 +68,7 @@ def agreed_calls(trace: Trace) -> int:
         assert slow == [first for (first, _), length in zip(pairs, in_ns, strict=True) if length == longest_ns]
 
     scope = scope_of(trace, None, None, None, None)
-    enters = scope.chosen(IS_CALL)
+    enters = scope.selected(IS_CALL)
     lengths, exits = scope.lengths(enters)
     assert dict(zip(enters[exits >= 0].tolist(), exits[exits >= 0].tolist(), strict=True)) == dict(pairs)
     assert lengths[exits >= 0].tolist() == cycles.tolist()

@@ -10,8 +10,8 @@ import pytest
 
 from satview.base.errors import UsageError
 from satview.base.time import TimeWindow
+from satview.session.statistics_task import write_sheet
 from satview.session.statistics_view import Extent, StatisticsView
-from satview.session.statistics_work import write_sheet
 from tests.helpers.scene import CLIENT
 
 
@@ -113,7 +113,7 @@ def test_another_sheet_of_the_same_range_uses_what_is_known(view, qtbot):
     assert view._found._statistics.basis is before._statistics.basis
 
 
-def test_moving_on_stops_what_is_no_longer_wanted(view, opened, qtbot, ns, monkeypatch):
+def test_moving_on_stops_what_is_no_longer_requested(view, opened, qtbot, ns, monkeypatch):
     view.set_extent(Extent.VIEW)
     settled(view, qtbot)
     seen = []

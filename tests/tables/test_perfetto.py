@@ -85,9 +85,9 @@ def test_preempted_threads_stay_runnable(trace, packets):
 
 def test_wake_ups(trace, packets):
     woken = trace.table("wake_up")
-    told = Counter((event.timestamp, event.sched_waking.pid) for _, event in switches_of(packets)
+    reported = Counter((event.timestamp, event.sched_waking.pid) for _, event in switches_of(packets)
                    if event.HasField("sched_waking"))  # fmt: skip
-    assert told == Counter(zip(woken["cause_ns"].tolist(), (woken["thread"] + FIRST_TID).tolist(), strict=True))
+    assert reported == Counter(zip(woken["cause_ns"].tolist(), (woken["thread"] + FIRST_TID).tolist(), strict=True))
 
 
 def slices_of(packets):

@@ -230,8 +230,8 @@ class _Judge:
         if not rows.any():
             return column
         reason = f"sizes of {int(messages.sized.sum()):,} of {int(messages.count.sum()):,} messages are told"
-        told = diagnosis(self._trace, "message-sizes", is_quick=True).trust
-        trust = told if not told.mark.is_told else Trust(Mark.LOWER_BOUND, reason)
+        logged = diagnosis(self._trace, "message-sizes", is_quick=True).trust
+        trust = logged if not logged.mark.is_answer else Trust(Mark.LOWER_BOUND, reason)
         return replace(column, trust=trust, doubtful=rows)
 
 

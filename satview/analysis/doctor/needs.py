@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from satview.analysis.message_times import tells_sizes
+from satview.analysis.message_times import has_sizes
 from satview.analysis.trust import Mark
 from satview.analysis.verdicts.evidence import Evidence
 from satview.analysis.verdicts.thresholds import default_thresholds
@@ -83,10 +83,10 @@ def _kernel(trace: Trace) -> str:
 def _states(trace: Trace) -> str:
     if trace.pairs is not None:
         return ""
-    told = trace.catalogue.state_value_of_code[trace.events.code[trace.states.event]]
-    if not len(told):
+    logged = trace.catalogue.state_value_of_code[trace.events.code[trace.states.event]]
+    if not len(logged):
         return "no states of threads are there"
-    whole = Evidence(trace, default_thresholds()).tells_states
+    whole = Evidence(trace, default_thresholds()).has_states
     return "" if whole else "not all events of threads are there"
 
 
@@ -126,7 +126,7 @@ def _pulses(trace: Trace) -> str:
 
 
 def _sizes(trace: Trace) -> str:
-    return "" if tells_sizes(trace) else "no event tells the size of a message"
+    return "" if has_sizes(trace) else "no event tells the size of a message"
 
 
 def _interrupts(trace: Trace) -> str:
@@ -206,8 +206,8 @@ def _damage(trace: Trace) -> str:
     counts = trace.problems.counts()
     ignored = _LOSSES | _HARMLESS | (_BESIDE_LOSSES if len(losses(trace)) else frozenset())
     found = [slug for slug in counts if (KINDS[slug].costs_data or slug == "cut-listing") and slug not in ignored]
-    told = ", ".join(f"{KINDS[slug].title.lower()}: {counts[slug]:,}" for slug in found)
-    return f"the file is damaged ({told})" if found else ""
+    logged = ", ".join(f"{KINDS[slug].title.lower()}: {counts[slug]:,}" for slug in found)
+    return f"the file is damaged ({logged})" if found else ""
 
 
 def _opening(trace: Trace) -> str:

@@ -91,7 +91,7 @@ def trust_of(trace: Trace, unmet: tuple[Need, ...], *, is_bound: bool) -> Trust:
 
 def unanswered(trace: Trace) -> tuple[Diagnosis, ...]:
     """Return what a trace cannot tell at all; without what takes long to find out."""
-    return tuple(found for found in doctor(trace, is_quick=True) if not found.trust.mark.is_told)
+    return tuple(found for found in doctor(trace, is_quick=True) if not found.trust.mark.is_answer)
 
 
 def grouped(found: Iterable[Diagnosis]) -> list[list[Diagnosis]]:
@@ -119,8 +119,8 @@ def titles(found: Iterable[Diagnosis]) -> str:
     found = tuple(found)
     plain = [one.analysis.title for one in found if not one.analysis.is_verdict]
     verdicts = [one.analysis.title.lower() for one in found if one.analysis.is_verdict]
-    told = f"{'verdicts' if plain else 'Verdicts'} ({', '.join(verdicts)})"
-    return ", ".join([*plain, *([told] if verdicts else [])])
+    logged = f"{'verdicts' if plain else 'Verdicts'} ({', '.join(verdicts)})"
+    return ", ".join([*plain, *([logged] if verdicts else [])])
 
 
 def summary(trace: Trace) -> str:
@@ -134,7 +134,7 @@ def summary(trace: Trace) -> str:
         if not found.analysis.is_verdict and not (has_none and found.analysis.key == "partitions"):
             title = found.analysis.title
             by_reason.setdefault(found.trust.reason, []).append(title[0].lower() + title[1:])
-    return "; ".join(f"{', '.join(told)} ({reason})" for reason, told in by_reason.items())
+    return "; ".join(f"{', '.join(logged)} ({reason})" for reason, logged in by_reason.items())
 
 
 def may_be_more(trace: Trace) -> str:

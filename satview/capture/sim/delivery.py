@@ -182,7 +182,7 @@ def adopt_priority(kernel: KernelServices, cpu: Cpu, server: Thread, channel: Ch
     kernel.scheduler.set_priority(cpu, server, max(priority, effective_priority(server)))
 
 
-def work_for(kernel: KernelServices, cpu: Cpu, server: Thread, envelope: Envelope) -> None:
+def task_for(kernel: KernelServices, cpu: Cpu, server: Thread, envelope: Envelope) -> None:
     """Let a server run at the priority and in the partition of the client whose message it received."""
     channel = envelope.connection.channel
     if not channel.fixed_priority:

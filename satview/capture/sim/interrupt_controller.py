@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from satview.base.errors import told
+from satview.base.errors import one_line
 from satview.capture.sim.call import code_address
 from satview.capture.sim.cpu import Cpu
 from satview.capture.sim.errors import location_of
@@ -59,7 +59,7 @@ class Interrupts:
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001  -- the workload's fault, not the simulation's
-            what, location = f"raised {told(error)}", location_of(error)
+            what, location = f"raised {one_line(error)}", location_of(error)
         else:
             if gap_ns is None:
                 return None

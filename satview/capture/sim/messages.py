@@ -22,7 +22,7 @@ from satview.capture.sim.delivery import (
     spend_copying,
     take_message,
     take_receiver,
-    work_for,
+    task_for,
 )
 from satview.capture.sim.errors import Errno, QnxError
 from satview.capture.sim.inheritance import pass_on_priority
@@ -81,7 +81,7 @@ class MsgSend(Call):
             server = take_receiver(channel)
             envelope.server = server
             kernel.block(cpu, thread, "REPLY", envelope, (server,))
-            work_for(kernel, cpu, server, envelope)
+            task_for(kernel, cpu, server, envelope)
             server.finish = lambda: hand_over(kernel, server, envelope)
             kernel.wake(cpu, server, waker=thread, handoff=True)
             return
@@ -126,7 +126,7 @@ class MsgReceive(Call):
             thread.finish = lambda: receive_pulse(kernel, thread, channel, pulse)
         elif envelope is not None:
             channel.senders.remove(envelope)
-            work_for(kernel, cpu, thread, envelope)
+            task_for(kernel, cpu, thread, envelope)
             envelope.server = thread
             thread.finish = lambda: _take_queued(kernel, cpu, thread, envelope)
         else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from satview.events.catalogue import catalogue
-from satview.events.layout import Part, place_of, text_at, text_place
+from satview.events.layout import Part, place_of, text_at, text_offset
 from satview.events.spec import Release
 from satview.events.variants import FAILURES, error_of, is_user, user_text, variant_of
 from satview.events.wire import WireClass, class_of, event_of
@@ -78,8 +78,8 @@ class _Event:
         """The text of a field; a process is known by its path and by its name alone. Empty = not known."""
         context = self.context
         if isinstance(node, nodes.Argument):
-            place = self.place(node.name)
-            found = text_at(context.payload, place) if place is not None and not place.words else None
+            position = self.place(node.name)
+            found = text_at(context.payload, position) if position is not None and not position.words else None
             return () if found is None else (found,)
         assert isinstance(node, nodes.Field)
         if node.name == "name":
@@ -87,10 +87,10 @@ class _Event:
             return (full, full.rsplit("/", 1)[-1]) if full else ()
         if node.name == "thread_name":
             return (context.thread_name,) if context.thread_name else ()
-        place = text_place(self.release, context.code, len(context.words))
-        if place is None:
+        position = text_offset(self.release, context.code, len(context.words))
+        if position is None:
             return ()
-        found = user_text(context.payload) if is_user(context.code) else text_at(context.payload, place)
+        found = user_text(context.payload) if is_user(context.code) else text_at(context.payload, position)
         return () if found is None else (found,)
 
     def place(self, name: str) -> Part | None:
@@ -133,14 +133,14 @@ class _Event:
         return {"priority": context.priority, "duration": context.duration_ns, "length": context.length_ns}[name]
 
     def argument(self, name: str) -> int | None:
-        context, place = self.context, self.place(name)
-        if place is None or not place.words:
+        context, position = self.context, self.place(name)
+        if position is None or not position.words:
             return None
-        word = context.word(place.word)
-        if place.words == 2:
+        word = context.word(position.word)
+        if position.words == 2:
             order = "little" if context.is_little_endian else "big"
-            return wrapped(join64(word, context.word(place.word + 1), order))
-        return signed_word(word) if place.is_signed else word
+            return wrapped(join64(word, context.word(position.word + 1), order))
+        return signed_word(word) if position.is_signed else word
 
 
 def number_of(code: int) -> int:

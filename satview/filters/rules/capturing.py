@@ -90,7 +90,7 @@ def for_capture(built: BuiltRules, has_handlers: bool = True) -> CaptureRules:
     rules = [*opening_rules(built.rules, release), *(rule for rule in built.rules if rule.mode is not None)]
     has_handlers = has_handlers and release is not Release.QNX_8
     faults = [*_faults(built, has_handlers)]
-    unasked = [*never_asked(built.rules, built.state)]
+    unasked = [*never_called(built.rules, built.state)]
     if built.rules and not state.codes_at().any():
         faults += unasked
         unasked = []
@@ -166,7 +166,7 @@ def _faults(built: BuiltRules, has_handlers: bool) -> Iterator[Diagnostic]:
 def condition_faults(condition: Expression, logged: Logged, rule: Rule) -> Iterator[Diagnostic]:
     """Yield what keeps a condition from being answered in a capture, each with its column in the rule's line."""
     if not logged.codes.any():
-        return  # it is off at the end: see `never_asked`
+        return  # it is off at the end: see `never_called`
     found = [*limits(condition.tree, logged)]
     for limit in found:
         yield _limit_fault(limit, rule)
@@ -180,7 +180,7 @@ def condition_faults(condition: Expression, logged: Logged, rule: Rule) -> Itera
         )
 
 
-def never_asked(rules: Sequence[Rule], state: RuleSet) -> Iterator[Diagnostic]:
+def never_called(rules: Sequence[Rule], state: RuleSet) -> Iterator[Diagnostic]:
     """Yield a hint for every pid and dynamic rule of something that is off at the end, or one if everything is off."""
     switching = [rule for rule in rules if rule.mode in SWITCHING]
     if switching and state.switches() == RuleSet(state.release).switches():
@@ -295,8 +295,8 @@ class _Where:
             external, number = self._switch_of(code)
             if external is not None:
                 on_of_class.setdefault(external, set()).add(number)
-        for external in sorted({place for place, _number in self._off}):
-            mine = {number for place, number in self._off if place is external}
+        for external in sorted({position for position, _number in self._off}):
+            mine = {number for position, number in self._off if position is external}
             if -1 in mine or mine >= on_of_class[external]:
                 known = C.INT if external not in self._state.known else external  # 8.0 has INT alone
                 yield Rule(Mode.DELCLASS, known)

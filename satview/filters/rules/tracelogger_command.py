@@ -193,12 +193,12 @@ def _options(arguments: str) -> tuple[list[tuple[str, str]], list[str]]:
         if not word.startswith("-") or word == "-":
             notes.append(f"{word[:40]!r} is no option")
             continue
-        place = 1
-        while place < len(word):
-            option = word[place]
-            place += 1
+        position = 1
+        while position < len(word):
+            option = word[position]
+            position += 1
             if option in _WITH_VALUE:
-                value = word[place:]
+                value = word[position:]
                 if not value and at < len(words):
                     value = words[at]
                     at += 1

@@ -99,14 +99,18 @@ def _report_step(
     buffers: BufferTable, at: int, in_file: int, in_time: int, region: EventRegion, problems: Problems
 ) -> None:
     """Report one buffer after a gap, or out of order; the others are those before it in the file and in time."""
-    place, time, lost = region.byte(int(buffers.slot[at])), int(buffers.time_cycles[at]), int(buffers.lost_before[at])
+    position, time, lost = (
+        region.byte(int(buffers.slot[at])),
+        int(buffers.time_cycles[at]),
+        int(buffers.lost_before[at]),
+    )
     number = buffers.sequence[at]
     if not lost:
-        problems.add("buffer-order", f"buffer {number} follows buffer {buffers.sequence[in_file]}", place, 1, time)
+        problems.add("buffer-order", f"buffer {number} follows buffer {buffers.sequence[in_file]}", position, 1, time)
         return
     text = f"{lost} buffer{'s' * (lost > 1)} lost between number {buffers.sequence[in_time]} at byte "
     text += f"0x{region.byte(int(buffers.slot[in_time])):x} and number {number}"
-    problems.add("lost-buffers", text, place, lost, time)
+    problems.add("lost-buffers", text, position, lost, time)
 
 
 def _report_lengths(buffers: BufferTable, region: EventRegion, problems: Problems) -> None:

@@ -39,7 +39,7 @@ class GrowingFile:
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
         self.restart = ""
-        self._begun_anew = ""
+        self._restarted = ""
         self._seen = (-1, -1)
         self._file: SourceFile | None = None
         self._count: int = 0
@@ -87,7 +87,7 @@ class GrowingFile:
         self._take_samples(file)
         trace = self._trace(progress, cancelled)
         # Only now: between a cut and the next header there may be reads that give no trace.
-        self.restart, self._begun_anew = self._begun_anew, ""
+        self.restart, self._restarted = self._restarted, ""
         return trace
 
     def _forget(self) -> None:
@@ -113,7 +113,7 @@ class GrowingFile:
             if at >= 0:
                 reason = f"{self.path.name} was written over from byte 0x{at:x} on"
         if reason:
-            self._begun_anew = reason + ": it was cut short, or a new capture began; shown from its start"
+            self._restarted = reason + ": it was cut short, or a new capture began; shown from its start"
             self._forget()
 
     def _first_difference(self, file: SourceFile) -> int:

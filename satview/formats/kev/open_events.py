@@ -32,7 +32,7 @@ class OpenEvent:
     stamp: int
     time: int
     thread: int
-    place: int
+    position: int
     words: list[NDArray[np.uint32]]
     slots: int = 1
 
@@ -103,7 +103,7 @@ class OpenEvents:
     def finish(self) -> None:
         """Report everything still open, at the end of the file."""
         left = [event for queue in self._queues.values() for event in queue]
-        for event in sorted(left, key=lambda event: event.place):
+        for event in sorted(left, key=lambda event: event.position):
             self._report(event)
 
     def _give_up_oldest(self) -> None:
@@ -120,5 +120,5 @@ class OpenEvents:
 
     def _report(self, event: OpenEvent) -> None:
         self._problems.add(
-            "unfinished-events", "the end of this event is missing", self._offset + event.place * SLOT_BYTES
+            "unfinished-events", "the end of this event is missing", self._offset + event.position * SLOT_BYTES
         )

@@ -44,7 +44,7 @@ def disordered_rows(time: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def time_order(
-    time: NDArray[np.int64], places: NDArray[np.int64]
+    time: NDArray[np.int64], positions: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
     """Return (places, rows): row `rows[i]` belongs to place `places[i]` in time order; None if all is in order.
 
@@ -52,15 +52,15 @@ def time_order(
 
     Args:
         time: int64 (n,), cycles.
-        places: `disordered_rows(time)`.
+        positions: `disordered_rows(time)`.
     """
-    if not len(places):
+    if not len(positions):
         return None
     # A row that is not later than anything after it, nor earlier than anything before it, stays where it is; so the
     # others fill the places left among themselves.
-    rows = places[np.argsort(time[places], kind="stable")]
-    moved = rows != places
-    return places[moved], rows[moved]
+    rows = positions[np.argsort(time[positions], kind="stable")]
+    moved = rows != positions
+    return positions[moved], rows[moved]
 
 
 def rows_of_equal_time(
@@ -72,21 +72,21 @@ def rows_of_equal_time(
         time: int64, (n,), in any order.
         moves: As `time_order` gives them.
     """
-    places, from_rows = (np.empty(0, np.int64),) * 2 if moves is None else moves
+    positions, from_rows = (np.empty(0, np.int64),) * 2 if moves is None else moves
     is_shared = np.zeros(len(time), np.bool_)
     for start in range(0, len(time), _CHUNK):
         part = time[start : start + _CHUNK + 1]
-        moved = slice(*np.searchsorted(places, (start, start + len(part))).tolist())
+        moved = slice(*np.searchsorted(positions, (start, start + len(part))).tolist())
         if moved.start < moved.stop:
             part = part.copy()
-            part[places[moved] - start] = time[from_rows[moved]]
+            part[positions[moved] - start] = time[from_rows[moved]]
         same = np.flatnonzero(part[1:] == part[:-1]) + start
         is_shared[same] = True
         is_shared[same + 1] = True
     rows = np.flatnonzero(is_shared)
-    if len(places):
-        at = np.minimum(np.searchsorted(places, rows), len(places) - 1)
-        rows = np.sort(np.where(places[at] == rows, from_rows[at], rows))
+    if len(positions):
+        at = np.minimum(np.searchsorted(positions, rows), len(positions) - 1)
+        rows = np.sort(np.where(positions[at] == rows, from_rows[at], rows))
     return rows
 
 

@@ -108,7 +108,7 @@ class SlotPayloads:
 
     def column(self, events: NDArray[np.integer], word: int) -> NDArray[np.uint32]:
         """Return payload word number `word` of many events, shape (len(events),); 0 where an event is shorter."""
-        at, inside = self._places(events, word)
+        at, inside = self._positions(events, word)
         found = self._slots.take(at, 2 + word % 2)
         if inside is None:
             return found
@@ -120,7 +120,7 @@ class SlotPayloads:
         """Return the payload words `word` and `word` + 1 of many events, as `column`; one read if `word` is even."""
         if word % 2:
             return self.column(events, word), self.column(events, word + 1)
-        at, inside = self._places(events, word)
+        at, inside = self._positions(events, word)
         found = self._slots.take_halves(at, 1)
         if inside is None:
             return found[:, 0], found[:, 1]
@@ -128,7 +128,7 @@ class SlotPayloads:
         out[inside] = found
         return out[:, 0], out[:, 1]
 
-    def _places(self, events: NDArray[np.integer], word: int) -> tuple[NDArray[np.int64], NDArray[np.bool_] | None]:
+    def _positions(self, events: NDArray[np.integer], word: int) -> tuple[NDArray[np.int64], NDArray[np.bool_] | None]:
         """Return the slots that hold a payload word, and which of the events have it; None: all of them."""
         self.check()
         step = word // 2
@@ -168,8 +168,8 @@ class SlotPayloads:
         found[found == len(self._fragments.event)] = 0
         apart = np.flatnonzero(self._fragments.event[found] == events)
         entry = found[apart]
-        place = np.minimum(self._fragments.start[entry] + step, self._fragments.start[entry + 1] - 1)
-        at[apart] = self._fragments.slot[place]
+        position = np.minimum(self._fragments.start[entry] + step, self._fragments.start[entry + 1] - 1)
+        at[apart] = self._fragments.slot[position]
 
     def word_counts(self, events: NDArray[np.integer]) -> NDArray[np.int64]:
         """Return the payload words of many events, padding included."""

@@ -91,7 +91,7 @@ def _place_spans(reference: int, stamps: NDArray[np.uint32], rows: NDArray[np.in
 def _place_rest(reference: int, stamps: NDArray[np.uint32], rows: NDArray[np.intp], out: NDArray[np.int64]) -> int:
     times, limit = [], ROLLOVER - SLACK
     for stamp in stamps[rows].tolist():
-        ahead = (stamp - reference) % ROLLOVER  # `place`, written out: this loop is what rubbish costs
+        ahead = (stamp - reference) % ROLLOVER  # `position`, written out: this loop is what rubbish costs
         if ahead < limit:
             reference += ahead
             times.append(reference)

@@ -26,7 +26,7 @@ from satview.formats.kev.clock_chunk import ClockChunk
 from satview.formats.kev.clock_review import ClockReview, Verdicts, correct
 from satview.formats.kev.combine import MAX_SLOTS, last_times
 from satview.formats.kev.open_events import OpenEvent, OpenEvents
-from satview.formats.kev.owners import Jumps, RunningThreads, ThreadNumbers
+from satview.formats.kev.owners import Discontinuities, RunningThreads, ThreadNumbers
 from satview.store.problems import Problems
 
 CHUNK_SLOTS: Final = 1 << 16
@@ -71,7 +71,7 @@ class _Placed:
         heads: (k,), their first words.
         begins: (k,), which of them begin an event.
         code, cpu, time: Of these events.
-        jumps: Position among these events and CPU of missing buffers.
+        discontinuities: Position among these events and CPU of missing buffers.
         first_row: Number of the first of these events in the file.
     """
 
@@ -82,7 +82,7 @@ class _Placed:
     code: NDArray[np.uint32]
     cpu: NDArray[np.uint8]
     time: NDArray[np.int64]
-    jumps: list[tuple[int, int]]
+    discontinuities: list[tuple[int, int]]
     first_row: int
 
 
@@ -113,7 +113,7 @@ class EventStream:
         self._clock = ClockRebuilder()
         self._numbers = ThreadNumbers()
         self._running = RunningThreads()
-        self._jumps = Jumps(release == Release.QNX_8)
+        self._discontinuities = Discontinuities(release == Release.QNX_8)
         self._open = OpenEvents(problems, offset)
         self._awaits_time = True
         self._position = 0
@@ -169,13 +169,15 @@ class EventStream:
         cpu = _cpus(heads[begins])
         first = at[begins]
         marks = np.flatnonzero((code == wire.CONTROL_BUFFER) | (code == wire.CONTROL_DROPPED))
-        jumps = self._jumps.find(marks, cpu[marks], slots[first[marks], 2], code[marks] == wire.CONTROL_DROPPED)
+        discontinuities = self._discontinuities.find(
+            marks, cpu[marks], slots[first[marks], 2], code[marks] == wire.CONTROL_DROPPED
+        )
         if self._times is not None:
             time = self._times[self._placed_slots + first]
         else:
-            self._clock.review.add_breaks([(self._count + row, ring) for row, ring in jumps])
+            self._clock.review.add_breaks([(self._count + row, ring) for row, ring in discontinuities])
             time = self._rebuild(slots, first, code, cpu, stamps)
-        placed = _Placed(slots, at, heads, begins, code, cpu, time, jumps, self._count)
+        placed = _Placed(slots, at, heads, begins, code, cpu, time, discontinuities, self._count)
         self._count += len(first)
         self._placed_slots += len(slots)
         return placed
@@ -246,7 +248,7 @@ class EventStream:
         keys = np.ascontiguousarray(chunk.slots[at, 2:4]).view(np.uint64)[:, 0]
         numbers = self._numbers.numbers(keys)
         running = chunk.code[subjects] == wire.THREAD_RUNNING
-        threads = self._running.owners(chunk.cpu, subjects[running], numbers[running], chunk.jumps)
+        threads = self._running.owners(chunk.cpu, subjects[running], numbers[running], chunk.discontinuities)
         threads[subjects] = numbers
         return threads
 
@@ -334,8 +336,8 @@ class EventStream:
             start = first
             if is_head:
                 words = payload[2 * first : 2 * first + 2].copy()
-                place = self._position + first
-                self._open.add(key, OpenEvent(header, stamp, int(time[row]), int(thread[row]), place, [words]))
+                position = self._position + first
+                self._open.add(key, OpenEvent(header, stamp, int(time[row]), int(thread[row]), position, [words]))
                 start += 1
             if start == end:
                 continue

@@ -110,30 +110,30 @@ class _Reader:
         elif text.startswith("event => ") and (slot := _RAW_SLOT.match(text)):
             self._raw_slot(number, slot, text[slot.end() :])
         elif not text.strip():
-            self.listing.census.blank += 1
+            self.listing.line_counts.blank += 1
             self._blanks += 1
         else:
             self._other_line(number, text)
 
     def _other_line(self, number: int, text: str) -> None:
-        census = self.listing.census
+        counts = self.listing.line_counts
         if text.strip() == ".":
             self._flush()
-            census.cut += 1
+            counts.cut += 1
             if not self._is_cut:
                 self.listing.problems.add("cut-listing", f"lines were left out at line {number}", line=number)
             self._is_cut = True
         elif title := _TITLE.fullmatch(text):
             self._flush()
-            census.title += 1
+            counts.title += 1
             self._section = title[1]
         elif self._section != "KERNEL" and (pair := _header_pair(text)):
-            census.header += 1
+            counts.header += 1
             self.listing.pairs.append(pair)
         elif _NOTICE.fullmatch(text):
-            census.notice += 1
+            counts.notice += 1
         elif self._section == "SYSPAGE":
-            census.syspage += 1
+            counts.syspage += 1
         elif self._open and len(self._open.body) < MAX_BODY_LINES:
             self._continuation(text)
         else:
@@ -151,11 +151,11 @@ class _Reader:
         self._open.body += [""] * min(self._blanks, MAX_BODY_LINES)
         self._blanks = 0
         self._open.body.append(text)
-        self.listing.census.continuation += 1
+        self.listing.line_counts.continuation += 1
 
     def _event_line(self, number: int, text: str, head: re.Match[str]) -> None:
         self._flush()
-        self.listing.census.event += 1
+        self.listing.line_counts.event += 1
         self._section, self._is_cut = "KERNEL", False
         while True:
             rest = text[head.end() :]
@@ -181,7 +181,7 @@ class _Reader:
 
     def _raw_slot(self, number: int, slot: re.Match[str], rest: str) -> None:
         self._flush()
-        self.listing.census.raw_slot += 1
+        self.listing.line_counts.raw_slot += 1
         self._section = "KERNEL"
         self._append_raw(slot)
         if rest and (head := _EVENT.match(rest)):
@@ -228,18 +228,18 @@ class _Reader:
     def _read(self, printed: _Printed) -> None:
         assert self._parser is not None
         found = self._parser.parse(printed.text, printed.body)
-        census = self.listing.census
+        counts = self.listing.line_counts
         if found is None or printed.cpu > _LAST_CPU:
             self.listing.events -= 1
-            census.event -= 1
-            census.bad += 1
+            counts.event -= 1
+            counts.bad += 1
             self.listing.problems.add(
                 "bad-line", f"line {printed.line} fits no known event: {_excerpt(printed.text)}", line=printed.line
             )
             return
         event, foreign = found
-        census.continuation -= foreign
-        census.foreign += foreign
+        counts.continuation -= foreign
+        counts.foreign += foreign
         if foreign:
             self.listing.problems.add(
                 "foreign-line", f"{foreign} in the event of line {printed.line}", count=foreign, line=printed.line
@@ -248,7 +248,7 @@ class _Reader:
         self.listing.slots.has_full_times |= self._stamps.is_wall
 
     def _foreign(self, number: int, text: str) -> None:
-        self.listing.census.foreign += 1
+        self.listing.line_counts.foreign += 1
         self.listing.problems.add("foreign-line", f"line {number}: {_excerpt(text)}", line=number)
 
     def _set_release(self) -> None:

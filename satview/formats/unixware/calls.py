@@ -13,7 +13,7 @@ from satview.events import wire
 from satview.events.unixware import (
     OTHER,
     WHICH_SHIFT,
-    Turn,
+    Outcome,
     cpu_time_codes,
     plain,
     record_code,
@@ -135,7 +135,7 @@ def _lasted(calls: Calls, rows: Rows) -> Bools:
     return np.asarray(calls.time_ns[_seconds(calls, rows)] - calls.time_ns[rows] >= WAIT_NS)
 
 
-def _told(calls: Calls, rows: Rows, *_: object) -> Bools:
+def _as_logged(calls: Calls, rows: Rows, *_: object) -> Bools:
     """`block?` is in the second record."""
     return np.asarray(calls.arguments[1][_seconds(calls, rows)] != 0)
 
@@ -188,10 +188,10 @@ def _itself(calls: Calls, rows: Rows, thread_of_id: dict[tuple[int, int], int], 
 
 
 _RULES: Final[dict[str, Callable[..., Bools]]] = {
-    "mutex_lock": _told,
-    "rmutex_lock": _told,
-    "rw_rdlock": _told,
-    "rw_wrlock": _told,
+    "mutex_lock": _as_logged,
+    "rmutex_lock": _as_logged,
+    "rw_rdlock": _as_logged,
+    "rw_wrlock": _as_logged,
     "cond_wait": _always,
     "cond_timedwait": _always,
     "sema_wait": _by_count,
@@ -242,14 +242,14 @@ def effects(
     return Effects(np.array(events, np.intp)[order], np.array(threads, np.intp)[order])
 
 
-def turned(calls: Calls, waiting: Bools, other: Effects) -> NDArray[np.uint16]:
+def with_outcomes(calls: Calls, waiting: Bools, other: Effects) -> NDArray[np.uint16]:
     """Return the codes with their turns, and the shared codes for creations and ends."""
     is_last = last_of_thread(calls)
-    turn = np.zeros(len(calls.code), np.uint16)
-    turn[is_last] = Turn.ENDS
-    turn[waiting] = Turn.BLOCKS
-    turn[other.event] = Turn.OTHER
-    code = calls.code | turn << np.uint16(7)
+    outcome = np.zeros(len(calls.code), np.uint16)
+    outcome[is_last] = Outcome.ENDS
+    outcome[waiting] = Outcome.BLOCKS
+    outcome[other.event] = Outcome.OTHER
+    code = calls.code | outcome << np.uint16(7)
     code[calls.code == record_code("thr_exit")] = wire.THREAD_DESTROY
     created = other.event[calls.code[other.event] == record_code("thr_create", 2)]
     code[created] = wire.THREAD_CREATE

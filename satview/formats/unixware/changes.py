@@ -82,10 +82,10 @@ def _valid(other: Effects, own_rows: NDArray[np.intp], calls: Calls, value: NDAr
     at = np.searchsorted(key, other.thread.astype(np.int64) << 32 | other.event) - 1
     has_run = (at >= 0) & (own_thread[np.maximum(at, 0)] == other.thread)
     last_own = np.where(has_run, own_rows[np.maximum(at, 0)], -1)
-    stands_still = np.zeros(len(other.event), np.bool_)
+    is_still = np.zeros(len(other.event), np.bool_)
     order = np.lexsort((other.event, other.thread))
     here, before = order[1:], order[:-1]
-    stands_still[here] = (other.thread[here] == other.thread[before]) & (other.event[before] > last_own[here])
+    is_still[here] = (other.thread[here] == other.thread[before]) & (other.event[before] > last_own[here])
     suspends = value[other.event] == STATE_BY_NAME["SUSPENDED"].value
-    keep = suspends | ~has_run | stands_still
+    keep = suspends | ~has_run | is_still
     return Effects(other.event[keep], other.thread[keep])

@@ -120,8 +120,8 @@ class SetReader:
     def keep(self, time_ns: NDArray[np.int64], values: NDArray[np.int64], is_own: bool) -> None:
         """Take over records whose category is wanted."""
         if self._categories is not None:
-            wanted = np.isin(values[:, 5], self._categories)
-            time_ns, values = time_ns[wanted], values[wanted]
+            requested = np.isin(values[:, 5], self._categories)
+            time_ns, values = time_ns[requested], values[requested]
         self.columns.add(time_ns, values, is_own)
 
 

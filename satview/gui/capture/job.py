@@ -13,14 +13,14 @@ from PySide6.QtCore import QObject, Signal, Slot
 
 from satview.base.errors import Cancelled, SatviewError, UsageError
 from satview.base.new_file import NewFile
-from satview.session.jobs import IsCancelled, LatestJob, Report
+from satview.session.tasks import IsCancelled, Report, Task
 
 if TYPE_CHECKING:
     from satview.capture.run import Capture, CaptureResult
 
 
 @dataclass(frozen=True, slots=True)
-class CaptureOrder:
+class CaptureRequest:
     """What is to be captured, and where it goes.
 
     Attributes:
@@ -44,7 +44,7 @@ class CaptureOutcome:
         messages: What the logger said, most important first come.
     """
 
-    order: CaptureOrder
+    order: CaptureRequest
     result: CaptureResult
     messages: list[str] = field(default_factory=list)
 
@@ -53,7 +53,7 @@ class CaptureJob(QObject):
     """Runs one capture at a time for a window.
 
     Signals:
-        began: A capture runs: `CaptureOrder`. The file of a live one can be followed.
+        began: A capture runs: `CaptureRequest`. The file of a live one can be followed.
         done: A capture has ended: `CaptureOutcome`.
         failed: The exception that ended it.
         progress: Share done, 0 to 1.
@@ -68,11 +68,11 @@ class CaptureJob(QObject):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._job = LatestJob(self)
+        self._job = Task(self)
         self._job.done.connect(self._on_done)
         self._job.failed.connect(self._on_failed)
         self._job.progress.connect(self.progress)
-        self._order: CaptureOrder | None = None
+        self._order: CaptureRequest | None = None
         self._is_stopped = threading.Event()
 
     @property
@@ -81,11 +81,11 @@ class CaptureJob(QObject):
         return self._job.is_busy
 
     @property
-    def last_order(self) -> CaptureOrder | None:
+    def last_request(self) -> CaptureRequest | None:
         """What is being captured, or was last; None before the first capture."""
         return self._order
 
-    def start(self, order: CaptureOrder) -> None:
+    def start(self, order: CaptureRequest) -> None:
         """Begin a capture; one that runs is thrown away."""
         self._order, self._is_stopped = order, threading.Event()
         self._job.start(partial(_carry_out, order, self._is_stopped))
@@ -123,7 +123,7 @@ def failure(error: Exception, path: Path) -> str:
     return str(error) or "there is not enough memory"
 
 
-def _carry_out(order: CaptureOrder, is_stopped: threading.Event, is_cancelled: IsCancelled, report: Report) -> object:
+def _carry_out(order: CaptureRequest, is_stopped: threading.Event, is_cancelled: IsCancelled, report: Report) -> object:
     """Capture on a pool thread.
 
     Args:

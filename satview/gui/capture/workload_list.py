@@ -34,7 +34,7 @@ class WorkloadList(QListWidget):
             QListWidgetItem(name, self).setToolTip(tool_tip(summary))
 
     @property
-    def chosen(self) -> str:
+    def selected(self) -> str:
         """The name of the one that is selected; empty if none is."""
         item = self.currentItem()
         return item.text() if item is not None else ""

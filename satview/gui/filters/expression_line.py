@@ -152,10 +152,10 @@ class ExpressionLine(QLineEdit):
             painter.setPen(QPen(colour(rgb), 1.2))
             painter.drawPolyline(wave(left, min(right, self.width() - 4.0), self.height() - 5.0))
 
-    def _x(self, place: int) -> float:
+    def _x(self, position: int) -> float:
         text, metrics, cursor = self.text(), self.fontMetrics(), self.cursorPosition()
         here = self.cursorRect().center().x() - metrics.horizontalAdvance(text[:cursor])
-        return float(here + metrics.horizontalAdvance(text[:place]) + (6 if place > len(text) else 0))
+        return float(here + metrics.horizontalAdvance(text[:position]) + (6 if position > len(text) else 0))
 
 
 def wave(left: float, right: float, y: float) -> QPolygonF:

@@ -119,7 +119,7 @@ class RulesTab(QWidget):
         else:
             self.editing = filters.add_pass(rules=text, effect=Effect.HIDE)
         if filters.state is before:  # the same rules, but the handlers that they call may be others now
-            filters.work_out_anew()
+            filters.recompute()
         self.message.say(f"Applied as filter {self.editing}.", "dim")
 
     def open(self) -> None:
@@ -198,7 +198,7 @@ class RulesTab(QWidget):
     def use_in_capture(self) -> None:
         """Hand the rules to the dialog for a new capture."""
         self.built()
-        self._opened.capture_wanted.emit(self.editor.toPlainText())
+        self._opened.capture_requested.emit(self.editor.toPlainText())
 
     def show_would_capture(self) -> None:
         """Tell what a capture with these rules would have kept."""
@@ -221,8 +221,8 @@ class RulesTab(QWidget):
         if faults:
             self.editor.go_to(faults[0])
             raise UsageError(str(faults[0]))
-        places = {rule.function.rpartition(":")[0] for rule in rules if rule.function}
-        for file in sorted((evaluator.folder / place).resolve() for place in places):
+        positions = {rule.function.rpartition(":")[0] for rule in rules if rule.function}
+        for file in sorted((evaluator.folder / position).resolve() for position in positions):
             if file not in evaluator.allowed:
                 if not questions.allow_code(self, file):
                     raise UsageError(f"{file.name} is code and was not allowed to run")

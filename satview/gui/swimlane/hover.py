@@ -35,7 +35,7 @@ class HoverCard(QLabel):
         self.setObjectName("hoverCard")
         self.hide()
 
-    def show_at(self, place: QPoint, text: str) -> None:
+    def show_at(self, position: QPoint, text: str) -> None:
         """Show a text beside a place of the parent, wherever there is room."""
         if not text:
             self.hide()
@@ -43,11 +43,11 @@ class HoverCard(QLabel):
         self.setText(text)
         self.adjustSize()
         room = self.home.rect()
-        x, y = place.x() + 16, place.y() + 18
+        x, y = position.x() + 16, position.y() + 18
         if x + self.width() > room.width() - 4:
-            x = max(4, place.x() - self.width() - 12)
+            x = max(4, position.x() - self.width() - 12)
         if y + self.height() > room.height() - 4:
-            y = max(4, place.y() - self.height() - 12)
+            y = max(4, position.y() - self.height() - 12)
         self.move(x, y)
         self.raise_()
         self.show()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # a preview draws losses before a trace is there
 LOST_LEAST_PX: Final = 4.0
 
 
-def lost_stretches(lost: NDArray[np.int64], scale: TimeScale) -> list[tuple[float, float]]:
+def lost_spans(lost: NDArray[np.int64], scale: TimeScale) -> list[tuple[float, float]]:
     """Return the visible lost stretches as (left, right) pixels, each at least `LOST_LEAST_PX` wide, merged."""
     window = scale.window
     seen = lost[(lost[:, 1] >= window.start) & (lost[:, 0] < window.end)] if len(lost) else lost

@@ -62,10 +62,10 @@ def lane_pixels(cover: NDArray[np.float64], height: int, theme: Theme) -> NDArra
         return out
     upper = np.cumsum(cover[np.ix_(values, known)], axis=0)
     levels = (np.arange(height)[::-1, None] + 0.5) / height * upper[-1]
-    place = np.zeros(levels.shape, np.intp)
+    position = np.zeros(levels.shape, np.intp)
     for edge in upper[:-1]:
-        place += levels > edge
-    out[:, known] = _colours(theme)[values][place]
+        position += levels > edge
+    out[:, known] = _colours(theme)[values][position]
     return out
 
 

@@ -54,16 +54,16 @@ class Stack:
 
     def bin_at(self, cycles: int) -> int:
         """Return the bin of a moment, -1 for none."""
-        place = int(np.searchsorted(self.edges, cycles, side="right")) - 1
-        return place if place < len(self.edges) - 1 else -1
+        position = int(np.searchsorted(self.edges, cycles, side="right")) - 1
+        return position if position < len(self.edges) - 1 else -1
 
-    def window_of(self, place: int) -> TimeWindow:
+    def window_of(self, position: int) -> TimeWindow:
         """Return what a bin shows."""
-        return TimeWindow(int(self.edges[place]), int(self.edges[place + 1]))
+        return TimeWindow(int(self.edges[position]), int(self.edges[position + 1]))
 
-    def value_at(self, place: int, height: float) -> int | None:
+    def value_at(self, position: int, height: float) -> int | None:
         """Return the value that a bin shows at a height, 0 = bottom, 1 = top; None where it shows none."""
-        at = int(np.searchsorted(self.tops[:, place], height))
+        at = int(np.searchsorted(self.tops[:, position], height))
         return self.values[at] if at < len(self.values) else None
 
 

@@ -34,10 +34,10 @@ def share_text(opened: OpenTrace, lane: int, window: TimeWindow) -> str:
         key = np.where(key >= states.FIRST_PROCESS, process + states.VALUE_COUNT, key)
     kinds, which = np.unique(key, return_inverse=True)
     cycles = np.bincount(which, end - start, len(kinds))
-    for place in np.argsort(-cycles, kind="stable")[:_MOST_LINES].tolist():
-        name = _name(opened, lane, int(kinds[place]))
-        if name and cycles[place]:
-            lines.append(f"{100 * cycles[place] / window.length:.1f} %&nbsp;&nbsp;{html_text(name)}")
+    for position in np.argsort(-cycles, kind="stable")[:_MOST_LINES].tolist():
+        name = _name(opened, lane, int(kinds[position]))
+        if name and cycles[position]:
+            lines.append(f"{100 * cycles[position] / window.length:.1f} %&nbsp;&nbsp;{html_text(name)}")
     if len(kinds) > _MOST_LINES:
         lines.append(f"and {len(kinds) - _MOST_LINES} more")
     longest = int(np.argmax(end - start))

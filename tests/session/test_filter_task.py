@@ -8,7 +8,7 @@ from satview.events import wire
 from satview.filters.expressions.expression import Expression
 from satview.filters.views.passes import Effect, Pass
 from satview.session.event_conditions import of_event, proposals
-from satview.session.filter_work import count_hits
+from satview.session.filter_task import count_hits
 from satview.session.lane_overlay import LaneOverlay
 from satview.timeline.spans import pixel_edges
 from tests.filters.made import START_CYCLES, Maker, make_trace
@@ -90,9 +90,9 @@ def test_rules_filter_too(opened, qtbot):
 
 
 def test_failure_is_told(opened, qtbot):
-    with qtbot.waitSignal(opened.filters.failed) as told:
+    with qtbot.waitSignal(opened.filters.failed) as reported:
         opened.filters.add_pass(rules="ADDCLASS NONSENSE")
-    assert "NONSENSE" in told.args[0]
+    assert "NONSENSE" in reported.args[0]
 
 
 def test_newest_filter_wins(opened, qtbot):

@@ -13,7 +13,7 @@ from satview.timeline.lane_tree import LaneKind
 _AROUND = 0.5  # of a range that is gone to, what shows on either side
 
 
-class Places:
+class Positions:
     """Selects and shows what rows are about."""
 
     def __init__(self, opened: OpenTrace, navigation: Navigation) -> None:
