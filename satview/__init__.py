@@ -112,7 +112,7 @@ _HOMES = {
     "transactions": "satview.linkage.transactions",
     "why": "satview.analysis.why",
 }
-_NAMES_THERE = {"check": "find_verdicts"}  # where the name at home says what only the module tells
+_NAMES_THERE = {"check": "find_verdicts"}  # where the name at home says what only the module shows
 
 
 def __getattr__(name: str) -> Any:

@@ -40,11 +40,11 @@ def needed_at_run_time():
     return found
 
 
-def test_licences_of_all_packages_are_told(monkeypatch):
+def test_licences_of_all_packages_are_reported(monkeypatch):
     from satview.gui import dialogs
 
     reported = []
-    monkeypatch.setattr(dialogs, "tell", lambda _parent, _title, text, **_kind: reported.append(text))
+    monkeypatch.setattr(dialogs, "report", lambda _parent, _title, text, **_kind: reported.append(text))
     dialogs.about(None)
     readme = (ROOT / "README.md").read_text(encoding="utf-8").partition("## Licences")[2]
     packages = needed_at_run_time()

@@ -42,7 +42,7 @@ class Runs:
 
 
 class Basis:
-    """Of one trace: lost ranges, runs, interrupts; each made when first asked for.
+    """Of one trace: lost ranges, runs, interrupts; each made when first requested.
 
     Attributes:
         trace: The trace.
@@ -77,20 +77,20 @@ class Basis:
 
     @cached_property
     def runs_by_priority(self) -> tuple[Runs, NDArray[np.int64]]:
-        """The runs, cut where a RUNNING event tells another priority, and the priorities.
+        """The runs, cut where a RUNNING event shows another priority, and the priorities.
 
         Returns:
-            The runs, and int64 of the same length, -1 where the trace does not tell: events logged fast have none.
+            The runs, and int64 of the same length, -1 where the trace does not show: events logged fast have none.
         """
         rows, _ = run_slices(self.trace)
         return self._runs_by(rows, self.derived.priority(rows))
 
     @cached_property
     def runs_by_partition(self) -> tuple[Runs, NDArray[np.int64], NDArray[np.bool_]]:
-        """The runs, cut where a RUNNING event tells another partition, the partitions, and whether they are critical.
+        """The runs, cut where a RUNNING event shows another partition, the partitions, and whether they are critical.
 
         Returns:
-            The runs, int64 of the same length, -1 where the trace does not tell (events logged fast, or no partitions),
+            The runs, int64 of the same length, -1 where the trace does not show (events logged fast, or no partitions),
             and bool of the same length: the thread may draw on the critical budget.
         """
         rows, _ = run_slices(self.trace)
@@ -100,7 +100,7 @@ class Basis:
         return runs, logged >> 1, (logged >= 0) & (logged & 1 > 0)
 
     def _runs_by(self, rows: NDArray[np.uint32], logged: NDArray[np.int64]) -> tuple[Runs, NDArray[np.int64]]:
-        """Return the runs cut where RUNNING events tell another value, and the value of each."""
+        """Return the runs cut where RUNNING events show another value, and the value of each."""
         cpu, time = self.trace.events.cpu[rows], self.trace.events.time_cycles[rows]
         parts = [
             _with_value(self.runs, number, time[cpu == number], logged[cpu == number])
@@ -111,7 +111,7 @@ class Basis:
 
     @cached_property
     def interrupts(self) -> tuple[TimeRanges, ...]:
-        """When each CPU handled interrupts, as far as the trace tells."""
+        """When each CPU handled interrupts, as far as the trace shows."""
         found = []
         for cpu in range(self.trace.cpu_count):
             spans = interrupt_spans(self.trace, cpu)
@@ -120,7 +120,7 @@ class Basis:
 
 
 def _runs_of(cpu: int, spans: LaneSpans) -> Runs:
-    """Return the intervals of a CPU lane, those of one thread that touch put together."""
+    """Return the intervals of a CPU lane, those of one thread that touch combined."""
     end = np.append(spans.start_cycles[1:], spans.end_cycles)
     thread = spans.thread.astype(np.int64) if spans.thread is not None else np.zeros(len(spans), np.int64)
     begins = np.append(True, (thread[1:] != thread[:-1]) | (spans.value[1:] != spans.value[:-1]))
@@ -130,14 +130,14 @@ def _runs_of(cpu: int, spans: LaneSpans) -> Runs:
 
 
 def _with_value(runs: Runs, cpu: int, time: Cycles, logged: NDArray[np.int64]) -> tuple[Runs, NDArray[np.int64]]:
-    """Return the runs of a CPU cut where its RUNNING events tell another value, and the value of each."""
+    """Return the runs of a CPU cut where its RUNNING events show another value, and the value of each."""
     keep = np.append(time[1:] != time[:-1], True)[: len(time)]  # of events at one time the last counts
     time, logged = time[keep], logged[keep]
     if not len(time):
         logged = np.array([NOT_LOGGED])
     first, last = np.searchsorted(runs.cpu, (cpu, cpu + 1))
     far = np.iinfo(np.int64)
-    # Before the first event too: the opening dump tells who ran from the start of the trace on.
+    # Before the first event too: the opening dump shows who ran from the start of the trace on.
     edges = np.concatenate(([far.min], time[1:], [far.max]))
     rows, number, start, end = cut_at(runs.start[first:last], runs.end[first:last], edges)
     rows = rows + first

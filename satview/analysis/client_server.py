@@ -91,7 +91,7 @@ def client_server(scope: Scope) -> ClientServer:
 
 @dataclass(frozen=True, slots=True)
 class _Served:
-    """Who serves whom when within a range, by client, then in time order; `run` tells how long threads ran meanwhile.
+    """Who serves whom when within a range, by client, then in time order; `run` shows how long threads ran meanwhile.
 
     Attributes:
         client, server: int64, (n,), rows of the thread table.
@@ -143,7 +143,7 @@ def _imposed(scope: Scope, served: _Served) -> ImposedTable:
 
 
 def _has(server: _Ints, chain: list[tuple[_Ints, NDArray[np.intp]]]) -> NDArray[np.bool_]:
-    """Tell of the last servers of chains whether they stand in these before, too."""
+    """Return for the last servers of chains whether they are in these before, too."""
     found, at = np.zeros(len(server), np.bool_), np.arange(len(server))
     for servers, position in reversed(chain):
         at = position[at]

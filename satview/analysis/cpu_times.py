@@ -24,7 +24,7 @@ class CpuTable:
         busy_cycles: int64, threads ran, idle threads and interrupts left out; kernel calls where nothing else is known.
         idle_cycles: int64, its idle thread ran.
         interrupt_cycles: int64, it handled interrupts, whatever they interrupted.
-        unknown_cycles: int64, the trace does not tell: events were lost, nothing was logged yet, or the kernel was on
+        unknown_cycles: int64, the trace does not show: events were lost, nothing was logged yet, or the kernel was on
             its way from one thread to the next.
         runs: int64, runs of threads that begin in the range, those of idle threads included.
         switches: int64, runs that begin in the range with another thread than the run before.
@@ -145,14 +145,14 @@ class CutRuns:
 
     @property
     def is_known(self) -> NDArray[np.bool_]:
-        """Runs within the range of which the trace tells what they are."""
+        """Runs within the range of which the trace shows what they are."""
         return np.asarray((self.is_busy | (self.runs.value == IDLE)) & (self.end > self.start))
 
 
 def _goes_on(scope: Scope) -> NDArray[np.bool_]:
-    """Tell which runs may be the rest of the one before, of the same thread: events are missing in between.
+    """Return which runs may be the rest of the one before, of the same thread: events are missing in between.
 
-    RUNNING also tells a new priority, so that it is no sign of a new run.
+    RUNNING also shows a new priority, so that it is no sign of a new run.
     """
     runs, lost = scope.basis.runs, losses(scope.trace)
     out = np.zeros(len(runs.cpu), np.bool_)
@@ -189,7 +189,7 @@ def _cpu_table(scope: Scope, times: CutRuns) -> CpuTable:
 
 
 def switches(runs: Runs) -> NDArray[np.bool_]:
-    """Tell which runs of threads begin with another thread than the run before on that CPU."""
+    """Return which runs of threads begin with another thread than the run before on that CPU."""
     out = np.zeros(len(runs.cpu), np.bool_)
     at = np.flatnonzero(runs.thread > 0)
     out[at[1:]] = (runs.thread[at[1:]] != runs.thread[at[:-1]]) & (runs.cpu[at[1:]] == runs.cpu[at[:-1]])
@@ -228,7 +228,7 @@ def _run_times(scope: Scope, times: CutRuns) -> RunTimes:
 
 
 def _first_in_range(times: CutRuns) -> NDArray[np.bool_]:
-    """Tell which runs are not the rest of one that is in the range too."""
+    """Return which runs are not the rest of one that is in the range too."""
     at = np.flatnonzero(times.runs.thread > 0)
     out = ~times.goes_on
     out[at[1:]] |= (times.end <= times.start)[at[:-1]]
@@ -241,14 +241,14 @@ def migrations(scope: Scope) -> Migrations:
 
 
 def _begins(scope: Scope, goes_on: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Tell which runs of threads begin in the range."""
+    """Return which runs of threads begin in the range."""
     runs, window = scope.basis.runs, scope.window
     return (runs.start >= window.start) & (runs.start < window.end) & (runs.thread > 0) & ~goes_on
 
 
 def _migrations(scope: Scope, begins: NDArray[np.bool_]) -> Migrations:
     runs = scope.basis.runs
-    # Runs before the range tell where a thread came from; those behind it do not matter.
+    # Runs before the range show where a thread came from; those behind it do not matter.
     rows = np.flatnonzero((runs.thread > 0) & (runs.start < scope.window.end) & ~scope.basis.is_idle[runs.thread])
     rows = rows[np.lexsort((runs.start[rows], runs.thread[rows]))]
     before, after = rows[:-1], rows[1:]

@@ -36,7 +36,7 @@ _UNKNOWN, _INTERRUPT, _TIMER, _CALL = range(4)  # what sorts of sources there ar
 
 @dataclass(frozen=True, slots=True)
 class LatencyFilter:
-    """Which latencies are wanted.
+    """Which latencies are requested.
 
     Attributes:
         interrupt: Number of the interrupt, as its entry or delivery gives it; None = any source.
@@ -91,7 +91,7 @@ def _sources(trace: Trace) -> Sources:
 
 
 def latency_list(trace: Trace, requested: LatencyFilter | None = None, sort: str = "total", top: int = 0) -> Positions:
-    """Return the latencies that pass a filter, the longest first: places in the columns of `latencies`, int64.
+    """Return the latencies that pass a filter, the longest first: positions in the columns of `latencies`, int64.
 
     Args:
         trace: The events.
@@ -121,7 +121,7 @@ def latency_sheet(trace: Trace, positions: Positions) -> Sheet:
 
     Args:
         trace: The events.
-        positions: Which, places in the columns of `latencies`.
+        positions: Which, positions in the columns of `latencies`.
     """
     made, source = latencies(trace), sources(trace)
     columns = Columns(positions, 1.0, trace.clock.durations_ns)
@@ -154,7 +154,7 @@ def latency_statistics_sheet(trace: Trace, positions: Positions) -> Sheet:
 
     Args:
         trace: The events.
-        positions: Which latencies count, places in the columns of `latencies`.
+        positions: Which latencies count, positions in the columns of `latencies`.
     """
     made, source = latencies(trace), sources(trace)
     is_guess = made.certainty[positions] == Certainty.GUESS

@@ -1,4 +1,4 @@
-"""Contention of locks: how often each was asked for, how often and how long threads waited, how long it was held.
+"""Contention of locks: how often each was requested, how often and how long threads waited, how long it was held.
 
 Works on traces whose records name the object of a call, as those of a threads library do. Kernel event traces show only
 the contended part of a lock, the kernel calls; they have no table here.
@@ -55,8 +55,8 @@ class LockTable:
         wait_ns, longest_wait_ns: int64, time spent waiting, in all and at most; open calls last to the trace's end.
         holds: int64, times it was held; conditions, semaphores and barriers are never held.
         hold_ns, longest_hold_ns: int64, time it was held, in all and at most.
-        threads: int64, threads that asked for it.
-        names: What it is, where the trace tells.
+        threads: int64, threads that requested it.
+        names: What it is, where the trace shows.
     """
 
     process: Ints
@@ -137,7 +137,7 @@ class _Records:
         return self.payloads.arguments[number - 1][rows].astype(np.int64)
 
     def results(self, firsts: Ints) -> Ints:
-        """Return the results of calls by their first records; 0 where the end is missing or tells none."""
+        """Return the results of calls by their first records; 0 where the end is missing or shows none."""
         ended = self.partner[firsts] != _NONE
         out = np.zeros(len(firsts), np.int64)
         out[ended] = self.argument(1, self.partner[firsts[ended]])
@@ -152,7 +152,7 @@ class _Records:
         return np.asarray(end - self.time[firsts], np.int64)
 
     def waited(self, firsts: Ints) -> NDArray[np.bool_]:
-        """Tell which calls waited: by their state, and spinning ones by what their second record says."""
+        """Return which calls waited: by their state, and spinning ones by what their second record says."""
         event = self.trace.events.code[firsts]
         out = (event & wire.EVENT_MASK) >> 7 == Outcome.BLOCKS
         spin = (self.code[firsts] == record_code("_spin_lock", 1)) & (self.partner[firsts] != _NONE)

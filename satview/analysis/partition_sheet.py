@@ -21,7 +21,7 @@ from satview.analysis.statistics import Statistics
 _NAMES: Final = {IDLE: "System Idle", NOT_LOGGED: "not logged"}
 _NO_PARTITION: Final = ("No event names a partition: the adaptive partitioning scheduler was not loaded, "
                         "or the class SYSTEM was not captured.")  # fmt: skip
-_NEEDS_WIDE: Final = ("Thread events do not tell in which partition threads run; "
+_NEEDS_WIDE: Final = ("Thread events do not show in which partition threads run; "
                       "capture wide events of the class THREAD (SETCLASSWIDE THREAD).")  # fmt: skip
 
 
@@ -59,7 +59,7 @@ def partition_sheet(found: Statistics, _shown: Shown = None) -> Sheet:
 
 
 def _observed(columns: Columns, found: Statistics) -> None:
-    """Add what partitions used; nothing where thread events do not tell."""
+    """Add what partitions used; nothing where thread events do not show."""
     table = found.partitions
     known = np.full(len(table), logs_partitions(found.basis))
     known |= np.isin(table.partition, (IDLE, NOT_LOGGED))

@@ -38,9 +38,9 @@ class RunSums:
         Args:
             runs: All runs.
             mine: Which of them count.
-            start: int64, when all runs begin, cycles; cut at a range if that is asked for.
+            start: int64, when all runs begin, cycles; cut at a range if that is called for.
             end: int64, when they end.
-            time: int64, ascending: every moment that will be asked about, and every start of a run.
+            time: int64, ascending: every moment that will be queried about, and every start of a run.
             threads: Rows of the thread table.
         """
         order = np.lexsort((start[mine], runs.thread[mine]))

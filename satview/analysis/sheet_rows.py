@@ -1,4 +1,4 @@
-"""What the sheets have in common: their columns begun, their rows chosen, the sheet made."""
+"""What the sheets have in common: their columns begun, their rows selected, the sheet made."""
 
 from __future__ import annotations
 

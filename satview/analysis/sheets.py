@@ -49,7 +49,7 @@ class Column:
         values: One per row; numbers below 0 mean "not known" or "does not apply".
         help: What it means, one sentence.
         follows: True if it follows a mask of events: it counts events, or times that these begin.
-        cycles: Where in time each value happened; -1 = no place; None = the column has no places.
+        cycles: Where in time each value happened; -1 = no position; None = the column has no positions.
         events: The same as rows of the event table.
         trust: How far the values can be trusted.
         doubtful: bool (rows,), those to which `trust` applies, the others are exact; None = all of them.
@@ -226,7 +226,7 @@ class Columns:
             title: As of the column.
             help: As of the column.
             cycles: The lengths.
-            known: False where there is nothing to tell; None = where the length is above 0.
+            known: False where there is nothing to show; None = where the length is above 0.
             start: When they begin, if one can go there.
             more: Other fields of the column.
         """

@@ -44,7 +44,7 @@ class ThreadThen:
 
     Attributes:
         thread: Row of the thread table.
-        since_cycles: When it entered the state, as far back as the trace tells; -1 = not known.
+        since_cycles: When it entered the state, as far back as the trace shows; -1 = not known.
         row: The event by which it did; -1 = none, or not known.
     """
 
@@ -168,7 +168,7 @@ class _Groups:
     def _rows(self, thread: _Ints, value: NDArray[np.uint8]) -> tuple[_Ints, _Ints]:
         """Return the last event of state of each thread, and the one by which it entered that state; -1 for none.
 
-        An event may repeat a state: it tells a new priority, or is in the opening dump.
+        An event may repeat a state: it shows a new priority, or is in the opening dump.
         """
         trace, states = self._trace, self._trace.states
         # A search in each thread: keys of all events of a long trace would take longer than all else.

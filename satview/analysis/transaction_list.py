@@ -28,12 +28,12 @@ _OFF_NODE, _FAILED = 0, -1  # as process of the server
 
 @dataclass(frozen=True, slots=True)
 class TransactionFilter:
-    """Which transactions are wanted.
+    """Which transactions are requested.
 
     Attributes:
         client: Part of the client's label, a pid or `PID:TID`; empty = any.
         server: The same for the thread that received the message, or, while none did, the process it was sent to.
-        message_type: First word of the message; None = any. Only calls whose events have it tell it.
+        message_type: First word of the message; None = any. Only calls whose events have it show it.
         window: When they were sent; None = at any time.
     """
 
@@ -109,7 +109,7 @@ def in_order(
 
     Args:
         made: All of them.
-        positions: Those that are wanted.
+        positions: Those that are requested.
         sort: One of `SORTS`.
         descending: The slowest first; `time` always goes forward.
     """
@@ -118,10 +118,10 @@ def in_order(
 
 
 def by_values(positions: Positions, values: NDArray[np.integer], *, descending: bool) -> Positions:
-    """Return places in the order of their values, int64; those with a value below 0, not known, come last.
+    """Return positions in the order of their values, int64; those with a value below 0, not known, come last.
 
     Args:
-        positions: (k,), places in `values`; equal ones keep their order.
+        positions: (k,), positions in `values`; equal ones keep their order.
         values: (n,).
         descending: The largest first.
     """
@@ -133,7 +133,7 @@ def by_values(positions: Positions, values: NDArray[np.integer], *, descending: 
 def transaction_list(
     trace: Trace, requested: TransactionFilter | None = None, sort: str = "round-trip", top: int = 0
 ) -> Positions:
-    """Return the transactions that pass a filter, the slowest first: places in the columns of `transactions`, int64.
+    """Return the transactions that pass a filter, the slowest first: positions in the columns of `transactions`, int64.
 
     Args:
         trace: The events.
@@ -203,7 +203,7 @@ def transaction_sheet(trace: Trace, positions: Positions, depth: Positions | Non
 
     Args:
         trace: The events.
-        positions: Which, places in the columns of `transactions`.
+        positions: Which, positions in the columns of `transactions`.
         depth: How deep each is nested below the rows before it; None = no row is below another.
     """
     made, inner = transactions(trace), nested(trace)
@@ -218,7 +218,7 @@ def transaction_sheet(trace: Trace, positions: Positions, depth: Positions | Non
     for key, (name, title, text) in LEGS.items():
         cycles = getattr(made, name)
         columns.duration(f"{key.replace('-', '_')}_ns", title, cycles, text, cycles >= 0)
-    columns.text("outcome", "Outcome", lambda i: outcome(made, i), "How far the trace tells it to have come.")
+    columns.text("outcome", "Outcome", lambda i: outcome(made, i), "How far the trace shows it to have come.")
     columns.count("nested", "Nested", inner.counts, "Messages that the server sent on its behalf.")
     columns.text("certainty", "Certainty", lambda i: Certainty(int(made.certainty[i])).name.lower())
     columns.number("event", "Event", made.send_row + 1, "Number of the event SND_MESSAGE.")

@@ -36,7 +36,7 @@ MOST_STEPS: Final = 32
 _NONE: Final = -1
 _WIDE_SLOTS: Final = 2
 _MOST_NAMES: Final = 8  # of threads that an ambiguous name could mean
-_MOST_SERVERS: Final = 4  # threads of a server that are told of besides the one that receives the message in the end
+_MOST_SERVERS: Final = 4  # threads of a server that are reported besides the one that receives the message in the end
 _MOST_SERVED: Final = 64  # messages that a thread has not answered, looked at from the newest on
 _MOST_CPUS: Final = 4  # of which a sentence says who has them
 _NO_THREAD_THEN: Final = (ABSENT, UNKNOWN, DEAD)
@@ -46,16 +46,16 @@ _NO_THREAD_THEN: Final = (ABSENT, UNKNOWN, DEAD)
 class WhyStep:
     """The state of one thread at one moment, and why it is in it.
 
-    Rows are -1 where the trace does not tell them, or where there is nothing of that kind.
+    Rows are -1 where the trace does not show them, or where there is nothing of that kind.
 
     Attributes:
         thread: Row of the thread table.
         at_cycles: The moment that is looked at.
         value: Its state as lane value (`events.states`).
-        state: The state's name; UNKNOWN where the trace does not tell it, ABSENT where the thread does not exist.
+        state: The state's name; UNKNOWN where the trace does not show it, ABSENT where the thread does not exist.
         since_cycles, until_cycles: How long it is in that state; the end of the trace if that comes before.
         row: The event that begins the state.
-        priority: Its priority then, -1 if no wide event tells it.
+        priority: Its priority then, -1 if no wide event shows it.
         waits_for: What it waits for, in words; empty if it does not.
         holder: Row of the thread that holds or serves that.
         may_receive: Rows of the threads of the server, any of which may receive the message that it waits in SEND with.
@@ -322,7 +322,7 @@ class _Chain:
         while waited >= 0 and spans.value[waited] in (RUNNING, READY):
             waited -= 1
         if waited < 0 or spans.value[waited] in (ABSENT, UNKNOWN):
-            return step, "it did not wait before, as far as the trace tells"
+            return step, "it did not wait before, as far as the trace shows"
         wait_row, ready_row = _row(spans, waited), _row(spans, waited + 1)
         waited_in = STATE_BY_VALUE[int(spans.value[waited])].name
         cause, sure = self.causes.of_end(ready_row)
@@ -377,7 +377,7 @@ class _Chain:
                        f"{end.get(value, f' went into {name}') or ' left'}")  # fmt: skip
 
     def _instead(self, step: WhyStep) -> tuple[tuple[int, int, int], ...]:
-        """Return the threads that ran since one is ready, with the priority they had, up to the moment asked about."""
+        """Return the threads that ran since one is ready, with the priority they had, up to that moment."""
         span = step.since_cycles, max(step.at_cycles, step.since_cycles + 1)
         out = []
         for row, cycles in ran_instead(self.evidence, span, step.thread):
@@ -398,7 +398,7 @@ class _Chain:
         return int(value[0]) if known[0] else _NONE
 
     def _rank(self, priority: int, row: int) -> str:
-        """Return priority and partition of a thread in brackets, as far as an event of its state tells them."""
+        """Return priority and partition of a thread in brackets, as far as an event of its state shows them."""
         logged = [f"priority {priority}"] if priority >= 0 else []
         if self.partitions is not None and row >= 0 and self.trace.events.slot_count[row] >= _WIDE_SLOTS:
             number = int(argument_under(self.trace, np.array([row]), "partition", "partition_id")[0])
@@ -425,7 +425,7 @@ class _Chain:
 
 IN_NO_STATE: Final = {
     ABSENT: "does not exist",
-    UNKNOWN: "is in a state that the trace does not tell",
+    UNKNOWN: "is in a state that the trace does not show",
     DEAD: "is dead",
 }
 
@@ -433,7 +433,7 @@ IN_NO_STATE: Final = {
 def _same(spans: LaneSpans, position: int) -> tuple[int, int]:
     """Return the first and the last of the intervals of one state around one of them.
 
-    The opening dump may tell a state twice, a change of priority too; a thread that begins to run twice has changed the
+    The opening dump may show a state twice, a change of priority too; a thread that begins to run twice has changed the
     CPU.
     """
     value, first, last = int(spans.value[position]), position, position

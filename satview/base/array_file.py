@@ -1,7 +1,7 @@
 """Arrays and plain values in one file that is checked before it is believed, and mapped instead of read.
 
 Layout: the magic line, a table of contents in JSON with its length and SHA-256 in front, then the arrays, each at a
-multiple of 64 bytes. The contents say type, shape, place and sum of every array. Nothing in it is ever run.
+multiple of 64 bytes. The contents say type, shape, position and sum of every array. Nothing in it is ever run.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def write_arrays(path: Path, values: object, arrays: Arrays, cancelled: Callable
         path: The file.
         values: What JSON can hold.
         arrays: One-dimensional or flat ones of whole numbers or truth values, by name.
-        cancelled: Asked now and then.
+        cancelled: Called now and then.
 
     Raises:
         Cancelled: `cancelled()` returned True; nothing is left.
@@ -133,7 +133,7 @@ def _mapped(data: memoryview, size: int, start: int, table: Any) -> dict[str, ND
 def word_sum(array: NDArray[Any]) -> int:
     """Return a sum of the bytes of an array that every flipped bit and every exchange of two words changes.
 
-    The bytes as 64-bit words, zeros at the end, each times an odd number that tells its place, modulo 2^64.
+    The bytes as 64-bit words, zeros at the end, each times an odd number that shows its position, modulo 2^64.
     """
     data = array.reshape(-1).view(np.uint8)
     whole = len(data) // 8

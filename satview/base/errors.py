@@ -32,12 +32,12 @@ class Cancelled(SatviewError):  # noqa: N818  -- not a failure: the user asked f
 
 
 class TraceFormatError(SatviewError):
-    """Nothing can be read from a file, or a damaged part was asked for.
+    """Nothing can be read from a file, or a damaged part was requested.
 
     Attributes:
         path: The file; None for data that never was a file.
         offset: Byte offset of the fault, or None when no byte is to blame (an empty file, a directory).
-        what: What is wrong there, without the place.
+        what: What is wrong there, without the position.
         remedy: What the user can do about it; may be empty.
     """
 

@@ -83,7 +83,7 @@ class Emitter(SystemEvents):
             self.put(cpu, code, time, words)
 
     def kernel_interrupted(self, cpu: int, time: int, thread: Thread, call: PendingCall) -> None:
-        """Emit what takes the place of an exit when the call's arguments are gone; the exit's mask decides."""
+        """Emit what replaces an exit when the call's arguments are gone; the exit's mask decides."""
         number = self._number(call)
         if number is None:
             return

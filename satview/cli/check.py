@@ -91,7 +91,7 @@ def as_record(trace: Trace, verdict: Verdict) -> dict[str, Any]:
 
 
 def _junit(trace: Trace, found: tuple[Verdict, ...], kinds: list[VerdictKind]) -> str:
-    """Return one test case for each kind, failed if there are verdicts of it, skipped if the trace cannot tell."""
+    """Return one test case for each kind, failed if there are verdicts of it, skipped if the trace cannot show."""
     failed = {verdict.kind for verdict in found}
     skipped = {kind: why for kind, why in undecided(trace).items() if kind in kinds and kind not in failed}
     suite = ET.Element("testsuite", name=f"satview check {_xml_text(trace.path.name)}", tests=str(len(kinds)),
@@ -127,7 +127,7 @@ def _print_table(trace: Trace, found: tuple[Verdict, ...], unknown: dict[Verdict
         _print_verdicts(console, trace, found)
     for kinds, why in _by_reason(unknown):
         console.print()
-        console.print(cell(f"Cannot tell of {', '.join(kinds)}: {why}."))
+        console.print(cell(f"Cannot decide on {', '.join(kinds)}: {why}."))
     if missing := may_be_more(trace):
         console.print()
         console.print(cell(f"There may be more than is listed: {missing}."))

@@ -20,7 +20,7 @@ FINE, COST_DATA, BAD_USE = 0, 1, 2
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command to the command line."""
     parser = subparsers.add_parser(
-        "info", help="tell what a trace holds: header, CPUs, counts, time range, buffers, problems"
+        "info", help="show what a trace holds: header, CPUs, counts, time range, buffers, problems"
     )
     parser.add_argument("file", help="a .kev file, a traceprinter listing or a thread trace")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a page")
@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def info(trace: Trace) -> dict[str, Any]:
-    """Return everything `info` tells as plain values.
+    """Return everything `info` shows as plain values.
 
     Times are nanoseconds from the first event; `release` is the key of the tables used, `sys_release`
     what the header says.
@@ -116,7 +116,7 @@ def print_page(trace: Trace) -> None:
         ("Lines", ", ".join(f"{count:,} {kind}" for kind, count in trace.lines.items())),
         ("Processes, threads", f"{reported['processes']:,}, {reported['threads']:,}"),
         ("Buffers", f"{reported['buffers']['count']:,}, {reported['buffers']['lost']:,} lost"),
-        ("Cannot tell", _cannot_answer(trace)),
+        ("Cannot show", _cannot_answer(trace)),
     ]
     for name, value in lines:
         if value:
@@ -134,7 +134,7 @@ def print_page(trace: Trace) -> None:
 
 
 def _cannot_answer(trace: Trace) -> str:
-    """Return in one line what the trace cannot tell, and where to read more; empty if it tells everything."""
+    """Return in one line what the trace cannot show, and where to read more; empty if it shows everything."""
     reported = summary(trace) if len(trace.events) else ""
     return f"{reported}; satview doctor says what to capture" if reported else ""
 
@@ -167,7 +167,7 @@ def _print_problems(trace: Trace, console: Any) -> None:
 
 
 def _position(problem: Problem) -> str:
-    """Return where a problem is, with a colon; empty if it has no place."""
+    """Return where a problem is, with a colon; empty if it has no position."""
     line = f"line {problem.line}" if problem.line else ""
     byte = f"byte 0x{problem.offset:x}" if problem.offset is not None else ""
     position = ", ".join(filter(None, (problem.file, line or byte)))

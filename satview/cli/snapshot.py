@@ -14,8 +14,8 @@ from satview.session.time_text import axis_of, parse_position
 from satview.store.trace import Trace
 
 _EPILOG = """\
-Threads that wait for the same thing stand together, those that wait longest first; who holds it, or serves them, is
-told as far as the trace tells it. Idle threads show only while they have a CPU.
+Threads that wait for the same thing are together, those that wait longest first; who holds it, or serves them, is
+reported as far as the trace shows it. Idle threads show only while they have a CPU.
 Exit status: 0 fine, 1 the trace has problems that cost data, 2 not a trace or bad use.
 """
 

@@ -42,7 +42,7 @@ def add_parser(subparsers: Any) -> None:
         "why",
         help="why a thread runs, is ready or waits at a moment, and what that goes back to",
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Tell why a thread is in its state, or what its time went into.",
+        description="Show why a thread is in its state, or what its time went into.",
         epilog=_EPILOG,
     )
     add = parser.add_argument

@@ -137,7 +137,7 @@ def numbers(
         requested: uint64 (n,), pid and tid.
         keys: uint64 (2^bits,), of the table.
         rows: uint32 (2^bits,), 0 = free.
-        bits: Of a place in the table.
+        bits: Of a position in the table.
         multiplier: uint64.
     """
     call = function("satview_numbers")
@@ -150,11 +150,11 @@ def numbers(
 
 
 def word_sum(words: NDArray[np.uint64], first: int) -> int:
-    """Return the sum of words, each times an odd number that tells its place, modulo 2^64.
+    """Return the sum of words, each times an odd number that shows its position, modulo 2^64.
 
     Args:
         words: uint64 (n,).
-        first: Place of the first one.
+        first: Position of the first one.
     """
     assert words.flags.c_contiguous
     call = function("satview_word_sum")
@@ -236,7 +236,7 @@ def take_halves(
         at: int64 (n,), ascending.
         slots: Slots of the file.
         half: 0 or 1.
-        gap: Slots nobody asked for that cost no more to read than another call.
+        gap: Slots nobody requested that cost no more to read than another call.
         most_slots: Slots of one read at most.
     """
     out, scratch = np.empty(len(at), np.uint64), np.empty((most_slots, 2), np.uint64)

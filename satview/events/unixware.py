@@ -2,7 +2,7 @@
 
 A code has the layout of kernel events, class and event in 15 bits, so every table over codes works. Class 16 +
 category; event = interface, `which`, and a `Outcome` that the reader adds: what the record does to its thread cannot be
-told from its numbers alone (a lock may or may not have blocked). Two records share codes with the kernel events that
+decided by its numbers alone (a lock may or may not have blocked). Two records share codes with the kernel events that
 mean the same, so views need not know the format: a successful thr_create is a thread's creation, thr_exit its end.
 """
 
@@ -48,7 +48,7 @@ def categories() -> dict[str, int]:
 
 
 def cpu_time_codes() -> tuple[int, ...]:
-    """Return the codes of records that tell the processor time of a thread: in passing, and as the last of it."""
+    """Return the codes of records that show the processor time of a thread: in passing, and as the last of it."""
     return record_code("cpu_time"), record_code("cpu_time", 0, Outcome.ENDS)
 
 
@@ -132,7 +132,7 @@ def class_indices() -> NDArray[np.uint8]:
 
 
 def state_values() -> NDArray[np.uint8]:
-    """Return the state into which every code puts a thread, shape (32768,), uint8: a record tells that it runs."""
+    """Return the state into which every code puts a thread, shape (32768,), uint8: a record shows that it runs."""
     codes = np.arange(wire.CODE_COUNT)
     table = np.full(wire.CODE_COUNT, states.NOT_A_STATE, np.uint8)
     is_record = codes >= OTHER

@@ -28,8 +28,8 @@ NAMES_THREAD: Final = frozenset({C.KERCALLENTER, C.KERCALLEXIT, C.THREAD})
 _HALF: Final = re.compile("[\ud800-\udfff]")
 _PLAIN: Final = {"code": "code_of", "number": "event_number", "cpu": "cpu_of", "words": "word_count"}
 _UNTOLD: Final = {
-    "time": ("an event handler is not told when the event was", "filter the trace afterwards"),
-    "thread_name": ("an event handler is not told names of threads", "compare tid, or filter the trace afterwards"),
+    "time": ("an event handler is not given when the event was", "filter the trace afterwards"),
+    "thread_name": ("an event handler is not given names of threads", "compare tid, or filter the trace afterwards"),
     "duration": ("duration is known only later, when the event has long been logged", "filter the trace afterwards"),
     "length": ("length is known only later, when the event has long been logged", "filter the trace afterwards"),
 }
@@ -43,7 +43,7 @@ class HandledCodes:
         names_thread: Whether the kernel names the thread that the events belong to.
         codes: The events, ascending.
         on: Those of them that are switched on.
-        is_wide: Tells the form of a code.
+        is_wide: Shows the form of a code.
     """
 
     names_thread: bool
@@ -208,7 +208,7 @@ class Condition:
         return self._positions(f"arg.{name}", codes, find)
 
     def _positions(self, shown: str, codes: Sequence[int], find: Find) -> str:
-        """Return the name of a table of places; empty if no event has such a thing."""
+        """Return the name of a table of positions; empty if no event has such a thing."""
         rows = place_rows(self._tables.release, codes, find)
         if not rows:
             return ""
@@ -222,7 +222,7 @@ class Condition:
             self.unwritten.append((node, *_UNTOLD[node.name]))
 
     def _no_priority(self) -> tuple[str, str]:
-        return "only wide THREAD events tell a priority, and this handler is asked about others", (
+        return "only wide THREAD events show a priority, and this handler is evaluated for others", (
             "attach the condition to states of THREAD, and make THREAD wide"
         )
 

@@ -1,4 +1,4 @@
-"""Where arguments are in payloads, as tables for C: what `satview.events` decides, asked for every size and variant."""
+"""Where arguments are in payloads, as tables for C: what `satview.events` decides, requested every size and variant."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def place_rows(release: Release, codes: Iterable[int], find: Find) -> list[str]:
 
 
 def _rows_of(release: Release, code: int, find: Find) -> Iterator[str]:
-    """Yield variant, least and most words of payloads that have something at one place, and the place."""
+    """Yield variant, least and most words of payloads that have something at one position, and the position."""
     for variant in _variants_of(release, code):
         least, before = 2, _position(find(code, 2, variant))
         for count in (*range(4, _MOST_WORDS + 2, 2), 0):

@@ -22,7 +22,7 @@ class Part:
 
     Attributes:
         lines: Its text.
-        needs: Names of the parts that have to stand before it.
+        needs: Names of the parts that have to are before it.
     """
 
     lines: tuple[str, ...]

@@ -156,7 +156,7 @@ class _Program:
             yield f"    SET({', '.join([*self._words(rule), name, f'&data_{number}'])});"
 
     def _with_tracker(self, positions: list[tuple[Rule, DynamicRule]]) -> list[tuple[Rule, DynamicRule]]:
-        """Return the places with a handler of THREAD, which takes note of who runs, if there can be one.
+        """Return the positions with a handler of THREAD, which takes note of who runs, if there can be one.
 
         Where THRUNNING is off, it is switched on for that handler, which lets none of them pass.
         """
@@ -182,7 +182,7 @@ class _Program:
 
     def _no_c(self, handler: DynamicRule) -> Diagnostic:
         parts = handler.parts if isinstance(handler, AllOf) else (handler,)
-        position = next((getattr(part, "place", "") for part in parts if not isinstance(part, Expression)), "")
+        position = next((getattr(part, "position", "") for part in parts if not isinstance(part, Expression)), "")
         rule = next((rule for rule in self._built.rules if rule.function == position and position), None)
         message = f"CALL {position}: a Python function does not become C; write a condition, or a handler in C"
         end = len(rule.text(self._release)) if rule is not None else 0
@@ -249,8 +249,8 @@ class _Program:
                 (
                     condition.asks_who_runs,
                     "an event handler learns whose these events are from THRUNNING, but a pid is set for it, or no "
-                    "place for a handler of THREAD is left",
-                    "leave THREAD without pid, and a place for its handler",
+                    "position for a handler of THREAD is left",
+                    "leave THREAD without pid, and a position for its handler",
                 )
             )
         rule = next((rule for rule in self._built.rules if rule.condition == expression.text), Rule(None))

@@ -86,7 +86,7 @@ class Selector:
     def rows(
         self, batch: Batch, start_cycles: int, ids: tuple[NDArray[np.int32], NDArray[np.int32]]
     ) -> NDArray[np.int64]:
-        """Return the chosen events of a batch, ascending.
+        """Return the selected events of a batch, ascending.
 
         Args:
             batch: Events.

@@ -327,7 +327,7 @@ def _messages(trace: Trace) -> tuple[_Slices, _Slices]:
 
 
 def _overlap(owner: _Ints, start: _Ints, end: _Ints) -> NDArray[np.bool_]:
-    """Tell which intervals begin before one of the same owner that began earlier has ended, bool (n,).
+    """Return which intervals begin before one of the same owner that began earlier has ended, bool (n,).
 
     Args:
         owner: int64 (n,), ascending.

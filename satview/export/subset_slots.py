@@ -1,4 +1,4 @@
-"""Lays chosen events out as slots again, in buffers with BUFFER and TIME events as a kernel would have written them."""
+"""Lays selected events out as slots again, in buffers with BUFFER and TIME events as a kernel would write them."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class _Layout:
 
     Attributes:
         position: First slot of each record.
-        before: Slots that stand before each record and belong to it: the end of a buffer, BUFFER, TIME.
+        before: Slots that are before each record and belong to it: the end of a buffer, BUFFER, TIME.
         total: Slots up to the last record; `tail` follows.
     """
 
@@ -242,7 +242,7 @@ class _Layout:
     def tail(self) -> NDArray[np.uint32]:
         """Return the slots that close a file of 8.0, shape (n, 4): the end of its last buffer, and losses still open.
 
-        Those are told by a buffer of the CPU that comes too late: with a number that is too high, and empty.
+        Those are reported by a buffer of the CPU that comes too late: with a number that is too high, and empty.
         """
         last = len(self._records.time) - 1
         if not self.has_ends or last < 0:

@@ -19,7 +19,7 @@ from satview.tables.table import table
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_LEFT_OUT: Final = ("time_ns",)  # of events: `clock` in the file's metadata tells it, and it would double their size
+_LEFT_OUT: Final = ("time_ns",)  # of events: `clock` in the file's metadata shows it, and it would double their size
 
 
 def write_table(trace: Trace, path: Path | str, name: str, kind: str, rows: NDArray[np.bool_] | None = None) -> int:

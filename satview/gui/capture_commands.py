@@ -130,6 +130,6 @@ class CaptureCommands(QObject):
         from satview.gui.capture.job import failure
 
         order = self._window.capture_job.last_request
-        if order is not None and order.is_live:  # of others, the dialog tells
+        if order is not None and order.is_live:  # of others, the dialog shows
             self._window.session.file_is_complete(order.path)
             dialogs.report(self._window, "Capture", f"The capture failed: {failure(error, order.path)}.")

@@ -63,7 +63,7 @@ class Group:
 
 
 class _GroupItem(QTreeWidgetItem):
-    """A group: while Qt passes a check on to its leaves, one after the other, nobody is told.
+    """A group: while Qt passes a check on to its leaves, one after the other, no signal is sent.
 
     Attributes:
         passes_on: True while it does.
@@ -129,7 +129,7 @@ class CheckTree(QWidget):
         cover.addWidget(self._nothing)
 
     def reload(self, groups: Sequence[Group]) -> list[Group]:
-        """Show other counts and titles, and what is new at the end; what shows stays in its place.
+        """Show other counts and titles, and what is new at the end; what shows stays instead.
 
         Args:
             groups: All groups, each with all its leaves; none goes away.

@@ -166,7 +166,7 @@ def value_colour(value: int, is_dark: bool, palette: str = STANDARD) -> int | No
 def process_colour(hue: int, is_dark: bool, palette: str = STANDARD) -> int:
     """Return one of the colours of processes on CPU lanes; neighbours in number are far apart in hue or lightness."""
     position = (hue * 7) % states.PROCESS_HUES / states.PROCESS_HUES
-    if palette in (PRINT, "colour-blind"):  # told apart by lightness, and by blue against yellow
+    if palette in (PRINT, "colour-blind"):  # distinguished by lightness, and by blue against yellow
         step = (hue * 7) % states.PROCESS_HUES // 2 / (states.PROCESS_HUES // 2 - 1)
         grey, blue, yellow = 0.25 + 0.6 * step, 0.58, 0.12
         rgb = colorsys.hls_to_rgb(blue if hue % 2 else yellow, grey, 0.0 if palette == PRINT else 0.55)

@@ -32,8 +32,8 @@ class CommandWindow(QMainWindow):
         workspace: The views of the open trace, or None.
 
     Signals:
-        files_requested: Files were chosen or dropped: paths.
-        window_requested: Another empty window is wanted.
+        files_requested: Files were selected or dropped: paths.
+        window_requested: Another empty window is requested.
         quit_requested: All windows are to close.
     """
 

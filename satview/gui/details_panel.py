@@ -24,7 +24,7 @@ from satview.session.event_text import (
 
 
 class DetailsPanel(Panel):
-    """Shows the selected event and the interval around it, first the one of them that was chosen."""
+    """Shows the selected event and the interval around it, first the one of them that was selected."""
 
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
@@ -94,7 +94,7 @@ class DetailsPanel(Panel):
             self.refresh()
 
     def argument_at(self, position: QPoint) -> str:
-        """Return the name that begins the line at a place of the browser; empty if there is no line of a table."""
+        """Return the name that begins the line at a position of the browser; empty if there is no line of a table."""
         cursor = self.browser.cursorForPosition(position)
         table: QTextTable | None = cursor.currentTable()
         if not isinstance(table, QTextTable):

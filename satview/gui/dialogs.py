@@ -58,7 +58,7 @@ def ask_unsaved(parent: QWidget, reason: str) -> Unsaved:
 
 
 def report(parent: QWidget, title: str, text: str, details: str = "", *, is_html: bool = False) -> None:
-    """Tell something that needs an answer."""
+    """Show something that needs an answer."""
     box = QMessageBox(parent)
     box.setWindowTitle(title)
     box.setTextFormat(Qt.TextFormat.RichText if is_html else Qt.TextFormat.PlainText)
@@ -86,7 +86,7 @@ def report_internal(parent: QWidget | None, kind: str, report: str) -> None:
 
 
 def about(parent: QWidget) -> None:
-    """Tell version and licence."""
+    """Show version and licence."""
     report(
         parent,
         "About satview",

@@ -1,4 +1,4 @@
-"""What the trace tells exactly, what as a bound, what not at all; each with the capture that would answer it."""
+"""What the trace shows exactly, what as a bound, what not at all; each with the capture that would answer it."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class DoctorPanel(Panel):
         self._fill()
 
     def reload(self) -> None:
-        """Ask what the trace can tell, at first and of a refreshed trace."""
+        """Ask what the trace can show, at first and of a refreshed trace."""
         self._opened.doctor.start()
 
     def set_theme(self, theme: Theme) -> None:
@@ -195,7 +195,7 @@ class DoctorPanel(Panel):
 
 
 def _symbol(mark: Mark) -> str:
-    """Return a sign beside the words, so that colour alone tells nothing."""
+    """Return a sign beside the words, so that colour alone shows nothing."""
     if mark is Mark.EXACT:
         return "="
     return sign(mark) if mark.is_answer else "\N{MULTIPLICATION SIGN}"

@@ -20,7 +20,7 @@ _NAMES: Final = ("SIGINT", "SIGTERM", "SIGHUP")  # not every system has them all
 
 
 class EndSignals(QObject):
-    """Tells of signals that ask the process to end.
+    """Reports signals that ask the process to end.
 
     Attributes:
         number: Of the first one; 0 = none has come.

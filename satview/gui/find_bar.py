@@ -20,7 +20,7 @@ class FindBar(QWidget):
 
     Signals:
         step_requested: Go to the next (1) or previous (-1) hit.
-        list_requested: The list of all hits is wanted.
+        list_requested: The list of all hits is requested.
         closed: The bar was left.
     """
 

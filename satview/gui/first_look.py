@@ -47,7 +47,7 @@ def look_at(views: Workspace, look: FirstLook) -> None:
 
 
 class FirstLooks(QObject):
-    """Lets every window that opens a trace of the command line go to the place asked for, once."""
+    """Lets every window that opens a trace of the command line go to the position requested, once."""
 
     def __init__(self, look: FirstLook, parent: QObject) -> None:
         super().__init__(parent)

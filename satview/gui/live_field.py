@@ -1,4 +1,4 @@
-"""The field of the status bar that tells how a followed file is doing."""
+"""The field of the status bar that shows how a followed file is doing."""
 
 from __future__ import annotations
 

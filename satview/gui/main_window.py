@@ -69,7 +69,7 @@ class MainWindow(CommandWindow):
     """One window with at most one trace; the rest is in `CommandWindow`.
 
     Attributes:
-        preview_page: Shows what some places of a large file tell while it is read; None before the first one.
+        preview_page: Shows what some positions of a large file show while it is read; None before the first one.
     """
 
     def __init__(self, settings: Settings, recent: RecentFiles, theme: Theme) -> None:
@@ -179,7 +179,7 @@ class MainWindow(CommandWindow):
 
     @Slot()
     def _on_preview(self) -> None:
-        """Show what some places of the file tell, while it is read."""
+        """Show what some positions of the file show, while it is read."""
         from satview.gui.preview_page import PreviewPage  # brings numpy
 
         assert self.session.preview is not None
@@ -265,14 +265,14 @@ class MainWindow(CommandWindow):
             dialog.rules.edit.setPlainText(rules)
 
     def _is_lasting(self, path: Path) -> bool:
-        """Tell whether a file will still be there tomorrow; that of a live demo will not."""
+        """Return whether a file will still be there tomorrow; that of a live demo will not."""
         return str(path) != "-" and not path.parent.name.startswith("satview-")
 
     def _lanes_in_view(self) -> list[int]:
         return [row.index for row in self.workspace.area.view.visible_rows()] if self.workspace is not None else []
 
     def _may_reload(self) -> bool:
-        """Tell whether the views may be replaced now: not under a drag, a menu or a dialog."""
+        """Return whether the views may be replaced now: not under a drag, a menu or a dialog."""
         is_busy = QApplication.mouseButtons() != Qt.MouseButton.NoButton
         return not is_busy and QApplication.activePopupWidget() is None and QApplication.activeModalWidget() is None
 
@@ -369,7 +369,7 @@ class MainWindow(CommandWindow):
             self.files_requested.emit(paths)
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        """Stop all work and let everything go; notes that are not saved are asked about first."""
+        """Stop all work and let everything go; notes that are not saved are queried about first."""
         if self._asks and not self._may_lose_nothing():
             event.ignore()
             return

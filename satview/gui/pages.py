@@ -148,7 +148,7 @@ class LoadingPage(_Card):
         self.box.addWidget(self.cancel, alignment=Qt.AlignmentFlag.AlignRight)
 
     def begin(self, path: Path) -> None:
-        """Show which file is read."""
+        """Return which file is read."""
         self.title.setText(f"Opening {_short(path.name)}")
         self.text.setText(_size_text(path))
         self.bar.setRange(0, 0)

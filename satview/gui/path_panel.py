@@ -41,7 +41,7 @@ _NAME_WIDTHS_PX: Final = (90, 420)
 
 
 class PathPanel(Panel):
-    """The critical path that was asked for last.
+    """The critical path that was requested last.
 
     Attributes:
         pieces, totals: Models of the two tables.

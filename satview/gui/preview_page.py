@@ -1,6 +1,6 @@
-"""What shows while a large trace is read: CPU lanes and load as far as some places of the file tell, marked so.
+"""What shows while a large trace is read: CPU lanes and load as far as some samples of the file show, marked so.
 
-Laid out as the lanes of an open trace are, so that the exact picture takes its place without a jump. Imports numpy:
+Laid out as the lanes of an open trace are, so that the exact picture takes its sample without a jump. Imports numpy:
 made when the first preview has come.
 """
 

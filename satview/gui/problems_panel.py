@@ -1,4 +1,4 @@
-"""The list of problems of the trace; a click goes to the place."""
+"""The list of problems of the trace; a click goes to the position."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TIME: Final = int(Qt.ItemDataRole.UserRole)
 
 
 class ProblemsPanel(Panel):
-    """Problems by kind, each with its places."""
+    """Problems by kind, each with its positions."""
 
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
@@ -48,7 +48,7 @@ class ProblemsPanel(Panel):
         self.reload()
 
     def reload(self) -> None:
-        """Show the problems of a refreshed trace, if there are others by now; open branches and the place stay."""
+        """Show the problems of a refreshed trace, if there are others by now; open branches and the position stay."""
         counts = self._opened.trace.problems.counts()
         self._stack.setCurrentIndex(0 if counts else 1)
         if counts == self._counts:

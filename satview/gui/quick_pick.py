@@ -25,7 +25,7 @@ class Choice:
     Attributes:
         text: What is searched and shown.
         note: Shown at the right: keys, numbers.
-        run: What happens when it is chosen.
+        run: What happens when it is selected.
     """
 
     text: str
@@ -34,15 +34,15 @@ class Choice:
 
 
 class QuickPick(QFrame):
-    """Closes itself when something is chosen, on Escape, and when it loses the focus."""
+    """Closes itself when something is selected, on Escape, and when it loses the focus."""
 
     def __init__(self, choices: list[Choice], placeholder: str, nothing: str, parent: QWidget) -> None:
-        """Show all choices.
+        """Show all selections.
 
         Args:
-            choices: What can be chosen.
+            choices: What can be selected.
             placeholder: What to type, shown while nothing is.
-            nothing: Said in place of the list when no choice fits what was typed.
+            nothing: Said instead of the list when no selection fits what was typed.
             parent: The window that it floats over.
         """
         super().__init__(parent)

@@ -14,7 +14,7 @@ from satview.base.palettes import STANDARD
 from satview.base.targets import find_target
 
 _PATIENCE_S: Final = 600
-_WAKE_MS: Final = 20  # between looks at conditions that no signal tells
+_WAKE_MS: Final = 20  # between looks at conditions that no signal shows
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ def take(request: ScreenshotRequest) -> int:
     application = Application(settings, RecentFiles(None, 0))
     window: MainWindow = application.new_window()
     window.resize(request.width_px, request.height_px)
-    window.session.adds_to_cache = False  # nobody asked for more files than the picture
+    window.session.adds_to_cache = False  # nobody requested more files than the picture
     window.session.open(request.trace)
     deadline, loop, wakes = QDeadlineTimer(_PATIENCE_S * 1000), QEventLoop(), QTimer()
     wakes.start(_WAKE_MS)

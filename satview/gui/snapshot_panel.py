@@ -208,7 +208,7 @@ class SnapshotPanel(Panel):
     @Slot(QTreeWidgetItem)
     def _on_expanded(self, item: QTreeWidgetItem) -> None:
         self._selected[item.data(0, _KEY)] = True
-        self.tree.blockSignals(True)  # branches that open with it are not the user's choice
+        self.tree.blockSignals(True)  # branches that open with it are not the user's selection
         self._add_below(item)
         self.tree.blockSignals(False)
 

@@ -145,7 +145,7 @@ class StatusFields(QWidget):
             text = summary(found)
             lines = [f"{verdict.severity}: {verdict.kind}" for verdict in found.verdicts[:_VERDICTS_AT_MOST]]
             lines += [f"and {left} more"] if (left := len(found.verdicts) - len(lines)) > 0 else []
-            lines += ["Cannot be told: " + ", ".join(found.undecided)] if found.undecided else []
+            lines += ["Undecided: " + ", ".join(found.undecided)] if found.undecided else []
             hint = "\n".join(lines) or "No deadlock, no inversion, no thread kept waiting was found"
             state = str(found.verdicts[0].severity) if found.verdicts else ""
         self.verdicts.setText(text)

@@ -273,7 +273,7 @@ def _style_sheet(theme: Theme) -> str:
 
 
 def restyle(widget: QWidget, name: str, value: str) -> None:
-    """Set a property that rules of the style sheet ask for; a style looks at them only when told to."""
+    """Set a property that rules of the style sheet ask for; a style looks at them only when reported to."""
     if widget.property(name) != value:
         widget.setProperty(name, value)
         widget.style().unpolish(widget)

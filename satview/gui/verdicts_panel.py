@@ -1,4 +1,4 @@
-"""What is wrong in the trace, found without being asked: verdicts with their place, evidence and remedy."""
+"""What is wrong in the trace, found without being requested: verdicts with their position, evidence and remedy."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ class VerdictsPanel(Panel):
         is_main = occurrence.start_cycles == verdict.start_cycles
         item = QTreeWidgetItem(top, [
             f"{number} of {len(verdict.occurrences):,}", *self._time_and_length(occurrence),
-            "the time that the sentence tells of" if is_main else "",
+            "the time that the sentence reports" if is_main else "",
         ])  # fmt: skip
         item.setTextAlignment(2, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         item.setData(0, _OCCURRENCE, occurrence)
@@ -151,7 +151,7 @@ class VerdictsPanel(Panel):
     def _add_undecided(self) -> None:
         found = self._opened.verdicts.found
         assert found is not None
-        top = QTreeWidgetItem(self.tree, ["not known here", "", "", "What this trace cannot tell, and what to capture"])
+        top = QTreeWidgetItem(self.tree, ["not known here", "", "", "What this trace cannot show, and what to capture"])
         top.setForeground(0, colour(self._theme.dim))
         for kind, reason in found.undecided.items():
             QTreeWidgetItem(top, [str(kind), "", "", visible_line(reason)])

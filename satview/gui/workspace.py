@@ -44,7 +44,7 @@ class Workspace(QWidget):
 
     Attributes:
         area, chips, find_bar: The views that are always there.
-        panels: Name of the panel to its widget, made when it is first seen or asked for.
+        panels: Name of the panel to its widget, made when it is first seen or requested.
         navigation, motion: The moves.
         docks: Name of the panel to its dock.
 
@@ -128,7 +128,7 @@ class Workspace(QWidget):
 
     @Slot()
     def _look_for_verdicts(self) -> None:
-        """Look for verdicts without being asked, once the lanes have what they need, unless that would take long.
+        """Look for verdicts without being requested, once the lanes have what they need, unless that would take long.
 
         Not on a thread of low priority: while it waits for a processor with the interpreter's lock, the window waits.
         """
@@ -210,7 +210,7 @@ class Workspace(QWidget):
             self.show_panel(name)
 
     def panel_shows(self, name: str) -> bool:
-        """Tell whether a panel can be seen; one behind another tab cannot."""
+        """Return whether a panel can be seen; one behind another tab cannot."""
         dock = self.docks[name]
         return dock.isVisible() and not dock.visibleRegion().isEmpty()
 

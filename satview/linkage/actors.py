@@ -95,7 +95,7 @@ def _calls_from(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
     return np.where(is_open, entry, np.uint32(NO_EVENT))
 
 
-def last_work(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
+def last_switch(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
     """Return the last event before each at which its CPU turned to other work, uint32 (n,); `NO_EVENT` for none."""
     if library.is_available():
         return last_in_table(trace, _SWITCHES, rows)
@@ -173,7 +173,7 @@ def _most_frequent(group: NDArray[np.int64], number: NDArray[np.intp], count: in
 
 
 def quiet_between(trace: Trace, first: NDArray[np.uint32], last: NDArray[np.uint32]) -> NDArray[np.bool_]:
-    """Tell for pairs of events of one CPU whether that CPU logs nothing but interrupts in between.
+    """Return for pairs of events of one CPU whether that CPU logs nothing but interrupts in between.
 
     Args:
         trace: The events.

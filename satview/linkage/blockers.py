@@ -36,7 +36,7 @@ class Blockers:
         waits: The waits: who, in which state, from when to when, for which object.
         thread: int64, row of the thread table of who can end the wait, as it begins: who holds the mutex, has received
             the message, or is joined. -1 where nobody does (condition variables, semaphores, barriers, time) or the
-            trace does not tell.
+            trace does not show.
         pid: int64, process of that thread; of a wait in SEND the process whose threads may receive the message, any of
             them. -1 as above.
         certainty: uint8, `Certainty`; 0 where `pid` is -1.
@@ -54,7 +54,7 @@ class Blockers:
 def blockers(trace: Trace) -> Blockers:
     """Return whom every wait of a trace is for; made at the first call and kept with it.
 
-    The holder of a mutex is exact where the call tells the owner's word of the mutex (fast with 32 bits, and wide).
+    The holder of a mutex is exact where the call shows the owner's word of the mutex (fast with 32 bits, and wide).
     A mutex in shared memory may be held in another process, of which the word has a part only: that is inferred.
     Without the word it is inferred too: while a thread waits, only its holder can give the mutex up, and needs the
     kernel for that. So it is of read/write locks, kernel objects from 8.0 on: of several readers the last one to give

@@ -23,7 +23,7 @@ _EVENTS_IN_A_CALL: Final = 64  # of class COMM that are looked at for those of o
 
 
 class Relation(StrEnum):
-    """What the other event is to the one that was asked about."""
+    """What the other event is to the one that was queried about."""
 
     SENT_BY = "Sent by"
     RECEIVED_BY = "Received by"
@@ -49,7 +49,7 @@ class Step:
     """The way to another event.
 
     Attributes:
-        relation: What it is to the event asked about.
+        relation: What it is to the event queried about.
         row: Row of the event table.
         certainty: How certain that is.
     """
@@ -125,12 +125,12 @@ def connections(trace: Trace, event: int) -> Connections:
 
 
 def are_linked(trace: Trace) -> bool:
-    """Tell whether `connections` answers at once: the first time it takes half a microsecond an event."""
+    """Return whether `connections` answers at once: the first time it takes half a microsecond an event."""
     return all(trace.is_kept(name) for name in ("links.wake_up", "links.blockers", "links.creation"))
 
 
 def are_waits_known(trace: Trace) -> bool:
-    """Tell whether `waits_for` answers at once."""
+    """Return whether `waits_for` answers at once."""
     return trace.is_kept("links.blockers")
 
 

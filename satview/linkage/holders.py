@@ -40,7 +40,7 @@ def holders_at(trace: Trace, found: Blockers, wait: _Ints, bound: int) -> tuple[
 
 
 def _have_given(known: Mutexes, holder: _Ints, mutex: _Ints, row: _Ints, bound: int) -> NDArray[np.bool_]:
-    """Tell of threads whether they may have given a mutex up between an event and the bound."""
+    """Return for threads whether they may have given a mutex up between an event and the bound."""
     gives, out = known.gives, np.zeros(len(holder), np.bool_)
     stop = int(np.searchsorted(gives.row, bound))
     for i, start in enumerate(np.searchsorted(gives.row, row, side="right").tolist()):

@@ -57,7 +57,7 @@ def nesting(trace: Trace, cpu: int) -> Nesting:
 def interrupts(trace: Trace) -> tuple[_Rows, _Rows]:
     """Return entries and exits of the interrupts and handlers of which the trace holds both, in any order.
 
-    The exit of an interrupt is the CPU's next one at the same depth. Both events of a handler lie within one interrupt,
+    The exit of an interrupt is the CPU's next one at the same depth. Both events of a handler are within one interrupt,
     at the same depth: an exit that is missing does not make the handlers of other interrupts pair wrongly.
     """
     return _on_every_cpu(trace, (_interrupts, _handlers))
@@ -116,7 +116,7 @@ def _handlers(trace: Trace, cpu: int, rows: _Rows) -> tuple[_Rows, _Rows]:
         return rows[:0], rows[:0]
     part = part_of(trace, cpu, rows)
     depth = depth_within(of_interrupt, part)
-    # At one depth an interrupt's handlers lie between its entry and the next entry there. An exit without entry ends
+    # At one depth an interrupt's handlers are between its entry and the next entry there. An exit without entry ends
     # an interrupt too: what was handled before belongs to that.
     is_border = (of_interrupt > 0) | ((of_interrupt < 0) & (np.append(0, depth[:-1]) == 0))
     at = np.flatnonzero(is_border | (of_handler != 0))
@@ -138,7 +138,7 @@ def _dispatches(trace: Trace, _cpu: int, rows: _Rows) -> tuple[_Rows, _Rows]:
 
 
 def _paired(step: NDArray[np.int8], part: _Positions) -> tuple[_Positions, _Positions]:
-    """Return places of entries and of the exits that follow them at the same depth in the same part.
+    """Return positions of entries and of the exits that follow them at the same depth in the same part.
 
     Args:
         step: 1 or -1, (n,).

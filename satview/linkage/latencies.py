@@ -242,7 +242,7 @@ def _answered(trace: Trace, found: dict[str, _Ints], at: NDArray[np.intp]) -> _I
 
 
 def _only(first: NDArray[np.intp], last: NDArray[np.intp], pid: _Ints, requested: _Ints) -> NDArray[np.int64]:
-    """Return the only place from `first` up to `last`, or the only one there with the pid wanted; -1 for none."""
+    """Return the only position from `first` up to `last`, or the only one there with the pid requested; -1 for none."""
     count = last - first
     selected = np.where(count == 1, first, -1)
     fits = np.zeros(len(first), np.int64)

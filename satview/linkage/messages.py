@@ -100,7 +100,7 @@ def receiver_keys(
         -1 for receipts that failed.
     """
     thread = trace.events.thread[rows]
-    # Who receives is the thread that runs; the payload tells it too, but only of that thread's process.
+    # Who receives is the thread that runs; the payload shows it too, but only of that thread's process.
     own = is_receipt & (thread != UNKNOWN_THREAD)
     receiver = np.where(own, trace.threads.pid[thread].astype(np.uint32), pid)
     key = receiver.astype(np.int64) << 32 | number

@@ -34,7 +34,7 @@ class MutexCalls:
     Attributes:
         row: uint32, entry of the call.
         thread: int64, row of the thread table.
-        mutex: int64, number of the mutex within the trace: process and address; -1 where the event does not tell it.
+        mutex: int64, number of the mutex within the trace: process and address; -1 where the event does not show it.
     """
 
     row: NDArray[np.uint32]
@@ -57,7 +57,7 @@ class Mutexes:
     of_wait: _Ints
 
     def may_be_given(self, begin: _Ints, end: _Ints) -> NDArray[np.bool_]:
-        """Tell for pairs of rows whether a thread that is not known gives up a mutex in between: that may be any."""
+        """Return for pairs of rows whether a thread that is not known gives up a mutex in between: that may be any."""
         rows = self.gives.row[self.gives.thread == UNKNOWN_THREAD]
         return np.asarray(np.searchsorted(rows, begin) < np.searchsorted(rows, end))
 
@@ -150,7 +150,7 @@ def _holds(trace: Trace) -> Pairs:
     at = np.flatnonzero(is_get[first] & ~is_get[second] & (thread[first] == thread[second])
                         & (mutex[first] == mutex[second]) & (mutex[first] >= 0))  # fmt: skip
     begin, end, number, who = row[first[at]], row[second[at]], mutex[first[at]], thread[first[at]]
-    # A wait for a condition may give up this mutex, if the event does not tell which.
+    # A wait for a condition may give up this mutex, if the event does not show which.
     unclear = np.sort((gives.thread << 32 | gives.row)[gives.mutex < 0])
     clear = np.searchsorted(unclear, who << 32 | begin, side="right") == np.searchsorted(unclear, who << 32 | end)
     clear &= is_whole(trace, begin, end)
@@ -160,7 +160,7 @@ def _holds(trace: Trace) -> Pairs:
 
 
 def _is_held(trace: Trace, known: Mutexes, begin: _Ints, end: _Ints, mutex: _Ints) -> NDArray[np.bool_]:
-    """Tell of holds whether threads wait for the mutex all the time from when the call that got it is over."""
+    """Return for holds whether threads wait for the mutex all the time from when the call that got it is over."""
     since = partners(trace)[begin].astype(np.int64)
     found, at = waits(trace), np.flatnonzero(known.of_wait >= 0)
     ended = at[found.end_row[at] != OPEN]

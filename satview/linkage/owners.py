@@ -1,7 +1,7 @@
 """Owners of mutexes: the thread that the word of a mutex names.
 
 The word has the thread and the low part of its process in its two halves, in one order up to 6.x and in the other from
-7.x on (7.1 listing: THREAD_CREATE tells tid 1 and 0x0001000a); bit 31 tells that threads wait.
+7.x on (7.1 listing: THREAD_CREATE shows tid 1 and 0x0001000a); bit 31 shows that threads wait.
 """
 
 from __future__ import annotations

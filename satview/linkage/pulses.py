@@ -28,7 +28,7 @@ def pulses(trace: Trace) -> LinkTable:
     """Return SND_PULSE* and REC_PULSE of the pulses of which the trace holds both.
 
     A pulse that finds a thread waiting in MsgReceive() goes to that thread: the receipt is its next one. Others queue
-    up by priority, which the trace does not tell: of a connection (scoid) the oldest is taken to be received first.
+    up by priority, which the trace does not show: of a connection (scoid) the oldest is taken to be received first.
     That is exact while there is only one, and a guess from when there are several until all are received. It is also a
     guess until a thread is seen waiting: what was sent before the trace began, or is lost, may still be queued.
     Source: building block M6 of the reference.
@@ -72,7 +72,7 @@ def _handed_over(
     trace: Trace, sends: NDArray[np.uint32], send_key: NDArray[np.int64], receipts: NDArray[np.uint32],
     receipt_key: NDArray[np.int64], waiting: tuple[NDArray[np.uint32], NDArray[np.uint32]],
 ) -> tuple[_Positions, _Positions]:  # fmt: skip
-    """Return places of pulses that went to a waiting thread, and of their receipts.
+    """Return positions of pulses that went to a waiting thread, and of their receipts.
 
     The pulse is the last one before the event that ends the wait, on its CPU; the receipt is the thread's first one
     after it, if no other wait of the thread begins before.
@@ -144,7 +144,7 @@ def _queued(
 def _first_in_first_out(
     step: NDArray[np.int64], part: NDArray[np.intp]
 ) -> tuple[_Positions, _Positions, NDArray[np.bool_]]:
-    """Return places of entries and of the exits that take them from a queue in order, and whether no other was in it.
+    """Return positions of entries and of the exits that take them from a queue in order, and whether it held no other.
 
     Args:
         step: int64 (n,), 1 for an entry, -1 for an exit, 0 for neither.

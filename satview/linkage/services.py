@@ -67,7 +67,7 @@ def _services(trace: Trace) -> Services:
 
 
 def _finds_receiver(trace: Trace, sent: Transactions, at: NDArray[np.intp]) -> NDArray[np.bool_]:
-    """Tell of transactions whether the server waited in RECEIVE at the send: then the client is in REPLY at once."""
+    """Return for transactions whether the server waited in RECEIVE at the send: then the client is in REPLY at once."""
     row = sent.blocked_row[at]
     out = row >= 0
     out[out] = trace.catalogue.state_value_of_code[trace.events.code[row[out]]] == REPLY

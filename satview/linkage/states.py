@@ -13,7 +13,7 @@ from satview.store.trace import Trace
 
 
 def state_values(trace: Trace) -> NDArray[np.uint8]:
-    """Return for every entry of `Trace.states.event` the state that it tells, as lane value (`events.states`), uint8.
+    """Return for every entry of `Trace.states.event` the state that it shows, as lane value (`events.states`), uint8.
 
     Made at the first call and kept with the trace, a byte per entry.
     """
@@ -67,7 +67,7 @@ def state_positions(trace: Trace, rows: NDArray[np.integer], threads: NDArray[np
         threads: int64 (n,), rows of the thread table, all at least 0.
 
     Returns:
-        Places; a thread has none left where the place is that of another thread, or the end.
+        Places; a thread has none left where the position is that of another thread, or the end.
     """
     states = trace.states
     key = np.repeat(np.arange(len(trace.threads), dtype=np.int64) << 32, np.diff(states.start))
@@ -78,7 +78,7 @@ def state_positions(trace: Trace, rows: NDArray[np.integer], threads: NDArray[np
 def first_that_fits(
     trace: Trace, positions: NDArray[np.intp], threads: NDArray[np.int64], fits: NDArray[np.bool_]
 ) -> NDArray[np.int64]:
-    """Return the thread's first state event from a place on that fits, int64 (n,) rows; -1 for none.
+    """Return the thread's first state event from a position on that fits, int64 (n,) rows; -1 for none.
 
     Whether events are missing in between is not looked at.
 

@@ -47,7 +47,7 @@ class Transactions(ReadOnlyColumns):
         service_cycles: int64, from the receipt to the reply.
         reply_cycles: int64, from the reply to the client running again.
         round_trip_cycles: int64, from the send to the client running again.
-        message_type: int64, the first word of the message; -1 = not known. Only calls whose events have it tell it.
+        message_type: int64, the first word of the message; -1 = not known. Only calls whose events have it show it.
         parent: int64, row of the transaction that the client itself was serving when it sent this one, of several the
             one received last; -1 = none, or not known. That it sends on behalf of that one is inferred.
         certainty: uint8, `Certainty` of receipt and reply: exact, events name them.
@@ -129,7 +129,7 @@ def _or_none(rows: NDArray[np.uint32]) -> _Ints:
 def _client_states(trace: Trace, sends: NDArray[np.uint32]) -> tuple[_Ints, _Ints, _Ints]:
     """Return the events by which clients were blocked, stopped waiting, and ran again; -1 for none.
 
-    Clients that the send did not block are not told of: they never stopped.
+    Clients that the send did not block are not reported: they never stopped.
     """
     index = trace.states.event
     value = state_values(trace)
@@ -149,7 +149,7 @@ def _client_states(trace: Trace, sends: NDArray[np.uint32]) -> tuple[_Ints, _Int
 
 
 def _types(trace: Trace, sends: NDArray[np.uint32], client: _Ints) -> _Ints:
-    """Return the first words of messages from the entries of the calls that sent them; -1 where these do not tell."""
+    """Return the first words of messages from the entries of the calls that sent them; -1 where these do not show."""
     types = np.full(len(sends), -1, np.int64)
     entry = calls_of(trace, sends, client)
     at = np.flatnonzero(entry != NO_EVENT)

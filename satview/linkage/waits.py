@@ -46,7 +46,7 @@ class Waits:
         end_row: uint32, the thread's next event of state; `OPEN` where the trace ends before it.
         end_value: uint8, the state that this one is, as lane value; `NOT_A_STATE` where it is none.
         first_row: uint32, the event by which the thread left the CPU, before the first wait without a break.
-        call_row: uint32, entry of the kernel call that it waits in; `NO_EVENT` where the trace does not tell.
+        call_row: uint32, entry of the kernel call that it waits in; `NO_EVENT` where the trace does not show.
         call: int64, number of that call; -1.
         object: int64, what it waits for, by state: address of the mutex, semaphore, condition variable, ...; channel
             (RECEIVE); tid (JOIN).
@@ -78,7 +78,7 @@ def _waits(trace: Trace) -> Waits:
     owner = np.repeat(np.arange(len(trace.threads)), np.diff(trace.states.start))
     ends, is_whole_state = whole_states(trace)
     is_wait = _IS_WAIT[value] & is_whole_state
-    if trace.pairs is not None:  # the format tells itself what threads wait for
+    if trace.pairs is not None:  # the format shows itself what threads wait for
         is_wait[:] = False
     at = np.flatnonzero(is_wait)
     row, end, thread = index[at], ends[at], owner[at]

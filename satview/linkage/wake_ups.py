@@ -37,7 +37,7 @@ _ENDS_FROM_OUTSIDE: Final = {
     "JOIN": ("THREAD_DETACH",),
     "INTR": ("INTERRUPT_UNMASK", "MSG_DELIVER_EVENT"),
 }
-# What stands for events of class COMM where that was not captured.
+# What represents events of class COMM where that was not captured.
 _ENDS_WITHOUT_COMM: Final = {
     "RECEIVE": ("MSG_SENDV", "MSG_SENDVNC", "MSG_SEND_PULSE", "MSG_SEND_PULSEPTR", "MSG_DELIVER_EVENT"),
     "REPLY": ("MSG_REPLYV", "MSG_ERROR"),
@@ -224,7 +224,7 @@ class _WakeUps:
         keep = np.flatnonzero((last != NO_EVENT) & (last > self.begin[at]))
         at, last = at[keep], last[keep]
         # A signal that ends a process wakes one thread after the other; no call and no other thread comes between.
-        call = actors.last_work(trace, self.row[at])
+        call = actors.last_switch(trace, self.row[at])
         fits = (call == NO_EVENT) | (call < last)
         self._offer(at[fits], last[fits], Certainty.INFERRED)
 

@@ -9,13 +9,13 @@ from satview.session.tasks import Task, TaskFunction
 
 
 class Answer(QObject):
-    """What was asked last, on its way, answered, or failed; subclasses keep the result.
+    """What was requested last, on its way, answered, or failed; subclasses keep the result.
 
     Attributes:
         error: Why there is no answer; empty = there is none yet, or it is fine.
 
     Signals:
-        changed: It was asked, answered, has failed, or is gone.
+        changed: It was requested, answered, has failed, or is gone.
     """
 
     changed = Signal()
@@ -77,7 +77,7 @@ class WatchedAnswer(Answer):
 
     @property
     def is_pending(self) -> bool:
-        """True while the result is older than what is wanted."""
+        """True while the result is older than what is requested."""
         return self.is_busy or self._settle.isActive()
 
     def watch(self, is_watched: bool) -> None:
@@ -97,5 +97,5 @@ class WatchedAnswer(Answer):
 
     @Slot()
     def _ask(self) -> None:
-        """Begin to work out what is wanted now, if somebody looks."""
+        """Begin to work out what is requested now, if somebody looks."""
         raise NotImplementedError

@@ -64,7 +64,7 @@ class _Of:
 
 
 def argument_names(trace: Trace, event: int) -> Mapping[str, Meaning]:
-    """Return what the arguments of an event represent, by name, as far as the trace tells it.
+    """Return what the arguments of an event represent, by name, as far as the trace shows it.
 
     The first question makes all links of the trace.
 
@@ -141,7 +141,7 @@ def _rcvid(of: _Of, _name: str, rcvid: int) -> Meaning | None:
 
 
 def _owner(of: _Of, _name: str, word: int) -> Meaning | None:
-    """Name the thread that holds a mutex as its word tells."""
+    """Name the thread that holds a mutex as its word shows."""
     found = owner_of(of.trace, word, int(of.trace.threads.pid[of.thread])) if of.process else None
     if found is None:
         return None

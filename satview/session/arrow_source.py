@@ -33,7 +33,7 @@ class ArrowMode(StrEnum):
 
 
 class ArrowSource(QObject):
-    """Gives the arrows of pictures; the index is made in the background when arrows are first asked for.
+    """Gives the arrows of pictures; the index is made in the background when arrows are first requested.
 
     Attributes:
         is_ready: False until the index is made.

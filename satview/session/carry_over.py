@@ -11,7 +11,7 @@ LaneKey = tuple[str, int, int, int]
 
 
 def lane_keys(timeline: Timeline) -> tuple[LaneKey, ...]:
-    """Return what tells each lane from all others, in any reading of the same file: kind, CPU, pid, tid."""
+    """Return what distinguishes each lane from all others, in any reading of the same file: kind, CPU, pid, tid."""
     trace = timeline.trace
     process_pids = trace.processes.pid.tolist()
     pids, tids = trace.threads.pid.tolist(), trace.threads.tid.tolist()

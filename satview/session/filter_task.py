@@ -81,7 +81,7 @@ class FilterEvaluator(PassEvaluator):
 
         Raises:
             RuleError: Its rules or its expression are faulty.
-            Cancelled: The work was told to stop.
+            Cancelled: The work was stopped.
         """
         key, kept = (item.rules, item.expression), self._masks
         if key not in kept:

@@ -98,7 +98,7 @@ class LaneList(QObject):
         return self.rows[position]
 
     def position_at(self, y_px: int) -> int:
-        """Return the place among the rows of the one at a height, or of the last one above it; 0 if there is none."""
+        """Return the index of the row at a height, or of the last one above it; 0 if there is none."""
         return max(0, bisect_right(self._tops, y_px) - 1)
 
     def rows_between(self, top_px: int, bottom_px: int) -> tuple[LaneRow, ...]:
@@ -132,7 +132,7 @@ class LaneList(QObject):
         self._change("fold all", replace(self._now, turned=self._keys_of(turned)))
 
     def pin(self, index: int) -> None:
-        """Pin a lane at the top, or let it go back to its place."""
+        """Pin a lane at the top, or let it go back to its position."""
         mine, pinned = self._keys[index], self._now.pinned
         others = tuple(key for key in pinned if key != mine)
         self._change("pinning", replace(self._now, pinned=others if mine in pinned else (*pinned, mine)))
@@ -151,7 +151,7 @@ class LaneList(QObject):
         self._change("empty lanes", replace(self._now, hides_empty=hides))
 
     def set_window(self, window: TimeWindow) -> None:
-        """Tell which window shows; matters only while empty lanes are hidden."""
+        """Return which window shows; matters only while empty lanes are hidden."""
         if self._now.hides_empty and window != self._window:
             self._window = window
             self._lay_out()

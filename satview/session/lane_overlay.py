@@ -35,7 +35,7 @@ class LaneOverlay:
         return self._view.by_passes is None and self._view.dimmed is None and self._view.marked is None
 
     def hide(self, lanes: tuple[int, ...], values: NDArray[np.uint8], edges: NDArray[np.int64], waits: bool) -> None:
-        """Blank what conditions hide; a pixel of many intervals shows the first one that is not hidden. In place.
+        """Blank what conditions hide; a pixel of many intervals shows the first one that is not hidden. In position.
 
         Args:
             lanes: Their indices.

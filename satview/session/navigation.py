@@ -83,8 +83,8 @@ class Navigation(QObject):
         """Select another lane.
 
         Args:
-            move: Takes the place of the selected lane among those shown (-1 = none) and their number; returns the
-                place wanted, which is brought into bounds.
+            move: Takes the position of the selected lane among those shown (-1 = none) and their number; returns the
+                position requested, which is brought into bounds.
         """
         rows = self._opened.lanes.rows
         if not rows:
@@ -120,7 +120,7 @@ class Navigation(QObject):
         """Go where a text says.
 
         Raises:
-            UsageError: The text is no place of this trace.
+            UsageError: The text is no position of this trace.
         """
         trace = self._opened.trace
         position = parse_position(text, axis_of(trace))
@@ -150,7 +150,7 @@ class Navigation(QObject):
         Raises:
             UsageError: It is not known, or the links of a long trace are still being made.
         """
-        self._follow(causes, "nothing in the trace tells what the selected event follows from")
+        self._follow(causes, "nothing in the trace shows what the selected event follows from")
 
     def show_effect(self) -> None:
         """Go to the event that follows from the selected one: the thread it wakes, the receipt of its message, ...
@@ -158,7 +158,7 @@ class Navigation(QObject):
         Raises:
             UsageError: There is none, or the links of a long trace are still being made.
         """
-        self._follow(effects, "nothing in the trace tells what follows from the selected event")
+        self._follow(effects, "nothing in the trace shows what follows from the selected event")
 
     def _follow(self, steps: Callable[[Trace, int], tuple[Step, ...]], otherwise: str) -> None:
         event, trace = self._opened.selection.event, self._opened.trace

@@ -44,7 +44,7 @@ class OpenTrace(QObject):
         preview: What shows on CPU lanes that are not built yet; None = nothing.
 
     Signals:
-        capture_requested: A new capture with some rules is wanted: the rules as text.
+        capture_requested: A new capture with some rules is requested: the rules as text.
         begins_reload: `reload` was called and has changed nothing yet.
         reloaded: `reload` has changed everything; after the signals of the parts. The argument is the `Reload`.
     """

@@ -177,7 +177,7 @@ def _missing(load: Load) -> str:
     if not load.busy_cycles.any():
         if load.unknown_cycles.sum() >= load.lengths.sum() * load.cpus:
             return (
-                "The trace does not tell who had the CPUs here: it has no thread events in this window.\n"
+                "The trace does not show who had the CPUs here: it has no thread events in this window.\n"
                 "Capture the class THREAD: ADDCLASS THREAD in rules."
             )
         return ""

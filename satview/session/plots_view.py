@@ -29,11 +29,11 @@ class PlotKind(StrEnum):
 
 
 class PlotsView(WatchedAnswer):
-    """Works the wanted plot out whenever what it depends on changes and the panel can be seen.
+    """Works the requested plot out whenever what it depends on changes and the panel can be seen.
 
     Attributes:
         plotted: The last result for each kind; missing = nothing yet.
-        kind: The wanted plot.
+        kind: The requested plot.
         by: Bands of the load plot.
         measure: What the histogram is of.
         extent: Part of the trace that the histogram is of: all of it, or what the lanes show.
@@ -57,7 +57,7 @@ class PlotsView(WatchedAnswer):
 
     @property
     def is_pending(self) -> bool:
-        """True while the plot is older than what is wanted."""
+        """True while the plot is older than what is requested."""
         return super().is_pending or self._is_outdated
 
     @property

@@ -96,7 +96,7 @@ class Reload:
     hits: NDArray[np.uint32]
 
     def suits(self, shown: Shown) -> bool:
-        """Tell whether all is ready for what shows by now; else `prepared` has to be asked again."""
+        """Return whether all is ready for what shows by now; else `prepared` has to be queried again."""
         mine = self.shown
         is_same = (mine.timeline, mine.state, mine.text) == (shown.timeline, shown.state, shown.text)
         return is_same and all(
@@ -109,7 +109,7 @@ def read(path: Path, is_cancelled: IsCancelled, report: Report, key: str = "") -
 
     Args:
         path: The file.
-        is_cancelled: Asked now and then; True stops the load.
+        is_cancelled: Called now and then; True stops the load.
         report: Called with 0 to 1.
         key: Of the cache.
 

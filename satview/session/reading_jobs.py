@@ -31,7 +31,7 @@ def read_file(
     Args:
         path: The file.
         prepare: Imports what the views will need.
-        show: Is given what a sample tells.
+        show: Is given what a sample shows.
         cache_bytes: How much the cache may hold; 0 = do not look into it.
         is_cancelled: Called now and then; True stops it.
         report: Is given the share that is done.

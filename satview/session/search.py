@@ -29,7 +29,7 @@ class Search(QObject):
     """The search of one window.
 
     Attributes:
-        text: What was asked for last; empty = no search.
+        text: What was requested last; empty = no search.
         hits: uint32, ascending event rows.
         error: Why the text cannot be searched for; empty if it can.
 
@@ -162,7 +162,7 @@ def find_names(
 
 
 def matching_codes(trace: Trace, fits: Callable[[str], bool]) -> NDArray[np.bool_]:
-    """Return which event codes have a name that matches, shape (32768,). Only codes of this trace are asked."""
+    """Return which event codes have a name that matches, shape (32768,). Only codes of this trace are requested."""
     mask = np.zeros(CODE_COUNT, np.bool_)
     for code in np.flatnonzero(trace.code_counts):
         spec = trace.catalogue.spec(int(code))

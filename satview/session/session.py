@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _HOLD_MS = 100
 _GIVE_BACK_MS = 500  # Qt has deleted then what it deletes later
 _MEGABYTE = 1 << 20
-_CHECK_MS = 500  # a file that was cut short is told, even if nobody looks into it
+_CHECK_MS = 500  # a file that was cut short is reported, even if nobody looks into it
 
 
 class Stage(StrEnum):
@@ -49,9 +49,9 @@ class Session(QObject):
         error: Why it failed; None unless FAILED.
         follow: Keeps the trace in step with a growing file; None unless it is followed.
         lanes_in_view: Returns the lanes that show; they are ready before `opened` changes over to a longer reading.
-        preview: While a large file is read: what some of its places tell, to look at meanwhile; else None.
+        preview: While a large file is read: what some of its positions show, to look at meanwhile; else None.
         adds_to_cache: Decoded files may be kept for the next time.
-        may_reload: Asked before `opened` changes over to a longer reading; False puts it off a little.
+        may_reload: Called before `opened` changes over to a longer reading; False puts it off a little.
 
     Signals:
         stage_changed: Sent after `stage` and the rest have changed.
@@ -222,7 +222,7 @@ class Session(QObject):
             self.follow_changed.emit()
 
     def file_is_complete(self, path: Path) -> None:
-        """Tell that a file will not grow any more: it is followed up to its end and then no longer."""
+        """Note that a file will not grow any more: it is followed up to its end and then no longer."""
         if self.follow is not None and self.follow.path == path:
             self.follow.finish()
 
@@ -246,12 +246,12 @@ class Session(QObject):
             self._job.start(partial(read_more, self.follow, self._prepare, self._shown()))
 
     def _shown(self) -> Shown | None:
-        """Return what has to be ready before a longer reading can take the place of what shows."""
+        """Return what has to be ready before a longer reading can replace what shows."""
         return None if self.opened is None else self.opened.shown(self.lanes_in_view())
 
     @Slot(int, object)
     def _on_preview(self, number: int, preview: object) -> None:
-        """Let the user look at what some places of the file tell, unless all of it is read by now."""
+        """Let the user look at what some positions of the file show, unless all of it is read by now."""
         if self.stage is Stage.LOADING and number == self._opens and preview is not None:
             from satview.session.preview_view import PreviewView  # brings numpy
             from satview.timeline.preview import Preview

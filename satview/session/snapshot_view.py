@@ -39,11 +39,11 @@ class SnapshotView(WatchedAnswer):
 
     @property
     def at_cycles(self) -> int | None:
-        """The moment that is wanted; None = nothing is selected."""
+        """The moment that is requested; None = nothing is selected."""
         return self._wanted
 
     def hold(self, is_held: bool) -> None:
-        """Keep the moment whatever is selected, while the snapshot itself leads to other places; or follow again."""
+        """Keep the moment whatever is selected, while the snapshot itself leads to other positions; or follow again."""
         self._is_held = is_held
 
     def _selected(self) -> int | None:

@@ -21,7 +21,7 @@ def run_query(trace: Trace, query: str, is_cancelled: IsCancelled, _report: Repo
 
     Raises:
         UsageError: As `sql`.
-        Cancelled: It was told to stop.
+        Cancelled: It was stopped.
     """
     from satview.tables.sql import sql  # with the first query: brings all analyses
 

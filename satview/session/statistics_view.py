@@ -29,8 +29,8 @@ class StatisticsView(WatchedAnswer):
 
     Attributes:
         counted: What was worked out last; None = nothing yet.
-        key: The sheet that is wanted.
-        extent: The part that is wanted.
+        key: The sheet that is requested.
+        extent: The part that is requested.
         follows: True to follow the filter.
     """
 
@@ -50,7 +50,7 @@ class StatisticsView(WatchedAnswer):
 
     @property
     def needs_range(self) -> bool:
-        """True if the selected range is wanted and there is none."""
+        """True if the selected range is requested and there is none."""
         return self.extent is Extent.RANGE and self._opened.selection.time_range is None
 
     @property
@@ -77,7 +77,7 @@ class StatisticsView(WatchedAnswer):
             self._ask()
 
     def _window(self) -> TimeWindow:
-        """Return the range that is wanted, cut to the trace; the whole trace where they do not meet."""
+        """Return the range that is requested, cut to the trace; the whole trace where they do not meet."""
         whole = self._opened.trace.window
         requested = {
             Extent.TRACE: whole,

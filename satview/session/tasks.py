@@ -115,7 +115,7 @@ class Task(QObject):
                 return
 
     def cancel(self) -> None:
-        """Tell the work to stop; neither `done` nor `failed` will be sent for it."""
+        """Stop the task; neither `done` nor `failed` will be sent for it."""
         self._stop.set()
         self._number += 1
         self._is_busy = False

@@ -17,7 +17,7 @@ Ask = Callable[[Trace, IsCancelled], Found]
 
 
 class TraceAnswer(Answer, Generic[Found]):
-    """Asks at the first `start`, and again of a refreshed trace while the answer is wanted.
+    """Asks at the first `start`, and again of a refreshed trace while the answer is requested.
 
     Attributes:
         found: The answer; of the trace before until the next `start`; None = not yet known.

@@ -45,7 +45,7 @@ class TraceCache:
         self._limit_bytes = limit_bytes
 
     def key(self, path: Path) -> str | None:
-        """Return what tells a file from all others, None if it is nothing to keep."""
+        """Return what distinguishes a file from all others, None if it is nothing to keep."""
         if self._folder is None:
             return None
         try:
@@ -90,9 +90,9 @@ class TraceCache:
         Args:
             reading: The trace with its lanes.
             lanes: Those that are to be ready at once the next time.
-            cancelled: Asked now and then.
+            cancelled: Called now and then.
         """
-        from satview.formats.kev.stored import arrays_of, values_of  # here: a key is wanted before the first picture
+        from satview.formats.kev.stored import arrays_of, values_of  # here: a key is requested before the first picture
         from satview.timeline.stored_lanes import lanes_of
 
         trace = reading.trace
@@ -152,7 +152,7 @@ def _reading(path: Path, values: Any, arrays: dict[str, np.ndarray[Any, Any]], k
 
 @cache
 def _code_digest() -> str:
-    """Return what tells this version of the code from others that may decode differently."""
+    """Return what distinguishes this version of the code from others that may decode differently."""
     package = Path(__file__).parents[1]
     parts = ("core", "base", "events", "store", "linkage", "formats/kev", "timeline", "session")
     found = [np.__version__]

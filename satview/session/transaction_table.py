@@ -42,7 +42,7 @@ class RowColumn:
         key: Stable name.
         title: For people.
         help: What it means, one sentence.
-        is_text: Its values are words, which stand at the left and are sorted from A to Z first.
+        is_text: Its values are words, which are at the left and are sorted from A to Z first.
     """
 
     key: str
@@ -116,11 +116,11 @@ class TransactionRows(RowSource):
     columns = (
         RowColumn("client", "Client", "The thread that sent the message.", is_text=True),
         RowColumn("server", "Server", "The thread that received it, else the process it was sent to.", is_text=True),
-        RowColumn("type", "Type", "First word of the message, where the call's event tells it."),
+        RowColumn("type", "Type", "First word of the message, where the call's event shows it."),
         RowColumn("start", "Sent", "When it was sent."),
         *(RowColumn(key, title, text) for key, (_, title, text) in LEGS.items()),
         RowColumn("nested", "Nested", "Messages that the server sent on its behalf."),
-        RowColumn("outcome", "Outcome", "How far the trace tells it to have come.", is_text=True),
+        RowColumn("outcome", "Outcome", "How far the trace shows it to have come.", is_text=True),
         RowColumn("certainty", "Certainty", "How sure receipt and reply are.", is_text=True),
     )
     first_sort = "round-trip"

@@ -35,9 +35,9 @@ class FoundRows:
 
     Attributes:
         mode: What the rows are.
-        window: The range they lie in; None = the whole trace.
+        window: The range they are in; None = the whole trace.
         total: How many there are without filter and range.
-        source, places: The rows, in the order they show; None and none for figures.
+        source, positions: The rows, in the order they show; None and none for figures.
         sheet: The figures; None for rows.
     """
 

@@ -22,7 +22,7 @@ class FoundVerdicts:
 
     Attributes:
         verdicts: The most severe first.
-        undecided: Kinds that the trace cannot tell, or not all of them, each with the reason.
+        undecided: Kinds that the trace cannot show, or not all of them, each with the reason.
         more: Why there may be more of all kinds; empty if there are none.
     """
 
@@ -32,7 +32,7 @@ class FoundVerdicts:
 
 
 def search_verdicts(trace: Trace, is_cancelled: IsCancelled) -> FoundVerdicts:
-    """Return the verdicts of a trace, and what it cannot tell.
+    """Return the verdicts of a trace, and what it cannot show.
 
     Raises:
         Cancelled: Nobody wants them any more.
@@ -45,7 +45,7 @@ def summary(found: FoundVerdicts) -> str:
     count, unknown = len(found.verdicts), len(found.undecided)
     kinds = list(dict.fromkeys(str(verdict.kind) for verdict in found.verdicts))
     if not count:
-        reported = f", {unknown} kind{'s' if unknown != 1 else ''} cannot be told" if unknown else ""
+        reported = f", {unknown} kind{'s' if unknown != 1 else ''} cannot be decided" if unknown else ""
         return f"No verdicts{reported}"
     more = "\N{HORIZONTAL ELLIPSIS}" if len(kinds) > _MOST_KINDS else ""
     return f"{count} verdict{'s' if count != 1 else ''}: {', '.join(kinds[:_MOST_KINDS])}{more}"

@@ -1,4 +1,4 @@
-"""Why a thread is in its state at a moment: asked by a key, answered in the background."""
+"""Why a thread is in its state at a moment: requested by a key, answered in the background."""
 
 from __future__ import annotations
 

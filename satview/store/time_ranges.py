@@ -88,7 +88,7 @@ def overlaps(
     """Return pairs of intervals of one thread that overlap.
 
     Args:
-        thread: int64 (n,), whose intervals are asked for.
+        thread: int64 (n,), whose intervals are requested.
         first: int64 (n,), where they begin: rows of the event table, or any numbers below 2^32 that ascend with time.
         last: int64 (n,), where they end; not included.
         spans_thread: int64 (m,), whose intervals the others are; those of a thread do not overlap.
@@ -96,7 +96,7 @@ def overlaps(
         spans_last: int64 (m,), as `last`.
 
     Returns:
-        (k,) each: places among the n and the m.
+        (k,) each: positions among the n and the m.
     """
     key = spans_thread << 32 | spans_first
     stop = np.searchsorted(key, thread << 32 | last)

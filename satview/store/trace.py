@@ -36,7 +36,7 @@ class PayloadSource(Protocol):
         """What raises SourceChangedError if the file is not the one that was opened any more."""
 
     def tolerate_loss(self) -> None:
-        """Let `decode` tell of a file that has changed in place of arguments, from now on; else it raises."""
+        """Let `decode` report a file that has changed instead of arguments, from now on; else it raises."""
 
     def words(self, event: int) -> NDArray[np.uint32]:
         """Return all payload words of one event in host order, padding included."""
@@ -79,7 +79,7 @@ class Cpu:
 
 @dataclass(frozen=True, slots=True)
 class SystemInfo:
-    """What the system page tells, in plain values.
+    """What the system page shows, in plain values.
 
     Attributes:
         length: Bytes of the system page.
@@ -140,11 +140,11 @@ class Trace:
         path: The file it came from.
         format: `kev`, `traceprinter` or `thread_trace`.
         header: The text header.
-        system: What the system page tells; None without one.
+        system: What the system page shows; None without one.
         release: Key of the tables that apply.
         byte_order: `little` or `big`: that of the file's binary fields.
         clock: Turns cycles into nanoseconds.
-        cpu_count: CPUs of the target, as header, system page and events tell; only damaged slots name others.
+        cpu_count: CPUs of the target, as header, system page and events show; only damaged slots name others.
         slot_count: Slots in the event region, broken ones included.
         events, threads, processes, states, buffers: The tables.
         fragments: Slots of combine events that are not adjacent.

@@ -80,7 +80,7 @@ def run(trace: Trace) -> Made:
 
 
 def _first_events(trace: Trace, times: CutRuns, at: NDArray[np.intp]) -> Ints:
-    """Return the events RUNNING that begin runs, -1 for runs that none begins: the opening dump told of them."""
+    """Return the events RUNNING that begin runs, -1 for runs that none begins: the opening dump reported them."""
     rows, _ = run_slices(trace)
     order = np.argsort(trace.events.cpu[rows], kind="stable")
     rows = rows[order]

@@ -100,7 +100,7 @@ def sql(trace: Trace, query: str, limits: Limits | None = None, cancelled: Calla
         trace: The trace.
         query: One SELECT, WITH, VALUES, DESCRIBE, SUMMARIZE or EXPLAIN.
         limits: How much it may take; None = the usual ones.
-        cancelled: Asked now and then while it runs.
+        cancelled: Called now and then while it runs.
 
     Raises:
         UsageError: The query is faulty, is none of these, or went over a limit; or a package is not installed.
@@ -269,7 +269,7 @@ def _shown(column: Column) -> str:
 
 
 def _fits_plain_numbers(trace: Trace) -> bool:
-    """Tell whether the arithmetic of `Clock.ns_array` needs neither its limit of 292 years nor more than 64 bits."""
+    """Return whether the arithmetic of `Clock.ns_array` needs neither its limit of 292 years nor more than 64 bits."""
     clock, window = trace.clock, trace.window
     furthest = max(abs(window.start - clock.start_cycles), abs(window.end - clock.start_cycles))
     return clock.cycles_per_s <= _RATE_MAX and furthest // clock.cycles_per_s < _LONGEST_S

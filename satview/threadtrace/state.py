@@ -21,7 +21,7 @@ _DEEPEST: Final = 40
 class State:
     """Holds the recorder and `local.log`, the log of the calling thread, which locks read without a call.
 
-    A module variable would need `global` in every place that changes it.
+    A module variable would need `global` in every position that changes it.
     """
 
     recorder: Recorder | None = None

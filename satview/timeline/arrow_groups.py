@@ -13,7 +13,7 @@ from satview.store.trace import Trace
 from satview.timeline.arrows import ArrowIndex, ArrowKind, Arrows
 
 _Ints = NDArray[np.int64]
-_ABSENT: Final = -1  # in place of the row of a lane that does not show
+_ABSENT: Final = -1  # instead of the row of a lane that does not show
 _CELLS_PX: Final = (2, 6, 16, 48, 160)  # how wide groups may get, the first that makes few enough of them
 _WIDE_PX: Final = 16  # cells from that width on have room for groups side by side
 _SPREAD: Final = 0.8
@@ -152,7 +152,7 @@ def _grouped(arrows: Arrows, first: _Ints, last: _Ints, picture: Picture, share:
 def _side_by_side(
     drawn_at: _Ints, pair: NDArray[np.integer], is_group: NDArray[np.bool_], cell_px: int, picture: Picture
 ) -> _Ints:
-    """Return places of groups moved within their cells by pair: even traffic has the same mean everywhere."""
+    """Return positions of groups moved within their cells by pair: even traffic has the same mean everywhere."""
     rank = np.unique(pair, return_inverse=True)[1]
     share = (rank + 0.5) / (rank.max() + 1) - 0.5
     step = share * (_SPREAD * cell_px * picture.window.length / picture.width_px)
@@ -161,6 +161,6 @@ def _side_by_side(
 
 
 def _means(values: _Ints, starts: NDArray[np.intp], count: NDArray[np.intp]) -> _Ints:
-    """Return by how much the values of each part lie above its first one, on average."""
+    """Return by how much the values of each part are above its first one, on average."""
     above = values - np.repeat(values[starts], count)
     return np.asarray(np.add.reduceat(above, starts) // count)

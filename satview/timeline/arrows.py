@@ -19,7 +19,7 @@ from satview.store.trace import Trace
 from satview.timeline.lane_info import LaneInfo, LaneKind
 
 _Ints = NDArray[np.int64]
-_ABSENT: Final = -1  # in place of a lane
+_ABSENT: Final = -1  # instead of a lane
 
 
 class ArrowKind(IntEnum):
@@ -70,14 +70,14 @@ class ArrowIndex:
 
     Attributes:
         arrows: The arrows.
-        levels: For every power that occurs, the places of its arrows and the length that none of them exceeds.
+        levels: For every power that occurs, the positions of its arrows and the length that none of them exceeds.
     """
 
     arrows: Arrows
     levels: tuple[tuple[slice, int], ...]
 
     def parts(self, window: TimeWindow) -> list[slice]:
-        """Return places of arrows in a window, with some that end a little before it."""
+        """Return positions of arrows in a window, with some that end a little before it."""
         out = []
         for positions, longest in self.levels:
             first, last = np.searchsorted(self.arrows.start[positions], (window.start - longest, window.end))
@@ -128,7 +128,7 @@ def _all(trace: Trace, infos: tuple[LaneInfo, ...]) -> Arrows:
 
 
 def _same_thread(trace: Trace, woken: LinkTable, sent: LinkTable) -> NDArray[np.bool_]:
-    """Tell of wake-ups whether a table of sends leads from the same event to the same thread."""
+    """Return for wake-ups whether a table of sends leads from the same event to the same thread."""
     receipt = sent.ends_of(woken.from_row)
     found = receipt < OPEN
     thread = trace.events.thread
@@ -137,7 +137,7 @@ def _same_thread(trace: Trace, woken: LinkTable, sent: LinkTable) -> NDArray[np.
 
 
 class _Lanes:
-    """Which lane events lie on."""
+    """Which lane events are on."""
 
     def __init__(self, trace: Trace, infos: tuple[LaneInfo, ...]) -> None:
         self._trace = trace

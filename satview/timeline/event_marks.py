@@ -1,4 +1,4 @@
-"""Marks on lanes: which events lie on which lanes, in which pixel or cell. Cost follows the events asked about."""
+"""Marks on lanes: which events are on which lanes, in which pixel or cell. Cost follows the events queried about."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ def belongs(trace: Trace, info: LaneInfo, rows: NDArray[np.integer] | slice) -> 
 
 
 class LanePositions:
-    """Finds the lanes that events lie on, among some lanes; `belongs` for many lanes at once.
+    """Finds the lanes that events are on, among some lanes; `belongs` for many lanes at once.
 
     Args:
         trace: The events.
-        infos: The lanes; their places count from 0.
+        infos: The lanes; their positions count from 0.
     """
 
     def __init__(self, trace: Trace, infos: Sequence[LaneInfo]) -> None:
@@ -74,7 +74,7 @@ class LanePositions:
                 table[info.thread if by_thread else info.cpu] = position
 
     def of(self, rows: Rows | NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
-        """Yield places of events, `nowhere` for none; several times, for an event can lie on several lanes."""
+        """Yield positions of events, `nowhere` for none; several times, for an event can be on several lanes."""
         events = self._events
         threads, cpus = events.thread[rows], events.cpu[rows]
         for kind, table in self._tables.items():
@@ -110,7 +110,7 @@ def marks(trace: Trace, infos: Sequence[LaneInfo], rows: Rows, edges: NDArray[np
 def place_marks(
     trace: Trace, infos: Sequence[LaneInfo], rows: Rows, edges: NDArray[np.int64]
 ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp], Rows]]:
-    """Yield where events lie: place in `infos`, pixel, event row; an event can lie on several lanes.
+    """Yield where events lie: position in `infos`, pixel, event row; an event can be on several lanes.
 
     Args as for `marks`.
     """
@@ -124,7 +124,7 @@ def place_marks(
 
 
 def _columns(times: NDArray[np.int64], edges: NDArray[np.int64]) -> NDArray[np.intp]:
-    """Return the pixels in which moments lie; `times` ascend and lie within the edges."""
+    """Return the pixels in which moments lie; `times` ascend and are within the edges."""
     last = len(edges) - 2
     if edges[-1] - edges[0] <= last:  # a cycle takes several pixels: the first one has the mark
         return np.clip(np.searchsorted(edges[:-1], times), 0, last)
@@ -165,7 +165,7 @@ def event_cells(
 
 
 def _cell_tables(trace: Trace, infos: Sequence[LaneInfo]) -> pictures.CellTables:
-    """Return which lane events lie on, as the core wants it."""
+    """Return which lane events are on, as the core wants it."""
     tables: dict[LaneKind, NDArray[np.int32]] = {}
     damaged: tuple[NDArray[np.int32], NDArray[np.int32]] | None = None
     for position, info in enumerate(infos):

@@ -38,11 +38,11 @@ from satview.timeline.spans import LaneSpans, Span, constant_lane, exact_raster,
 __all__ = ["LaneInfo", "LaneKind", "Timeline"]
 
 _LANES_AT_ONCE: Final = 256  # every batch costs a pass over the events
-_TICKS_PER_FRAME: Final = 400_000  # events that a frame may place one by one; beyond it the levels tell
+_TICKS_PER_FRAME: Final = 400_000  # events that a frame may place one by one; beyond it the levels show
 
 
 class Timeline:
-    """Lanes of one trace, built when asked for. Safe to use from several threads.
+    """Lanes of one trace, built when requested. Safe to use from several threads.
 
     Attributes:
         trace: The trace.

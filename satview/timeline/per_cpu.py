@@ -79,7 +79,7 @@ def cpu_spans(
 
 
 def _call_spans(trace: Trace, cpu: int) -> LaneSpans:
-    """Return kernel calls of a CPU of which no RUNNING event tells who ran: unknown, save between a call and its exit.
+    """Return kernel calls of a CPU of which no RUNNING event shows who ran: unknown, save between a call and its exit.
 
     Only calls of unknown threads are sure to have had the CPU all the time: those that are linked never block.
     """

@@ -1,4 +1,4 @@
-"""Who ran on each CPU as far as a few places of a file tell, for the picture that shows while all of it is loaded."""
+"""Who ran on each CPU as far as a few samples of a file show, for the picture that shows while all of it is loaded."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ class Runs:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Preview:
-    """What the sampled places of a trace tell.
+    """What the samples of a trace show.
 
     Attributes:
         clock: Of the trace.
         window: From the first to the last sampled event.
         cpus: Per CPU what ran when.
         titles: What the lanes of the CPUs are called.
-        positions: How many places were sampled.
-        lost_marks: (k, 2) int64, where events are missing, as far as these places tell: start and end in cycles.
+        positions: How many samples were sampled.
+        lost_marks: (k, 2) int64, where events are missing, as far as these samples show: start and end in cycles.
     """
 
     clock: Clock
@@ -66,7 +66,7 @@ class Preview:
 
 
 def preview_of(sample: Sampled) -> Preview | None:
-    """Return what a sample tells of the CPUs, None where it knows of no thread that ran."""
+    """Return what a sample shows of the CPUs, None where it knows of no thread that ran."""
     trace = sample.trace
     rows, ends = run_slices(trace)
     logged = sample.is_timed[sample.position[rows]]
@@ -92,7 +92,7 @@ def preview_of(sample: Sampled) -> Preview | None:
 
 
 def _known_until(sample: Sampled, rows: NDArray[np.uint32]) -> NDArray[np.int64]:
-    """Return per event when its place ends: in 8.0, where CPUs have buffers of their own, with the last one of its CPU.
+    """Return when the sample of each event ends: in 8.0, where every CPU has its buffers, with the last of its CPU.
 
     In other releases it ends with the last event of any CPU.
     """

@@ -126,7 +126,7 @@ def test_servers_that_seem_to_serve_each_other_bill_each_run_once(tmp_path):
 
 
 def test_a_client_has_one_message_under_way(tmp_path):
-    """Without changes of state and a reply, the next send tells that the one before is over."""
+    """Without changes of state and a reply, the next send shows that the one before is over."""
     made = TraceBuilder(cpus=2).time_event(0).state("RUNNING", 10, A, 1, 0).state("RUNNING", 11, B, 1, 1)
     for time in (1_000, 3_000):
         made.event(SEND, time, (A << 16 | 1, B), 0).event(RECEIPT, time + 1, (A << 16 | 1, B), 1)

@@ -1,4 +1,4 @@
-"""The doctor: what a trace can tell, and captures that answer what it cannot."""
+"""The doctor: what a trace can show, and captures that answer what it cannot."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_every_verdict_has_a_row_and_every_row_a_question():
 
 
 @pytest.mark.parametrize("release", RELEASES, ids=str)
-def test_a_whole_wide_capture_tells_everything_exactly(release, tmp_path):
+def test_a_whole_wide_capture_shows_everything_exactly(release, tmp_path):
     found = marks(trace_of("automotive", tmp_path, release, WIDE))
     reported = {key for key, mark in found.items() if mark is Mark.EXACT}
     assert set(found) - reported <= {"partitions", "interrupts", "names"}  # names come before START, or with a path
@@ -78,7 +78,7 @@ def test_a_class_that_is_missing(left_out, lacking, tmp_path):
     assert f"DELCLASS {left_out}\n" not in line.rules
 
 
-def test_fast_events_tell_no_priorities_and_no_sizes(tmp_path):
+def test_fast_events_show_no_priorities_and_no_sizes(tmp_path):
     found = marks(trace_of("automotive", tmp_path, Release.QNX_7, FAST))
     lacking = {key for key, mark in found.items() if mark is Mark.NEEDS_WIDE}
     assert {"priorities", "priority-inversion", "message-sizes"} <= lacking
@@ -104,7 +104,7 @@ def test_holes_make_bounds_and_more_buffers_are_the_remedy(release, tmp_path):
 @pytest.mark.parametrize("release", usually(RELEASES[2:], complete=RELEASES), ids=str)  # up to 7.x all propose the same
 @pytest.mark.parametrize("left_out", ["KERCALL", "THREAD", "COMM", "INT", "SYSTEM"])
 def test_the_capture_that_is_proposed_answers(left_out, release, tmp_path):
-    """The workload is captured again with the rules of each proposal: then the analysis is told."""
+    """The workload is captured again with the rules of each proposal: then the analysis is reported."""
     trace = trace_of("automotive", tmp_path, release, without(left_out))
     proposed = defaultdict(set)
     for found in doctor(trace):
@@ -137,7 +137,7 @@ def test_one_capture_for_all(tmp_path):
     assert line.command == "tracelogger -F5 -w -f /dev/shmem/tracebuffer.kev"
 
 
-def test_an_empty_trace_tells_nothing(tmp_path):
+def test_an_empty_trace_shows_nothing(tmp_path):
     trace = open_trace(TraceBuilder().write(tmp_path / "empty.kev"))
     assert not len(trace.events)
     assert {found.trust.reason for found in doctor(trace)} == {"the trace has no events"}
@@ -157,7 +157,7 @@ def test_a_threads_library_is_no_kernel():
 def test_the_words_of_the_program_that_captured(tmp_path):
     path = shared_path("real/qnx71-ker_call.traceprinter.txt")
     trace = open_trace(path)
-    assert notes(trace) == ("the logger ran as a daemon: a program chose the events, the arguments do not tell which",)
+    assert notes(trace) == ("the logger ran as a daemon: a program chose the events, the arguments do not show which",)
     assert summary(trace).startswith("who used the CPUs, states of threads, waits for a CPU, migrations, wake-ups, ")
     assert diagnosis(trace, "calls").trust.mark is Mark.ESTIMATE
     assert diagnosis(trace, "events").trust.mark is Mark.EXACT

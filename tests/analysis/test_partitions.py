@@ -86,7 +86,7 @@ def test_budgets_with_another_scale(tmp_path):
     assert reported(made.open(tmp_path))[0][2] == 0.125
 
 
-def test_fast_events_tell_no_partition_and_the_sheet_says_what_to_capture(tmp_path):
+def test_fast_events_show_no_partition_and_the_sheet_says_what_to_capture(tmp_path):
     found = Statistics(Scene(70, 30).run(5, 1_000, None).end(2_000).open(tmp_path))
     assert found.partitions.partition.tolist() == [0, 1, NOT_LOGGED]
     sheet = SHEETS["partition"](found, None)
@@ -124,7 +124,7 @@ def test_the_most_within_a_window(start, end, length, expected):
     assert _peak(np.array(start), np.array(end), length, 0) == expected
 
 
-def test_the_averaging_window_is_the_one_that_is_told(tmp_path):
+def test_the_averaging_window_is_the_one_that_is_reported(tmp_path):
     made = Scene(100).event(INFO, 5, (2, 0, 0, 0, 1, 8, 0, 0)).run(5, 1_000_000, 0).end(9_000_000)
     table = Statistics(made.open(tmp_path)).partitions
     assert (table.peak_cycles.tolist(), table.peak_start_cycles.tolist()) == ([2_000_000], [START + 1_000_000])

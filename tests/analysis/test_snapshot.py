@@ -46,7 +46,7 @@ def mutex_scene():
     return made.event(wire.code(6, 1), 150)
 
 
-def test_threads_that_wait_for_one_mutex_stand_together_with_its_holder(tmp_path):
+def test_threads_that_wait_for_one_mutex_are_together_with_its_holder(tmp_path):
     trace = mutex_scene().open(tmp_path)
     words = f"mutex 0x1000 (process {trace.process_name(trace.threads.process[trace.threads.row(5, 1)])})"
     found = at(trace, 55)
@@ -59,7 +59,7 @@ def test_who_got_the_mutex_since_is_the_holder(tmp_path):
     trace = mutex_scene().open(tmp_path)
     holders = {time: next(holder for state, _, _, holder in at(trace, time) if state == "MUTEX")
                for time in (59, 65, 72, 100, 112)}  # fmt: skip
-    # At 65 and 112 the holder gives it up; to whom is not told yet.
+    # At 65 and 112 the holder gives it up; to whom is not reported yet.
     assert holders == {59: "pid 5 1", 65: "", 72: "pid 5 3", 100: "pid 5 3", 112: ""}
 
 

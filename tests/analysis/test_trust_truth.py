@@ -33,7 +33,7 @@ Key = tuple[str, object, str]  # sheet, row, column
 
 
 class Truth:
-    """Every figure of the sheets that the simulation tells of its own, in nanoseconds or as counts."""
+    """Every figure of the sheets that the simulation reports its own, in nanoseconds or as counts."""
 
     def __init__(self, made: Traced, window: TimeWindow) -> None:
         self.sums, self.trace = TruthSums(made, window), made.trace

@@ -105,7 +105,7 @@ def test_what_only_looks_like_a_fault(sound: Callable[[Kernel], None], release: 
     assert not find_verdicts(traced(sound, SOUND[sound], tmp_path, release, modes=WIDE).trace)
 
 
-def test_a_saturated_server_is_told_of_with_its_figures(tmp_path: Path) -> None:
+def test_a_saturated_server_is_reported_of_with_its_figures(tmp_path: Path) -> None:
     """Each message takes the server 4 ms of sleep; in the worst 100 ms fourteen queue, each with a time of its own."""
     made = of_lesson("client-server", Release.QNX_7, True, tmp_path)
     [verdict] = find_verdicts(made.trace)
@@ -251,7 +251,7 @@ def test_long_ready(release: Release, tmp_path: Path) -> None:
     assert all("; meanwhile ran " in verdict.says for verdict in found)
 
 
-def test_a_capture_without_all_events_of_threads_tells_nothing_of_states(tmp_path: Path) -> None:
+def test_a_capture_without_all_events_of_threads_shows_nothing_of_states(tmp_path: Path) -> None:
     """Of the vendor's captures that log RUNNING alone, threads would seem to run for ever."""
     for name in ("vendor-eh_sample.kev", "vendor-ker_calls-14.kev", "vendor-five_events.kev"):
         assert not satview.check(satview.open_trace(Path("sample_traces") / name))
@@ -331,7 +331,7 @@ def keys_of(trace: Trace) -> set[tuple[VerdictKind, tuple[int, int] | str]]:
 
 @points(name=EVERY, wide=WIDTH, release=RELEASES)
 def test_losses_make_no_verdicts(name: str, wide: bool, release: Release, tmp_path: Path) -> None:
-    """What a capture with lost buffers, or the last buffers of a ring, tells is told of the whole one too."""
+    """What a capture with lost buffers, or the last buffers of a ring, shows is reported the whole one too."""
     if hasattr(faults, name):
         fault = getattr(faults, name)
         setup, ms, cpus = fault, FAULTS[fault][1] if fault in FAULTS else SOUND[fault], 1

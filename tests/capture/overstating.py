@@ -1,4 +1,4 @@
-"""Checks that statistics of a trace with holes never tell more than what happened."""
+"""Checks that statistics of a trace with holes never show more than what happened."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class _Check:
             assert cpus.interrupt_cycles[cpu] <= truth.interrupted(cpu, truth.window.start, truth.window.end)
 
     def states(self) -> None:
-        """Check times in states that are told."""
+        """Check times in states that are reported."""
         truth, states = self.truth, self.found.states
         true = Counter()
         for span in truth.states:
@@ -99,7 +99,7 @@ class _Check:
             assert calls.interrupted[i] <= sum(call.is_interrupted for call in done)
 
     def lengths_of_calls(self) -> None:
-        """Check every single call of which a length is told."""
+        """Check every single call of which a length is reported."""
         events, skew = self.found.trace.events, self.truth.truth.skew_cycles
         exits = {call.enter: call.exit for call in self.truth.truth.calls}
         scope = scope_of(self.found.trace, self.found.window, None, self.found.basis, None)

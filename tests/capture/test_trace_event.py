@@ -248,7 +248,7 @@ def test_6_4_clears_comm_tids_the_wrong_way_round() -> None:
     assert not left(Release.QNX_7)
 
 
-def test_only_the_chosen_process_is_traced() -> None:
+def test_only_the_selected_process_is_traced() -> None:
     made, sink = kernel()
     selected = made.spawn("selected", _ticking)
     made.spawn("other", _ticking)
@@ -339,7 +339,7 @@ def test_class_handler_first_and_both_must_pass() -> None:
     assert order[at - 1] == "class"
 
 
-def test_handlers_are_asked_even_while_tracing_is_off_but_not_for_masked_events() -> None:
+def test_handlers_are_requested_even_while_tracing_is_off_but_not_for_masked_events() -> None:
     requested = []
     handler_kernel(lambda data: requested.append(data.header) or 1, start=False)
     assert requested
@@ -452,7 +452,7 @@ def test_a_handler_gets_eperm_where_the_manual_says_so() -> None:
     assert COMM in codes, "nothing was switched off"
 
 
-def test_a_forgotten_yield_in_a_handler_is_told_once_with_its_line() -> None:
+def test_a_forgotten_yield_in_a_handler_is_reported_once_with_its_line() -> None:
     def handler(_event: EventData) -> Any:
         TraceEvent(mode("STOP"))
         return 1
@@ -610,7 +610,7 @@ def test_insertion_calls_leave_no_kernel_call_from_6_4_on() -> None:
     assert kinds == [USER | 5, KER | 1, KER | 129]
 
 
-def test_a_failing_call_is_told_with_the_line_of_its_program() -> None:
+def test_a_failing_call_is_reported_with_the_line_of_its_program() -> None:
     def program() -> Program:
         yield TraceEvent(mode("ADDCLASS"), 99)
 

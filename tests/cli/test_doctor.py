@@ -75,7 +75,7 @@ def test_the_rules_make_a_capture_that_answers(satview, fast, tmp_path):
 def test_what_is_exact_needs_no_rules(satview, fast):
     code, out, err = satview("doctor", fast, "--rules", "cpu")
     assert (code, out) == (2, "")
-    assert "no capture would tell more of who used the cpus" in err
+    assert "no capture would show more of who used the cpus" in err
 
 
 def test_bad_use(satview, tmp_path):
@@ -90,11 +90,11 @@ def test_an_empty_trace(satview, tmp_path):
     assert code == 0
     assert out.splitlines()[0] == "empty.kev: exact in 0 of 30 analyses"
     assert "the trace has no events" in out
-    assert "Cannot tell" not in satview("info", path)[1]
+    assert "Cannot show" not in satview("info", path)[1]
 
 
 def test_info_says_it_in_one_line(satview, fast):
-    lines = [line.strip() for line in satview("info", fast)[1].splitlines() if "Cannot tell" in line]
+    lines = [line.strip() for line in satview("info", fast)[1].splitlines() if "Cannot show" in line]
     assert len(lines) == 1
     assert "priorities (no priorities are there)" in lines[0]
     assert lines[0].endswith("; satview doctor says what to capture")

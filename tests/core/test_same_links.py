@@ -39,7 +39,7 @@ def found_in(trace):
     every = np.arange(len(trace.events), dtype=np.uint32)
     mixed = np.random.default_rng(1).permutation(every)
     found = {"partners": partners(trace).tolist(), "open": actors.open_calls(trace, mixed).tolist()}
-    found["turn"] = actors.last_function(trace, mixed).tolist()
+    found["switch"] = actors.last_switch(trace, mixed).tolist()
     for codes in TABLES:
         for name, requested in (("all", mixed), ("few", mixed[:20])):
             found[f"last {codes} {name}"] = rows.last_of_codes(trace, codes, requested).tolist()
@@ -122,7 +122,7 @@ def test_calls_of_threads_that_nobody_knows():
 
 
 def test_words_of_slots_far_apart(tmp_path):
-    """Each way of reading gives the words that are there, in any order; what the file has lost is told as ever."""
+    """Each way of reading gives the words that are there, in any order; what the file has lost is reported as ever."""
     rng = np.random.default_rng(2)
     slots = rng.integers(0, 2**32, (200_000, 4), dtype=np.uint32)
     path = tmp_path / "slots"

@@ -33,7 +33,7 @@ def names(layout):
     return [(part.name, part.word, part.words) for part in layout.parts]
 
 
-def test_word_counts_tell_fast_from_wide():
+def test_word_counts_show_fast_from_wide():
     fast, wide = (layout_of(Release.QNX_7, MSG_SENDV | FLAG, count) for count in (2, 8))
     assert (fast.form, names(fast)) == ("fast", [("coid", 0, 1), ("msg[0]", 1, 1)])
     assert wide.form == "wide"
@@ -105,7 +105,7 @@ def test_the_printer_of_6_4_goes_on_until_the_payload_is_used_up():
     assert printed_layout(Release.QNX_7, wire.code(8, 3), 4) is None, "QUIP"
 
 
-def test_texts_stand_where_the_numbers_end():
+def test_texts_are_where_the_numbers_end():
     part = text_offset(Release.QNX_7, wire.code(9, 4), 10)
     assert (part.name, part.word) == ("class_name", 4)
     second = place_of(Release.QNX_7, wire.code(9, 4), 10, "perm_name")

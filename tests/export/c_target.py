@@ -96,11 +96,11 @@ class Given:
 
 @dataclass
 class Everything:
-    """A capture of everything, and what handlers of every class were asked.
+    """A capture of everything, and what handlers of every class were requested.
 
     Attributes:
         trace: As read back.
-        given: The events that handlers are asked about, in the order of the kernel.
+        given: The events that handlers are evaluated for, in the order of the kernel.
     """
 
     trace: Trace

@@ -93,7 +93,7 @@ def test_arithmetic_comparisons_and_errors_are_those_of_views(tmp_path):
         events += [random_call(rng, number) for _ in range(60)]
     built = build(parse_rules("\n".join(lines), release), release)
     program = c_program(built)
-    # Some of the conditions cannot hold, which rules are told; here what they compile to counts.
+    # Some of the conditions cannot hold, which rules are reported; here what they compile to counts.
     assert all("can fit" in fault.message or "at the exit" in fault.message for fault in program.faults)
     source = "\n".join(line for line in program.source.splitlines() if not line.strip().startswith("#error"))
     target, _ = compiled([source], release, tmp_path)

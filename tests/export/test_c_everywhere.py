@@ -1,6 +1,6 @@
 """One rule, one answer: what rules choose in a view is what the compiled C program lets pass on a target.
 
-Every field is asked about in every class, fast and wide, for every release that has event handlers; the events are
+Every field is evaluated for in every class, fast and wide, for every release that has event handlers; the events are
 those that the simulated kernel gives to handlers.
 """
 
@@ -22,7 +22,7 @@ from tests.helpers.extent import usually
 
 
 def is_untold(line, release):
-    """Return whether a rule asks for what no handler is told, after a look at what the export says of it."""
+    """Return whether a rule asks for what no handler is given, after a look at what the export says of it."""
     found = re.search(r"HANDLER (\w+) WHERE (time|thread_name|priority)\b", line)
     if found is None:
         return False

@@ -172,7 +172,7 @@ def test_faults_hold_any_text(text, tmp_path):
     assert all(re.fullmatch(r'\s*#error "(?:[ !#->@-\[\]-~]|\\[0-7]{3})*"', line) for line in errors)
 
 
-def test_every_part_stands_after_those_it_needs():
+def test_every_part_is_after_those_it_needs():
     known = [*parts()]
     for name, part in parts().items():
         assert [need for need in part.needs if known.index(need) >= known.index(name)] == []

@@ -1,4 +1,4 @@
-"""Smaller .kev files: what was chosen is in them, at its time, with its thread and its words; nothing looks damaged."""
+"""Smaller .kev files: the selected events are in them, at their time, with thread and words; nothing looks damaged."""
 
 from pathlib import Path
 
@@ -98,7 +98,7 @@ def test_everything_is_written_as_it_was(tmp_path, release, byte_order):
         "failed",
     ],
 )
-def test_what_is_chosen_keeps_its_time_its_thread_and_its_words(tmp_path, text):
+def test_what_is_selected_keeps_its_time_its_thread_and_its_words(tmp_path, text):
     for seed in range(4):
         trace = random_trace(seed, 400)
         selected = Expression(text, trace.release).mask(trace) & no_control(trace)
@@ -180,7 +180,7 @@ def turns(release=Release.QNX_6, buffers=True):
 
 
 @pytest.mark.parametrize("release", [Release.QNX_6, Release.QNX_7, Release.QNX_8])
-def test_buffers_are_made_anew_and_gaps_stay(tmp_path, release):
+def test_buffers_are_made_again_and_gaps_stay(tmp_path, release):
     trace = turns(release)
     assert trace.problems.counts() == {"lost-buffers": 1}
     selected = Expression("event == MSG_SENDV and word[0] % 2 == 0", release).mask(trace)
@@ -215,7 +215,7 @@ def test_without_context_there_is_nothing_else(tmp_path):
     assert (report.context, report.opening) == (0, 0)
 
 
-def test_nothing_chosen_gives_a_file_that_opens(tmp_path):
+def test_nothing_selected_gives_a_file_that_opens(tmp_path):
     trace = random_trace(2, 50)
     write_subset(trace, tmp_path / "none.kev", np.zeros(len(trace.events), np.bool_), with_context=False)
     assert len(open_kev(tmp_path / "none.kev").events) == 0

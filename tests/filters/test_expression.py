@@ -183,7 +183,7 @@ def test_arguments_are_those_of_the_decoded_payload():
         ("min(1) == 1", "min takes 2", 0, 6),
     ],
 )
-def test_faults_name_their_place(text, message, start, end):
+def test_faults_name_their_position(text, message, start, end):
     fault = validate(text, Release.QNX_6)
     assert fault is not None
     assert message in fault.message
@@ -209,7 +209,7 @@ def test_failed_calls_of_64_bit_processes():
         ],
         Release.QNX_7,
     )
-    assert hits(trace, "failed") == [20, 40, 50, 60], "as the details of an event say; of 50 no error can be told"
+    assert hits(trace, "failed") == [20, 40, 50, 60], "as the details of an event say; of 50 no error can be reported"
     assert hits(trace, "errno == ETIMEDOUT") == [40]
 
 

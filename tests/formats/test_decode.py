@@ -71,7 +71,7 @@ def slot_lists(draw):
 @settings(suppress_health_check=[HealthCheck.too_slow])
 @given(slot_lists(), st.sampled_from([4, 16, 1 << 17]))
 def test_equals_the_rules_one_slot_at_a_time(slots, chunk):
-    # Combine slots have old stamps of their own here, so a rollover of the clock between head and tail cannot be told
+    # Combine slots have old stamps of their own here, so a rollover of the clock between head and tail does not show
     # from the rules of matching alone; the expiry rule has a test of its own.
     # These clocks are wild; what is corrected afterwards has tests of its own (test_damaged_clock).
     with pytest.MonkeyPatch.context() as patch:
@@ -252,8 +252,8 @@ def test_nobody_is_known_to_run_from_a_jump_to_the_next_running_event(release, c
     assert trace.threads.pid[trace.events.thread].tolist() == requested
 
 
-def test_ids_chosen_to_collide_are_told_apart():
-    """All keys fall into the first places of the table, as a file made on purpose may have it."""
+def test_ids_selected_to_collide_are_reported_apart():
+    """All keys fall into the first positions of the table, as a file made on purpose may have it."""
     inverse = pow(0x9E3779B97F4A7C15, -1, 1 << 64)
     keys = np.arange(1, 3001, dtype=np.uint64) * np.uint64(inverse)
     numbers = ThreadNumbers()

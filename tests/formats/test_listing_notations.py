@@ -157,7 +157,7 @@ def test_serial_consoles_and_formats_change_no_event(change):
         (["KER_CALL:MSG_RECEIVEV/14 chid:0x00000001 rparts:1"], Release.QNX_6),
     ],
 )
-def test_the_release_is_told_by_the_events(lines, release):
+def test_the_release_is_reported_by_the_events(lines, release):
     listing, _ = read("".join(f"t:0x00000001 CPU:00 {line}\n" for line in lines))
     assert listing.release is release
     assert listing.line_counts.bad == 0

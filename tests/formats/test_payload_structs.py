@@ -71,7 +71,7 @@ def cases(release):
 
 
 def values_of(case, rng, order):
-    """Return a value for every member that tells its bytes and its sign apart, and that keeps to the variant."""
+    """Return a value for every member that shows its bytes and its sign apart, and that keeps to the variant."""
     values = {}
     for name, part in zip(member_names(case.layout), case.layout.parts, strict=True):
         if part.is_text:

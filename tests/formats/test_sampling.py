@@ -1,4 +1,4 @@
-"""What a sample of a file tells is what the whole file tells, or nothing."""
+"""What a sample of a file shows is what the whole file shows, or nothing."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_what_is_said_to_run_runs_in_the_whole_file(tmp_path):
         assert [lanes[cpu].at(at).value for at in middles.tolist()] == runs.value.tolist()
 
 
-def test_a_silence_of_several_rollovers_between_places(tmp_path):
+def test_a_silence_of_several_rollovers_between_positions(tmp_path):
     path = make_file(tmp_path / "made.kev", SLOTS)
     silence = 3 * ROLLOVER + ROLLOVER // 3
 
@@ -124,7 +124,7 @@ def test_small_files_and_other_formats_are_not_sampled(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("count", [10_000, 65_537, 1_000_000, 2_500_000])
-def test_places_lie_within_the_file_and_apart(count):
+def test_positions_are_within_the_file_and_apart(count):
     first = sampling._read_order(count)
     assert first.min() == 0
     assert first.max() == count - sampling.SAMPLE_LENGTH
@@ -134,7 +134,7 @@ def test_places_lie_within_the_file_and_apart(count):
 
 
 @pytest.mark.parametrize("release", ["7.1.0", "8.0.0"])
-def test_lost_buffers_that_the_places_tell_of(tmp_path, release):
+def test_lost_buffers_that_the_positions_show_of(tmp_path, release):
     """Buffers of 300 slots, every fifth followed by a loss of two; 8.0 has one CPU here, and drops events too."""
     rows, sequence, lost = [], 0, []
     for number in range(120):
@@ -153,6 +153,6 @@ def test_lost_buffers_that_the_places_tell_of(tmp_path, release):
     exact = Timeline(open_kev(path)).lost_marks
     assert sorted(exact[:, 1].tolist()) == sorted(lost)
     found = sample.lost_cycles.tolist()
-    assert len(found) >= 4  # three of ten buffers are in one of the places
+    assert len(found) >= 4  # three of ten buffers are in one of the samples
     assert set(found) <= set(lost)
     assert preview_of(sample).lost_marks[:, 1].tolist() == found

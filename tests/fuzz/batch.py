@@ -34,7 +34,7 @@ class Result:
 
     Attributes:
         index: Its number.
-        fault: Empty, else kind, text and place of the exception.
+        fault: Empty, else kind, text and position of the exception.
         taken_s: Time it took.
         unit_s: Time per unit (slot or byte); 0 for small inputs.
         unit_bytes: Memory at the peak per byte of input; 0 where it was not measured.

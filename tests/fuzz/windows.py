@@ -66,7 +66,7 @@ def application() -> QGuiApplication:
 
 
 def script(rng: random.Random) -> bytes:
-    """Return bytes that `Choices` turns into actions."""
+    """Return bytes that `Selections` turns into actions."""
     return rng.randbytes(rng.choice((4, 20, 60, 150)))
 
 

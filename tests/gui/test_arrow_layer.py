@@ -122,7 +122,7 @@ def test_folded_lanes_have_the_arrows_of_their_threads(empty_window, load, tmp_p
     assert positions == {"shell", "disk"}
 
 
-def test_the_choice_is_remembered(application, empty_window, load, tmp_path, qtbot):
+def test_the_selection_is_remembered(application, empty_window, load, tmp_path, qtbot):
     window = load(empty_window, exchange(tmp_path))
     all_arrows(window, qtbot)
     other = application.new_window()

@@ -1,4 +1,4 @@
-"""The panel of the doctor, what is in place of lanes that would be empty, and the marks of figures."""
+"""The panel of the doctor, what is instead of lanes that would be empty, and the marks of figures."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def row_of(panel, title):
     return next(row for row in rows if row.text(0) == title)
 
 
-def test_nothing_is_asked_before_the_panel_is_seen(window, qtbot):
+def test_nothing_is_requested_before_the_panel_is_seen(window, qtbot):
     doctor = window.session.opened.doctor
     assert doctor.found is None
     assert not doctor.is_busy

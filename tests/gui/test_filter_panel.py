@@ -68,7 +68,7 @@ class TestCondition:
         qtbot.keyClick(line, Key.Key_Return)
         assert not opened.filters.state.stack.passes
 
-    def test_wave_lies_under_the_word(self, panel, qtbot):
+    def test_wave_is_under_the_word(self, panel, qtbot):
         line = panel.condition.line
         line.setText("pid == 1 and duraton > 2ms")
         image = line.grab().toImage()
@@ -183,7 +183,9 @@ class TestChips:
         assert all(chips.rect().contains(chip.geometry()) for chip in chips.chips.values())
         assert len({chip.y() for chip in chips.chips.values()}) > 1
 
-    def test_one_that_stays_keeps_its_place_and_a_new_one_takes_what_is_left_over(self, window, opened, qtbot, settled):
+    def test_one_that_stays_keeps_its_position_and_a_new_one_takes_what_is_left_over(
+        self, window, opened, qtbot, settled
+    ):
         chips = window.workspace.chips
         for expression in ("class == USREVENT", "class == KER_CALL"):
             opened.filters.add_pass(expression)
@@ -368,7 +370,7 @@ class TestTrees:
         assert not opened.filters.state.threads.all()
         assert opened.edits.undo_title == "Used the CPU"
 
-    def test_cpu_share_is_told(self, panel, qtbot):
+    def test_cpu_share_is_reported(self, panel, qtbot):
         tree = panel.threads.tree
         qtbot.waitUntil(lambda: any("%" in tree.topLevelItem(i).text(2) for i in range(tree.topLevelItemCount())))
 
@@ -479,7 +481,7 @@ class TestRules:
         assert dialog.rules.text == "ADDALLCLASSES\nDELCLASS COMM"
         dialog.close()
 
-    def test_what_c_cannot_do_is_told_where_it_is_exported(self, panel, tmp_path, monkeypatch):
+    def test_what_c_cannot_do_is_reported_where_it_is_exported(self, panel, tmp_path, monkeypatch):
         panel.rules.editor.setPlainText("ADDALLCLASSES\nADDCLASSEVHANDLER COMM WHERE cpu == 1 or time > 1s")
         monkeypatch.setattr(dialogs, "ask_save", lambda *arguments: tmp_path / "rules.c")
         actions = {action.text(): action for action in panel.rules.capture_menu.actions()}
@@ -492,7 +494,7 @@ class TestRules:
         assert cursor.block().text()[cursor.positionInBlock() :] == "time > 1s"
         panel.rules.editor.setPlainText("ADDALLCLASSES\nWHERE pid == 7")
         next(action for text, action in actions.items() if "C program" in text).trigger()
-        assert panel.rules.message.text().startswith("Saved rules.c\nWHERE is not asked about ")
+        assert panel.rules.message.text().startswith("Saved rules.c\nWHERE is not evaluated for ")
 
     def test_what_would_be_captured(self, panel, window, qtbot):
         from satview.gui.filters.would_capture_dialog import WouldCaptureDialog
@@ -554,7 +556,7 @@ class TestSearch:
         qtbot.waitUntil(lambda: not opened.search.is_pending)
         assert len(opened.search.hits) == 2
 
-    def test_faulty_condition_is_told(self, opened):
+    def test_faulty_condition_is_reported(self, opened):
         opened.search.find("pid == and")
         assert opened.search.error.startswith("column 8")
 

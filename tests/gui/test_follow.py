@@ -159,7 +159,7 @@ def test_window_selection_filter_folds_and_texts_stay(writer, follow, qtbot):
     writer.append(0.6, 1.0)
     now = grown(qtbot, window, writer.upto(1.0))
     assert now.trace is not trace
-    assert work.area.view is view  # the views stay, and are told
+    assert work.area.view is view  # the views stay, and are reported
     pixel = shown.length // opened.viewport.width_px  # windows start at whole pixels; the scroll bar may have come
     assert abs(now.viewport.window.start - shown.start) <= pixel
     assert abs(now.viewport.window.length - shown.length) <= pixel
@@ -254,7 +254,7 @@ def test_hits_in_what_is_new_can_be_read(writer, follow, qtbot):
     assert model.index(last, 4).data()
 
 
-def test_list_keeps_its_place_and_its_selected_row(writer, follow, qtbot):
+def test_list_keeps_its_position_and_its_selected_row(writer, follow, qtbot):
     writer.write(0.5)
     window = follow(writer.path)
     opened, table = window.session.opened, window.workspace.panels["events"].table
@@ -316,8 +316,8 @@ def test_filter_panel_counts_on_while_it_shows_and_when_it_is_shown(writer, foll
     )
 
 
-def test_lanes_in_view_stay_in_place_when_others_come_above(tmp_path, follow, qtbot, empty_window):
-    """Processes stand in the order of their pids; one that is born late may have a low one."""
+def test_lanes_in_view_stay_in_position_when_others_come_above(tmp_path, follow, qtbot, empty_window):
+    """Processes are in the order of their pids; one that is born late may have a low one."""
     builder = TraceBuilder().time_event(0)
     for at in range(60):
         builder.state("READY", 100 + at, 100 + at, 1)
@@ -394,7 +394,7 @@ def test_whole_trace_stays_whole_and_the_list_stays_at_its_end(writer, follow, q
     assert bar.value() == bar.maximum() > 100
 
 
-def test_cut_file_begins_anew_with_a_sentence(writer, follow, qtbot):
+def test_cut_file_begins_again_with_a_sentence(writer, follow, qtbot):
     writer.write(0.8)
     window = follow(writer.path)
     window.session.opened.select_event(50)

@@ -14,7 +14,7 @@ from tests.gui.leaks import Living, outliving
 
 @pytest.fixture
 def left():
-    """Return a function that tells what is left since the test began."""
+    """Return a function that shows what is left since the test began."""
     before = Living.now()
     return lambda: outliving(before, 0.05)
 

@@ -24,7 +24,7 @@ def page(window):
     return window.centralWidget().currentWidget()
 
 
-def test_every_command_is_bound_and_stands_in_its_menu(empty_window):
+def test_every_command_is_bound_and_is_in_its_menu(empty_window):
     assert empty_window.registry.unbound() == ()
     titles = {entry.value: entry for entry in Menu}
     for action in empty_window.menuBar().actions():

@@ -62,7 +62,7 @@ def ns_of(opened, cycles):
     return opened.trace.clock.ns(cycles)
 
 
-def test_click_selects_the_interval_in_all_views(window, opened, view, position, qtbot):
+def test_click_selects_the_interval_in_all_views(window, opened, view, place, qtbot):
     qtbot.mouseClick(view, LEFT, pos=place(CLIENT_1, 6_000))
     span = opened.selection.span
     assert (ns_of(opened, span.start_cycles), ns_of(opened, span.end_cycles)) == (4_000, 8_001)
@@ -73,40 +73,40 @@ def test_click_selects_the_interval_in_all_views(window, opened, view, position,
     assert window.workspace.panels["events"].model.event_at(table.currentIndex().row()) == opened.selection.event
 
 
-def test_click_on_a_mark_selects_the_event(opened, view, position, qtbot):
+def test_click_on_a_mark_selects_the_event(opened, view, place, qtbot):
     qtbot.mouseClick(view, LEFT, pos=place(SERVER_1, 5_000))
     assert opened.trace.spec(opened.selection.event).name == "EVENT 7"
     assert opened.timeline.label(opened.selection.span) == "RUNNING"
 
 
-def test_click_beside_all_lanes_clears(opened, view, position, qtbot):
+def test_click_beside_all_lanes_clears(opened, view, place, qtbot):
     qtbot.mouseClick(view, LEFT, pos=place(CLIENT_1, 6_000))
     qtbot.mouseClick(view, LEFT, pos=QPoint(50, opened.lanes.height_px + 30))
     assert opened.selection.is_empty
 
 
-def test_left_drag_selects_a_range_that_snaps_to_edges(window, opened, view, position):
+def test_left_drag_selects_a_range_that_snaps_to_edges(window, opened, view, place):
     drag(view, place(CLIENT_1, 1_000) + QPoint(2, 0), place(CLIENT_1, 8_001) + QPoint(-3, 0))
     time_range = opened.selection.time_range
     assert (ns_of(opened, time_range.start), ns_of(opened, time_range.end)) == (1_000, 8_001)
     assert "7.001" in window.workspace.status.time_range.text()
 
 
-def test_alt_does_not_snap(opened, view, position):
+def test_alt_does_not_snap(opened, view, place):
     drag(view, place(CLIENT_1, 1_000) + QPoint(3, 0), place(CLIENT_1, 8_001) + QPoint(-3, 0), modifiers=ALT)
     time_range = opened.selection.time_range
     assert ns_of(opened, time_range.start) > 1_000
     assert ns_of(opened, time_range.end) < 8_001
 
 
-def test_shift_drag_extends_the_range(opened, view, position):
+def test_shift_drag_extends_the_range(opened, view, place):
     drag(view, place(CLIENT_1, 1_000), place(CLIENT_1, 4_000))
     drag(view, place(CLIENT_1, 7_900), place(CLIENT_1, 8_001), modifiers=SHIFT)
     time_range = opened.selection.time_range
     assert (ns_of(opened, time_range.start), ns_of(opened, time_range.end)) == (1_000, 8_001)
 
 
-def test_right_drag_zooms_to_what_was_dragged(opened, view, position):
+def test_right_drag_zooms_to_what_was_dragged(opened, view, place):
     drag(view, place(CLIENT_1, 4_000), place(CLIENT_1, 8_000), button=RIGHT)
     window = opened.viewport.window
     assert ns_of(opened, window.start) == pytest.approx(4_000, abs=40)
@@ -115,7 +115,7 @@ def test_right_drag_zooms_to_what_was_dragged(opened, view, position):
     assert opened.viewport.is_whole
 
 
-def test_middle_drag_pans(opened, view, position):
+def test_middle_drag_pans(opened, view, place):
     opened.viewport.zoom(0.25, opened.trace.clock.cycles(10_000))
     before = opened.viewport.window
     start = QPoint(400, 40)
@@ -124,7 +124,7 @@ def test_middle_drag_pans(opened, view, position):
     assert moved == pytest.approx(before.length * 100 / view.width(), rel=0.05)
 
 
-def test_control_wheel_zooms_at_the_mouse(opened, view, position):
+def test_control_wheel_zooms_at_the_mouse(opened, view, place):
     point = place(CLIENT_1, 5_000)
     turn(view, point, 3, CONTROL)
     assert opened.viewport.window.length < opened.viewport.limits.length / 1.8
@@ -133,7 +133,7 @@ def test_control_wheel_zooms_at_the_mouse(opened, view, position):
     assert opened.viewport.is_whole
 
 
-def test_setting_swaps_wheel_and_control_wheel(application, opened, view, position):
+def test_setting_swaps_wheel_and_control_wheel(application, opened, view, place):
     application.settings.set("window/wheel_zooms", True)
     turn(view, place(CLIENT_1, 5_000), 3)
     assert not opened.viewport.is_whole
@@ -163,14 +163,14 @@ def test_wheel_scrolls_lanes_within_bounds(window, view, opened, qtbot):
     assert view.scroll_px == 0
 
 
-def test_double_click_fits_the_interval(opened, view, position, qtbot):
+def test_double_click_fits_the_interval(opened, view, place, qtbot):
     qtbot.mouseDClick(view, LEFT, pos=place(CLIENT_1, 6_000))
     window = opened.viewport.window
     assert ns_of(opened, window.start) == pytest.approx(3_600, abs=60)
     assert ns_of(opened, window.end) == pytest.approx(8_400, abs=60)
 
 
-def test_hover_tells_state_length_thread_and_cpu(window, view, position, qtbot):
+def test_hover_shows_state_length_thread_and_cpu(window, view, place, qtbot):
     qtbot.mouseMove(view, place(CLIENT_1, 6_000))
     hover = window.workspace.area.hover
     assert hover.isVisible()
@@ -180,7 +180,7 @@ def test_hover_tells_state_length_thread_and_cpu(window, view, position, qtbot):
     assert window.rect().contains(hover.geometry())
 
 
-def test_details_begin_with_what_was_clicked_and_say_nothing_twice(window, view, opened, position, qtbot):
+def test_details_begin_with_what_was_clicked_and_say_nothing_twice(window, view, opened, place, qtbot):
     """The interval REPLY of a client from 4 to 8 us, between its events; then the event that begins it."""
     qtbot.mouseClick(view, LEFT, pos=place(CLIENT_1, 6_000))
     panel = window.workspace.panels["details"]
@@ -194,7 +194,7 @@ def test_details_begin_with_what_was_clicked_and_say_nothing_twice(window, view,
     picked = opened.selection.event
     opened.select_event(picked)
     event, interval = panel.details()
-    assert (event.title, interval.title) == ("THREPLY", "REPLY"), "an event that was chosen comes first"
+    assert (event.title, interval.title) == ("THREPLY", "REPLY"), "an event that was selected comes first"
 
 
 def test_double_click_on_the_ruler_shows_everything(window, opened, qtbot):
@@ -237,7 +237,7 @@ def test_label_column_can_be_resized(window, application, qtbot):
 
 
 @pytest.mark.qt_log_ignore("grabbing the keyboard", extend=True)
-def test_right_click_opens_a_menu_for_what_is_there(window, opened, view, position, qtbot):
+def test_right_click_opens_a_menu_for_what_is_there(window, opened, view, place, qtbot):
     qtbot.mouseClick(view, RIGHT, pos=place(CLIENT_1, 6_000))
     menu = QApplication.activePopupWidget()
     texts = [action.text() for action in menu.actions()]

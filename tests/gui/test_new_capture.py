@@ -273,7 +273,7 @@ def test_full_disk_keeps_what_was_captured_but_never_replaces_a_file(
         assert len(load(empty_window, path).session.opened.trace.events) > 1_000
 
 
-def test_processes_that_rules_can_name_are_told(dialog):
+def test_processes_that_rules_can_name_are_reported(dialog):
     choose(dialog, "client-server")
     assert dialog.rules.message.text().startswith("Empty: everything is logged. Rules may name procnto")
     assert "slow_server" in dialog.rules.message.text()
@@ -282,7 +282,7 @@ def test_processes_that_rules_can_name_are_told(dialog):
     assert dialog.rules.message.text() == "Line 1: there is no process 'nobody'"
 
 
-def test_progress_is_told_in_the_targets_time(dialog, empty_window, qtbot):
+def test_progress_is_reported_in_the_targets_time(dialog, empty_window, qtbot):
     choose(dialog, "small-system", 3600)
     qtbot.mouseClick(dialog.start_button, LEFT)
     qtbot.waitUntil(lambda: "of 3600 s" in dialog.message.text())
@@ -311,7 +311,7 @@ def test_live_capture_is_followed_and_can_be_stopped(dialog, empty_window, qtbot
 
 
 @pytest.mark.skipif(os.name != "posix", reason="limits the size of files")
-def test_live_capture_onto_a_full_disk_is_told_and_what_came_is_shown(dialog, empty_window, qtbot, monkeypatch):
+def test_live_capture_onto_a_full_disk_is_reported_and_what_came_is_shown(dialog, empty_window, qtbot, monkeypatch):
     import resource
 
     reported = []

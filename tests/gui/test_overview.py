@@ -10,7 +10,7 @@ from satview.gui.swimlane.overview import density
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a busy machine is no fault of it
 @given(st.lists(st.integers(0, 1000), max_size=60), st.data(), st.integers(1, 40))
-def test_density_counts_the_chosen_events_of_each_pixel(times, data, width_px):
+def test_density_counts_the_selected_events_of_each_pixel(times, data, width_px):
     times = np.array(sorted(times), np.int64)
     selected = sorted(data.draw(st.sets(st.integers(0, len(times) - 1)))) if len(times) else []
     window = TimeWindow(100, 900)

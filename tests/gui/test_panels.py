@@ -123,7 +123,7 @@ class TestFilterPanel:
 
 
 class TestProblems:
-    def test_click_goes_to_the_place(self, window, opened, qtbot):
+    def test_click_goes_to_the_position(self, window, opened, qtbot):
         opened.viewport.zoom(0.1, opened.trace.clock.cycles(2_000))
         tree = window.workspace.panels["problems"].tree
         window.workspace.docks["problems"].raise_()

@@ -182,7 +182,7 @@ def test_plot_and_lanes_show_the_same_window_both_ways(panel, dense, qtbot):
     assert box.viewRange()[1][0] == pytest.approx(0)
 
 
-def test_plot_lies_below_the_lanes(panel, dense):
+def test_plot_is_below_the_lanes(panel, dense):
     lanes = dense.workspace.area.view
     left = lanes.mapToGlobal(QPoint(0, 0)).x()
     box = panel.load.plot.getViewBox().sceneBoundingRect()

@@ -113,7 +113,7 @@ def test_keys_wheel_and_drag_move_and_the_trace_begins_there(held, qtbot):
     assert window.session.preview is None
 
 
-def test_exact_lanes_take_its_place(held, qtbot):
+def test_exact_lanes_take_its_position(held, qtbot):
     window, release = held
     release.set()
     qtbot.waitUntil(lambda: window.session.stage is Stage.READY)

@@ -1,4 +1,4 @@
-"""Lanes zoomed out: what is drawn are the shares of time that the statistics tell, and the mouse speaks of them."""
+"""Lanes zoomed out: what is drawn are the shares of time that the statistics show, and the mouse speaks of them."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_zoomed_in_there_are_bars(dense, qtbot):
     assert row.index in view.stacks
 
 
-def test_bins_stay_in_place_while_the_view_moves(dense, qtbot):
+def test_bins_stay_in_position_while_the_view_moves(dense, qtbot):
     view = dense.workspace.area.view
     row = row_of(dense, LaneKind.CPU, "CPU 2")
     show(dense, qtbot, 1_000_000_000, 3_000_000_000)
@@ -210,7 +210,7 @@ def test_the_core_draws_what_numpy_draws():
         assert (mine[inside.stop :] == 7).all()
 
 
-def test_the_strip_tells_the_load_of_the_cpus(dense, qtbot):
+def test_the_strip_shows_the_load_of_the_cpus(dense, qtbot):
     """Each column against the statistics of its time; while a filter chooses events, the strip counts these."""
     overview, trace = dense.workspace.area.overview, dense.session.opened.trace
     overview.grab()

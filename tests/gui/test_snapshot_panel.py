@@ -97,7 +97,7 @@ def test_states_have_the_colours_of_the_lanes(shown):
     assert image.pixelColor(5, 5).rgb() & 0xFFFFFF == value_colour(group.value, window.theme.is_dark)
 
 
-def test_it_follows_the_selection_without_being_asked(shown, qtbot):
+def test_it_follows_the_selection_without_being_requested(shown, qtbot):
     window, panel = shown
     opened = window.session.opened
     row = len(opened.trace.events) // 2

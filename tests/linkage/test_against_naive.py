@@ -29,7 +29,7 @@ Happened = list[tuple[int, int, tuple[str, int, int]]]
 
 
 def random_events(seed: int) -> Happened:
-    """Return events of two CPUs; in many of these traces no thread, no interrupt, or no loss is told of."""
+    """Return events of two CPUs; in many of these traces no thread, no interrupt, or no loss is reported."""
     rng = random.Random(seed)
     kinds = {
         "state": rng.choice((0.0, 0.0, 0.05, 0.3)), "call": rng.choice((0.2, 1.0)),

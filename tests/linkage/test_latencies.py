@@ -110,7 +110,7 @@ def test_no_moment_is_wrong_and_most_are_found(release: Release, form: str, loss
 
 
 @pytest.mark.parametrize("release", [Release.QNX_6, Release.QNX_7], ids=str)
-def test_handlers_of_one_interrupt_are_told_apart(release: Release, tmp_path: Path) -> None:
+def test_handlers_of_one_interrupt_are_reported_apart(release: Release, tmp_path: Path) -> None:
     """Two return nothing, one a pulse to its process, one ends an InterruptWait() in another process."""
 
     def setup(kernel: Kernel) -> None:

@@ -48,7 +48,7 @@ def test_message_pairs() -> None:
 
 
 def test_durations_of_kernel_calls() -> None:
-    """No THREAD event tells who ran: a call and its exit follow each other, and the call never blocks."""
+    """No THREAD event shows who ran: a call and its exit follow each other, and the call never blocks."""
     numbers, stays = call_numbers(Release.QNX_7), never_block(Release.QNX_7)
     expected, last = [], None
     for time, kind, name, _ in events():

@@ -60,7 +60,7 @@ def attached(tmp_path: Path) -> Trace:
     return builder.open(tmp_path)
 
 
-def test_connect_attach_tells_server_and_channel(attached: Trace) -> None:
+def test_connect_attach_shows_server_and_channel(attached: Trace) -> None:
     client = row_of(attached, CLIENT)
     assert server_of(attached, client, COID, at(attached, 90)) == Server(
         SERVER, CHID, at(attached, 80), Certainty.EXACT

@@ -88,7 +88,7 @@ class Case:
             position = bisect_left(changes, wait.end)
             if wait.end < 0 or position == len(changes) or changes[position] not in self.row_at:
                 continue
-            # No event tells that a new thread has set itself up.
+            # No event shows that a new thread has set itself up.
             if states[wait.thread, changes[position]] in ("READY", "RUNNING") and wait.state != "WAITTHREAD":
                 found[self.row_at[changes[position]]] = self.row_at.get(wait.cause, -1), wait.state
         return found
@@ -158,7 +158,7 @@ def test_wake_ups(case: Case) -> None:
 
 
 def test_deliveries(case: Case) -> None:
-    """Of pulses; the truth does not tell who had a signal sent."""
+    """Of pulses; the truth does not show who had a signal sent."""
     is_pulse = [row for row in case.rows if case.made.trace.catalogue.name(int(case.made.trace.events.code[row])) in (
         "SND_PULSE", "SND_PULSE_EXE", "SND_PULSE_DIS", "SND_PULSE_UN")]  # fmt: skip
     true = case.pairs([(pulse.origin, pulse.sent) for pulse in case.made.truth.pulses])
@@ -239,7 +239,7 @@ def test_whom_threads_wait_for(case: Case) -> None:
             continue
         # Fast events with 64-bit values have no room for the owner: it is known once it gives the mutex up.
         requested += wait.state in ("REPLY", "JOIN") or (wait.state == "MUTEX" and case.names_owners)
-        requested += wait.state.startswith("RWLOCK") and wait.end >= 0  # told by who ends it
+        requested += wait.state.startswith("RWLOCK") and wait.end >= 0  # reported by who ends it
         if wait.address and found.waits.has_object[i]:
             assert found.waits.object[i] == wait.address
         if found.thread[i] >= 0:

@@ -44,7 +44,7 @@ def titles(opened):
 
 
 def three_processes(builder):
-    """Add two processes whose lanes stand before that of pid 5, and one behind."""
+    """Add two processes whose lanes are before that of pid 5, and one behind."""
     for at, pid in enumerate((3, 4, 9)):
         builder.state("READY", 1_000 + 10 * at, pid, 1)
     return builder
@@ -85,7 +85,7 @@ def folded(pid):
     return [f"pid {pid}", "thread 1"]
 
 
-def test_new_threads_show_but_not_where_only_some_were_chosen(qapp, tmp_path):
+def test_new_threads_show_but_not_where_only_some_were_selected(qapp, tmp_path):
     opened = opened_trace(early().open(tmp_path))
     row = opened.trace.threads.row(5, 1)
     opened.filters.only_threads([row], "only 5")
@@ -108,7 +108,7 @@ def test_filter_is_worked_out_before_the_longer_trace_shows(qapp, tmp_path):
     opened.shut_down()
 
 
-def test_renewal_that_was_made_for_another_filter_does_not_suit(qapp, tmp_path):
+def test_refresh_that_was_made_for_another_filter_does_not_suit(qapp, tmp_path):
     opened = opened_trace(early().open(tmp_path))
     shown = opened.shown([])
     reload = prepared(Reading.of(early().open(tmp_path)), shown, lambda: False)

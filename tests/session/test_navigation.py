@@ -86,7 +86,7 @@ def test_long_traces_are_not_searched_for_pairs_while_the_window_waits(opened, m
     assert opened.trace.clock.ns(int(opened.trace.events.time_cycles[opened.selection.event])) == 9_000
 
 
-def test_no_partner_is_told(opened, moves):
+def test_no_partner_is_reported(opened, moves):
     moves.show_position("5us")
     with pytest.raises(UsageError, match="no matching"):
         moves.show_partner()

@@ -121,11 +121,11 @@ def test_moving_on_stops_what_is_no_longer_requested(view, opened, qtbot, ns, mo
     for start in (1_000, 2_000, 3_000):
         opened.viewport.jump(TimeWindow(ns(start), ns(start + 500)))
     settled(view, qtbot)
-    assert len({id(counted) for counted in seen}) == 2  # the old one, and that of the last place
+    assert len({id(counted) for counted in seen}) == 2  # the old one, and that of the last position
     assert view.counted.window.start == pytest.approx(ns(3_000), abs=2)
 
 
-def test_a_longer_reading_of_the_file_is_counted_anew(view, opened, qtbot):
+def test_a_longer_reading_of_the_file_is_counted_again(view, opened, qtbot):
     before = view.counted
     opened.reloaded.emit(None)
     assert settled(view, qtbot) is not before

@@ -22,7 +22,7 @@ def test_result_arrives(job, qtbot):
     assert not job.is_busy
 
 
-def test_no_progress_is_told_once_patience_has_seen_the_end(job, qapp):
+def test_no_progress_is_reported_once_patience_has_seen_the_end(job, qapp):
     reported = []
     job.progress.connect(reported.append)
     job.done.connect(reported.append)
@@ -50,7 +50,7 @@ def test_newest_wins(job, qtbot):
     release.set()
     qtbot.waitUntil(lambda: bool(results))
     assert results == ["new"]
-    assert was_stopped in ([], [True])  # told to stop, or never begun
+    assert was_stopped in ([], [True])  # reported to stop, or never begun
 
 
 def test_failure_arrives_as_the_exception(job, qtbot):
@@ -80,7 +80,7 @@ def test_cancelled_work_says_nothing(job, qtbot):
     assert reported == []
 
 
-def test_progress_is_told_but_not_too_often(job, qtbot):
+def test_progress_is_reported_but_not_too_often(job, qtbot):
     shares = []
     job.progress.connect(shares.append)
 

@@ -55,7 +55,7 @@ def test_what_is_no_range(text, why):
         parse_range(text, AXIS)
 
 
-def test_places():
+def test_positions():
     assert parse_position("# 4", AXIS) == TimePosition(event=3)
     assert parse_position("1us", AXIS) == TimePosition(cycles=3_000)
     assert parse_position("0x1000", AXIS) == TimePosition(cycles=4_096)
@@ -63,13 +63,13 @@ def test_places():
 
 
 @pytest.mark.parametrize("text", ["#0", "#5", "#x", "99s", "0x1", "#"])
-def test_what_is_no_place(text):
+def test_what_is_no_position(text):
     with pytest.raises(UsageError):
         parse_position(text, AXIS)
 
 
 @given(st.text(max_size=60))
-def test_any_text_is_a_place_or_a_usage_error(text):
+def test_any_text_is_a_position_or_a_usage_error(text):
     try:
         position = parse_position(text, AXIS)
     except UsageError:
@@ -102,5 +102,5 @@ def test_time_of_day():
     for text in ("06:61:00", "2024-13-01 00:00:00"):
         with pytest.raises(UsageError, match="no time of day"):
             parse_moment(text, axis)
-    with pytest.raises(UsageError, match="does not tell the time of day"):
+    with pytest.raises(UsageError, match="does not show the time of day"):
         parse_moment("06:19:01", AXIS)

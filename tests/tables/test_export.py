@@ -94,7 +94,7 @@ def test_json_lines_and_csv(tmp_path, capfd):
     assert len(lines) == len(calls) + 1
 
 
-def test_chosen_events(dense, tmp_path):
+def test_selected_events(dense, tmp_path):
     out = tmp_path / "a.parquet"
     assert main(["export", DENSE, "-o", str(out), "-e", "class == COMM", "--range", "1s..2s"]) == 0
     rows = read_parquet(out)["event"].to_numpy()

@@ -118,7 +118,7 @@ def test_rows_begin_with_the_events_they_name(trace):
         start = "start_cycles" if "start_cycles" in table.columns else "time_cycles"
         known = table["event"] >= 0
         assert (time[table["event"][known]] == table[start][known]).all(), name
-        if name != "state" or trace.format != "kev":  # a record of a thread trace tells of other threads too
+        if name != "state" or trace.format != "kev":  # a record of a thread trace reports other threads too
             continue
         owner = trace.events.thread[table["event"][known]]
         assert (owner == table["thread"][known]).all()

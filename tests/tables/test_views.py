@@ -245,7 +245,7 @@ def test_process_lifetimes(trace):
 
 
 def activations_of(trace):
-    """Return (thread, start, end, ran, is whole) of each stretch without a wait, by a loop over the table of states."""
+    """Return (thread, start, end, ran, is whole) of each span without a wait, by a loop over the table of states."""
     table = trace.table("state")
     columns = (table[name].tolist() for name in ("thread", "state", "start_cycles", "end_cycles", "is_cut"))
     found, last = [], (-1, "", True)

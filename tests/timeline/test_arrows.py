@@ -78,7 +78,7 @@ def many(tmp_path: Path):
 
 
 @pytest.mark.parametrize("span", [(0, 100_000), (20_000, 20_500), (99_000, 120_000), (50_000, 50_001)])
-def test_groups_stand_for_exactly_the_arrows_in_the_window(many, span: tuple[int, int]) -> None:
+def test_groups_are_for_exactly_the_arrows_in_the_window(many, span: tuple[int, int]) -> None:
     trace, index = many
     window = TimeWindow(START + span[0], START + span[1])
     found = arrow_groups(trace, index, Picture(window, 500, np.arange(4), (0, 3)))

@@ -16,7 +16,7 @@ from satview.filters.rules.text import Rule
 from satview.filters.rules.tracelogger_command import logger_numbers, tracelogger_command
 from satview.store.trace import Trace
 
-_LEFT_OUT: Final = (C.KERCALL, C.INT, C.VTHREAD, C.COMM, C.SYSTEM)  # PROCESS names things, THREAD tells who runs
+_LEFT_OUT: Final = (C.KERCALL, C.INT, C.VTHREAD, C.COMM, C.SYSTEM)  # PROCESS names things, THREAD shows who runs
 _KERNEL_BUFFERS, _LOGGER_BUFFERS = 32, 64  # defaults of tracelogger, section 7.1
 _MOST_BUFFERS: Final = 1024
 

@@ -189,7 +189,7 @@ class _Judge:
     def _of_states(self, idle: Trust) -> tuple[Trust, _Bools | None]:
         """Return the trust in states where nothing is lost: those of a thread are not known before its first event.
 
-        The opening dump is no part of what happened, so what it is the first to tell is not missing before.
+        The opening dump is no part of what happened, so what it is the first to show is not missing before.
         """
         states, threads = self._found.states, self._trace.threads
         dump_cycles = self._since_dump() - self._found.window.start
@@ -229,7 +229,7 @@ class _Judge:
         rows = np.asarray(messages.sized < messages.count)
         if not rows.any():
             return column
-        reason = f"sizes of {int(messages.sized.sum()):,} of {int(messages.count.sum()):,} messages are told"
+        reason = f"sizes of {int(messages.sized.sum()):,} of {int(messages.count.sum()):,} messages are reported"
         logged = diagnosis(self._trace, "message-sizes", is_quick=True).trust
         trust = logged if not logged.mark.is_answer else Trust(Mark.LOWER_BOUND, reason)
         return replace(column, trust=trust, doubtful=rows)

@@ -1,4 +1,4 @@
-"""What a trace can tell: for every analysis a mark, the reason, and what to capture for a better answer."""
+"""What a trace can show: for every analysis a mark, the reason, and what to capture for a better answer."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NO_EVENTS = Trust(Mark.NEEDS_CLASS, "the trace has no events")
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """What a trace can tell of one analysis.
+    """What a trace can show of one analysis.
 
     Attributes:
         analysis: Its row of the table.
@@ -41,7 +41,7 @@ class Diagnosis:
 
 
 def doctor(trace: Trace, is_quick: bool = False) -> tuple[Diagnosis, ...]:
-    """Return what a trace can tell exactly, what as a bound and what not at all, one entry for each analysis.
+    """Return what a trace can show exactly, what as a bound and what not at all, one entry for each analysis.
 
     The rules are the rows of `satview.analysis.doctor.analyses`; which classes and forms hold what is in the format
     description, section 8.
@@ -54,7 +54,7 @@ def doctor(trace: Trace, is_quick: bool = False) -> tuple[Diagnosis, ...]:
 
 
 def diagnosis(trace: Trace, key: str, is_quick: bool = False) -> Diagnosis:
-    """Return what a trace can tell of one analysis.
+    """Return what a trace can show of one analysis.
 
     Args:
         trace: The events.
@@ -90,7 +90,7 @@ def trust_of(trace: Trace, unmet: tuple[Need, ...], *, is_bound: bool) -> Trust:
 
 
 def unanswered(trace: Trace) -> tuple[Diagnosis, ...]:
-    """Return what a trace cannot tell at all; without what takes long to find out."""
+    """Return what a trace cannot show at all; without what takes long to find out."""
     return tuple(found for found in doctor(trace, is_quick=True) if not found.trust.mark.is_answer)
 
 
@@ -108,7 +108,7 @@ def capture_for(trace: Trace, found: Iterable[Diagnosis]) -> CaptureLine | None:
 
     Args:
         trace: The trace.
-        found: What it can tell of them; those that are exact and those that no capture helps are left out.
+        found: What it can show of them; those that are exact and those that no capture helps are left out.
     """
     needs = [need for one in found if one.capture for need in one.analysis.all_needs]
     return capture_line(trace, dict.fromkeys(needs)) if needs else None
@@ -124,9 +124,9 @@ def titles(found: Iterable[Diagnosis]) -> str:
 
 
 def summary(trace: Trace) -> str:
-    """Return in one line what a trace cannot tell, by reason, without verdicts; empty if it tells everything.
+    """Return in one line what a trace cannot show, by reason, without verdicts; empty if it shows everything.
 
-    Most targets have no partitions: that nothing tells of them is worth a line only where it was not captured.
+    Most targets have no partitions: that nothing reports them is worth a line only where it was not captured.
     """
     has_none = has_class(trace, WireClass.SYSTEM)
     by_reason: dict[str, list[str]] = {}
@@ -156,7 +156,7 @@ def notes(trace: Trace) -> tuple[str, ...]:
 
 
 def _applies(trace: Trace, analysis: Analysis) -> bool:
-    """Locks are told by threads libraries only."""
+    """Locks are reported by threads libraries only."""
     return analysis.key != "locks" or trace.release is Release.UNIXWARE
 
 

@@ -29,7 +29,7 @@ _MOST_EVENTS: Final = 24  # rows of evidence of one verdict
 
 @dataclass(frozen=True, slots=True)
 class StateSpans:
-    """What threads do, as far as the trace tells it whole: by thread, then in time order; every column has shape (n,).
+    """What threads do, as far as the trace shows it whole: by thread, then in time order; every column has shape (n,).
 
     Neighbours of one thread and state are one interval, on one CPU if it is RUNNING. Idle threads are left out.
 
@@ -58,7 +58,7 @@ class StateSpans:
 
 
 class Evidence:
-    """One trace, thresholds, and what several rules need; each part is made when first asked for.
+    """One trace, thresholds, and what several rules need; each part is made when first requested.
 
     Args:
         trace: The events.
@@ -84,7 +84,7 @@ class Evidence:
 
     @cached_property
     def states(self) -> StateSpans:
-        """What threads do; nothing where the trace does not tell it (`has_states`)."""
+        """What threads do; nothing where the trace does not show it (`has_states`)."""
         return self._states.at(np.arange(len(self._states) if self.has_states else 0))
 
     @cached_property
@@ -148,11 +148,11 @@ class Evidence:
         return np.asarray(found[self.slices[1][found] > span[0]])
 
     def end_rows(self, rows: Rows) -> _Ints:
-        """Return rows with the number of events in place of `OPEN`, int64, same shape."""
+        """Return rows with the number of events instead of `OPEN`, int64, same shape."""
         return np.where(rows == OPEN, len(self.trace.events), rows.astype(np.int64))
 
     def lengths(self, first: Rows, last: Rows) -> _Ints:
-        """Return the cycles from events to others; the number of events stands for the end of the trace."""
+        """Return the cycles from events to others; the number of events represents the end of the trace."""
         return self.times[last] - self.times[first]
 
     # Thresholds
@@ -185,7 +185,7 @@ class Evidence:
         return format_duration(self.trace.clock.ns(int(cycles)), 6)
 
     def more(self, occurrences: Sequence[tuple[int, int, int]]) -> str:
-        """Return in words how often something happened besides the first time, which is told, and when for longest.
+        """Return in words how often something happened besides the first time, which is reported, and when for longest.
 
         Args:
             occurrences: Start, end and first event of every time, in time order.
@@ -267,7 +267,7 @@ def episodes(begin: _Ints, window: int) -> TimeRanges:
 
 
 def groups(key: NDArray[np.integer]) -> list[tuple[int, NDArray[np.intp]]]:
-    """Return every key with the places where it is, ascending; there must be few keys."""
+    """Return every key with the positions where it is, ascending; there must be few keys."""
     if not len(key):
         return []
     order = np.argsort(key, kind="stable")

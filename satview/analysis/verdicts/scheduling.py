@@ -48,7 +48,7 @@ def starvations(evidence: Evidence) -> list[Verdict]:
 
 
 def long_readies(evidence: Evidence) -> list[Verdict]:
-    """Return threads that were ready for long without a break; those that starve are told of as such."""
+    """Return threads that were ready for long without a break; those that starve are reported as such."""
     kind = VerdictKind.LONG_READY
     ready = _since_the_dump(evidence)
     cycles = evidence.lengths(ready.row, ready.end_row)
@@ -186,7 +186,7 @@ def ping_pongs(evidence: Evidence) -> list[Verdict]:
 
 
 def _of_threads(thread: _Ints, cycles: _Ints, least: int) -> list[tuple[int, NDArray[np.intp]]]:
-    """Return the places of those threads whose cycles add up to enough."""
+    """Return the positions of those threads whose cycles add up to enough."""
     if not len(thread):
         return []
     total = np.bincount(thread, cycles)
@@ -194,5 +194,5 @@ def _of_threads(thread: _Ints, cycles: _Ints, least: int) -> list[tuple[int, NDA
 
 
 def groups_at(key: _Ints, at: NDArray[np.intp]) -> list[tuple[int, NDArray[np.intp]]]:
-    """Return every key among some places with the places where it is."""
+    """Return every key among some positions with the positions where it is."""
     return [(number, at[mine]) for number, mine in groups(key[at])]

@@ -12,7 +12,7 @@ from satview.analysis.verdicts.verdict import Severity, Verdict, VerdictKind
 from satview.events.states import STATE_BY_VALUE
 from satview.linkage.transactions import transactions
 
-_MOST_STATES: Final = 4  # of a server that a sentence tells of
+_MOST_STATES: Final = 4  # of a server that a sentence reports
 
 
 def saturations(evidence: Evidence) -> list[Verdict]:

@@ -40,7 +40,7 @@ class Thresholds:
         return int(self.values[kind][name] * _NS_OF_UNIT[name.rpartition("_")[2]])
 
     def is_enabled(self, kind: VerdictKind) -> bool:
-        """Tell whether verdicts of a kind are wanted."""
+        """Return whether verdicts of a kind are requested."""
         return bool(self.values[kind]["enabled"])
 
 

@@ -66,7 +66,7 @@ def _waits_to_the_end(evidence: Evidence, found: Blockers) -> dict[int, tuple[in
     trace, waiting = evidence.trace, found.waits
     is_open = (waiting.end_row == OPEN) & (found.pid >= 0)
     is_open &= ~_was_passed_on(evidence, is_open)
-    # Threads that no event tells of can receive messages too: they are all known only if the trace begins with them.
+    # Threads that no event reports can receive messages too: they are all known only if the trace begins with them.
     are_all_known = not len(losses(trace)) and trace.dump_end_cycles >= trace.window.start
     out: dict[int, tuple[int, tuple[int, ...]]] = {}
     for i in np.flatnonzero(is_open).tolist():
@@ -81,7 +81,7 @@ def _waits_to_the_end(evidence: Evidence, found: Blockers) -> dict[int, tuple[in
 
 
 def _was_passed_on(evidence: Evidence, is_requested: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Tell of waits for mutexes whether the mutex was given up since they began: then another thread may hold it."""
+    """Return for waits for mutexes whether the mutex was given up since they began: then another thread may hold it."""
     trace = evidence.trace
     found, known = waits(trace), mutexes(trace)
     out = np.zeros(len(found), np.bool_)
@@ -96,7 +96,7 @@ def _was_passed_on(evidence: Evidence, is_requested: NDArray[np.bool_]) -> NDArr
 
 
 def _has_timeout(evidence: Evidence, wait: int) -> bool:
-    """Tell whether a thread limits its wait: its call before is TimerTimeout(), and not a sleep by that call."""
+    """Return whether a thread limits its wait: its call before is TimerTimeout(), and not a sleep by that call."""
     trace, found = evidence.trace, waits(evidence.trace)
     calls = rows_of_class(trace, wire.WireClass.KER_CALL)
     before = calls[: np.searchsorted(calls, min(int(found.call_row[wait]), len(trace.events)))]

@@ -1,4 +1,4 @@
-"""Channels and connections: made, connected, asked about, closed."""
+"""Channels and connections: made, connected, queried about, closed."""
 
 from __future__ import annotations
 

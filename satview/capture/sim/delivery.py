@@ -68,7 +68,7 @@ class Envelope:
         return (self.server,) if self.server is not None else ()
 
     def info(self) -> dict[str, int]:
-        """Return what the kernel tells the server about the message, under the names of the event table."""
+        """Return what the kernel shows the server about the message, under the names of the event table."""
         size = len(self.call.message)
         return {
             "info->pid": self.client.pid,

@@ -33,7 +33,7 @@ class Interrupts:
         kernel.due = self._due
 
     def add(self, source: InterruptSource) -> None:
-        """Connect a source; one that a handler asked for earlier keeps its handlers."""
+        """Connect a source; one that a handler requested earlier keeps its handlers."""
         known = self.kernel.sources.get(source.vector)
         if known is not None:
             source.attachments = known.attachments
@@ -52,7 +52,7 @@ class Interrupts:
             self.kernel.at(after + max(1, self.kernel.target.cycles(gap_ns)), self._due, (source, after, gap_ns))
 
     def _gap_of(self, source: InterruptSource) -> int | None:
-        """Return the time to the next interrupt of a source; one that tells no time is silent from now on."""
+        """Return the time to the next interrupt of a source; one that shows no time is silent from now on."""
         what, location = "", ""
         try:
             gap_ns = source.gap_ns()

@@ -30,7 +30,7 @@ class ProgramRunner(EventLoop):
     def __init__(self, target: Target, seed: int, start_cycles: int) -> None:
         super().__init__(target, seed, start_cycles)
         self.faults: list[WorkloadError] = []
-        self._forgotten: set[str] = set()  # places of calls that were never yielded
+        self._forgotten: set[str] = set()  # positions of calls that were never yielded
         self._least = target.cycles(LEAST_NS)
 
     def next_item(self, thread: Thread) -> Any:

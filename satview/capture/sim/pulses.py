@@ -34,7 +34,7 @@ def send_pulse(
     value: int,
     sender: Thread | None = None,
 ) -> None:
-    """Put a pulse into a channel, or straight into a waiting thread; `event` tells which kind is emitted."""
+    """Put a pulse into a channel, or straight into a waiting thread; `event` shows which kind is emitted."""
     channel = connection.channel
     scoid = SIDE_CHANNEL | connection.scoid
     time = kernel.stamp()

@@ -38,7 +38,7 @@ class Expression:
         patterns: Those in it.
 
     Raises:
-        ExpressionError: The text is no valid expression; with the place of the fault.
+        ExpressionError: The text is no valid expression; with the position of the fault.
     """
 
     def __init__(self, text: str, release: Release) -> None:

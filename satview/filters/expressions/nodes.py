@@ -13,7 +13,7 @@ from satview.filters.expressions.pattern import Pattern
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """Part of an expression; `start` and `end` are its place in the text."""
+    """Part of an expression; `start` and `end` are its position in the text."""
 
     start: int
     end: int

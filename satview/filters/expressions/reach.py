@@ -1,4 +1,4 @@
-"""What a condition can be asked about in a capture: which events it can hold for, and what of it a kernel cannot know.
+"""Which events a condition of a capture can hold for, and what of it a kernel cannot know.
 
 A view knows the whole trace; an event handler knows one event, in the form in which it is logged. `Known` in the
 vocabulary says when each field is known; which arguments an event has in its fast and in its wide form comes from the
@@ -48,7 +48,7 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class Logged:
-    """Events that a handler is asked about, in the form in which they are logged.
+    """Events that a handler is evaluated for, in the form in which they are logged.
 
     Attributes:
         release: Whose catalogue describes them.

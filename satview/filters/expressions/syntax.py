@@ -27,7 +27,7 @@ def parse(text: str) -> nodes.Node:
     """Return the tree of an expression; names are not looked up yet.
 
     Raises:
-        ExpressionError: It does not follow the grammar or exceeds a limit; with the place.
+        ExpressionError: It does not follow the grammar or exceeds a limit; with the position.
     """
     return _Parser(text).whole()
 

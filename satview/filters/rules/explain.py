@@ -51,7 +51,7 @@ def explain(rules: Sequence[Rule], release: Release) -> tuple[Diagnostic, ...]:
 
 
 def _pass(_facts: EventContext, /) -> int:
-    """Take the place of every dynamic rule: what they ask is not needed to see what rules do."""
+    """Replace every dynamic rule: what they ask is not needed to see what rules do."""
     return 1
 
 
@@ -65,7 +65,7 @@ def _has_tids(state: RuleSet, rule: Rule) -> bool:
 
 
 def _replaced(rule: Rule, last_handler: dict[object, Rule]) -> Iterator[str]:
-    """Say whether a dynamic rule takes the place of another one."""
+    """Say whether a dynamic rule replaces another one."""
     assert rule.mode is not None
     if "HANDLER" not in rule.mode.name:
         return

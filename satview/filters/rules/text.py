@@ -65,7 +65,7 @@ class Rule:
         external: The class; None where the mode takes none.
         event: The event argument as TraceEvent() takes it, a mask for classes with masks; None where there is none.
         pid, tid: None where the mode takes none.
-        process: Name of the process where one was written in place of the pid; may be empty.
+        process: Name of the process where one was written instead of the pid; may be empty.
         condition: Expression of a dynamic rule; empty if it is none.
         function: `file.py:name` of a dynamic rule that is a Python function; empty if it is none.
         line: Line number from 1; 0 = made by the program.

@@ -134,7 +134,7 @@ def as_logged_trace(trace: Trace, is_wide: Callable[[int], bool]) -> tuple[Trace
 
 
 def _has_failed(trace: Trace, rows: NDArray[np.intp], code: int) -> NDArray[np.bool_]:
-    """Return which exits tell an error: those look the same in both forms, bool (len(rows),)."""
+    """Return which exits show an error: those look the same in both forms, bool (len(rows),)."""
     if not EXITS[code]:
         return np.zeros(len(rows), np.bool_)
     return RowColumns(trace, TraceDerivedColumns(trace), rows).failed()

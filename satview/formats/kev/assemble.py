@@ -96,9 +96,9 @@ def trace_from_slots(
         problems: Receives what is found wrong; becomes part of the trace.
         offset: Byte offset of the first slot in the file.
         progress: Called with 0 to 1 between chunks.
-        cancelled: Asked between chunks.
-        times: (n,) full time of every slot, where the source tells it; None = rebuild it from the stamps.
-        release: Whose tables apply, where the source tells it; None = as header and system page say.
+        cancelled: Called between chunks.
+        times: (n,) full time of every slot, where the source shows it; None = rebuild it from the stamps.
+        release: Whose tables apply, where the source shows it; None = as header and system page say.
         has_whole_buffers: False for listings with lines cut out, whose buffers cannot have their announced length.
         decoder_of: Gives the decoder; one that has decoded most of these slots before spares time.
 

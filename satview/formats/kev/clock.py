@@ -213,7 +213,7 @@ class ClockRebuilder:
                     self._note_crossing(cpu, chunk.first_row + int(rows[0]), passed)
 
     def _note_crossing(self, cpu: int, row: int, rollovers: int) -> None:
-        """Tell the review of events past a rollover, unless the TIME that belongs there may be lost."""
+        """Show the review of events past a rollover, unless the TIME that belongs there may be lost."""
         if not self.review.is_excused(cpu, self.timed[cpu], row):
             self.review.crossing(cpu, row, rollovers)
 

@@ -1,6 +1,6 @@
 """Turns slots into columns: the bulk decoder behind every .kev-like source.
 
-One pass over the file in chunks that stay in the processor's cache; per chunk group slots into events, place times,
+One pass over the file in chunks that stay in the processor's cache; per chunk group slots into events, position times,
 number threads, find owners. What one pass cannot know (events whose slots stand far apart, blocks out of order) is
 repaired after it. No step looks at events one by one.
 """
@@ -50,7 +50,7 @@ class Decoded:
         rare_rows: int64, rows of CONTROL and PROCESS events, ascending.
         keys: uint64 (pid, tid) per thread row, as two words in payload order.
         unmatched: Open events and runs of tails for the repair.
-        empty: (first slot, slots) of stretches of zero slots.
+        empty: (first slot, slots) of spans of zero slots.
         clock: Its state at the end.
         unknown: Per code that no table of the release names: row of the first such event, and how many.
     """

@@ -1,7 +1,7 @@
 """Reads a .kev file again and again while somebody still writes it.
 
 Only what is new is read and decoded each time, and none of the file's bytes are kept; a few samples of the old bytes
-tell whether the file was begun again meanwhile.
+show whether the file was begun again meanwhile.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class GrowingFile:
         """True if size or time of the file are not those of the last `read`.
 
         Raises:
-            OSError: The file is gone or cannot be asked.
+            OSError: The file is gone or cannot be queried.
         """
         status = self.path.stat()
         return (status.st_size, status.st_mtime_ns) != self._seen
@@ -64,7 +64,7 @@ class GrowingFile:
 
         Args:
             progress: Called with 0 to 1.
-            cancelled: Asked now and then; True stops the load.
+            cancelled: Called now and then; True stops the load.
 
         Raises:
             TraceFormatError: The file is no .kev, or its header is not complete (yet).
@@ -156,7 +156,7 @@ class GrowingFile:
         assert self._file is not None
         sample = self._file.bytes_at(min(self._count, SAMPLE_SLOTS) * SLOT_BYTES, self._offset)
         order = byte_order_of(self._header, self._page, sample, problems)
-        if order != self._order:  # where only the slots tell it, the first few may have told nothing
+        if order != self._order:  # where only the slots show it, the first few may have reported nothing
             self._order, self._decoder = order, None
         slots = FileSlots(self._file, self._offset, self._count, order)
         report_header(self._header, problems)

@@ -26,7 +26,7 @@ MAX_WORDS: Final = 1 << 22  # payload words of all of them
 
 @dataclass(slots=True)
 class OpenEvent:
-    """An event whose end has not come: what its first slot told, and its payload so far."""
+    """An event whose end has not come: what its first slot reported, and its payload so far."""
 
     header: int
     stamp: int

@@ -1,7 +1,7 @@
 """Time order: sorts only where time goes back, and groups state events by thread.
 
 Traces are almost in order already: CPUs write into one buffer a few microseconds apart, and only an overrun or a ring
-dump moves whole blocks. So rows between two places where all before is not later than all after are left alone.
+dump moves whole blocks. So rows between two positions where all before is not later than all after are left alone.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ def disordered_rows(time: NDArray[np.int64]) -> NDArray[np.int64]:
 def time_order(
     time: NDArray[np.int64], positions: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
-    """Return (places, rows): row `rows[i]` belongs to place `places[i]` in time order; None if all is in order.
+    """Return (positions, rows): row `rows[i]` belongs to place `positions[i]` in time order; None if all is in order.
 
-    Rows of equal time keep their order. Only places that change are listed.
+    Rows of equal time keep their order. Only positions that change are listed.
 
     Args:
         time: int64 (n,), cycles.
@@ -57,7 +57,7 @@ def time_order(
     if not len(positions):
         return None
     # A row that is not later than anything after it, nor earlier than anything before it, stays where it is; so the
-    # others fill the places left among themselves.
+    # others fill the positions left among themselves.
     rows = positions[np.argsort(time[positions], kind="stable")]
     moved = rows != positions
     return positions[moved], rows[moved]

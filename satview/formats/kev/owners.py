@@ -14,7 +14,7 @@ from satview.formats.kev.clock import MAX_CPUS
 
 _MULTIPLIER: Final = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: spreads neighbouring ids
 _MOST_PROBES: Final = 256
-_COMMON_BITS: Final = 0x7FF  # bits of a buffer's number that every source tells
+_COMMON_BITS: Final = 0x7FF  # bits of a buffer's number that every source shows
 _TABLE_CPUS: Final = 10  # above this, sorting by CPU is cheaper than a table per CPU
 
 
@@ -22,7 +22,7 @@ class ThreadNumbers:
     """Gives every (pid, tid) a row number, from 1; 0 is nobody.
 
     An open-addressed hash table in two arrays, probed for a whole chunk at a time: almost every key is found at the
-    first probe, and only the others are looked at again. A file may hold ids chosen to collide; where probes do not
+    first probe, and only the others are looked at again. A file may hold ids selected to collide; where probes do not
     end, the table is filled again with a multiplier that nobody can know.
     """
 
@@ -91,29 +91,29 @@ class ThreadNumbers:
         self._count = end
 
     def _fill(self, end: int) -> bool:
-        """Make the table again for the rows before `end`; return whether all found a place."""
+        """Make the table again for the rows before `end`; return whether all found a position."""
         self._keys = np.zeros(1 << self._bits, np.uint64)
         self._rows = np.zeros(1 << self._bits, np.uint32)
         return self._insert(self._known[1:end], 1)
 
     def _fill_otherwise(self, end: int) -> None:
-        """Make the table again with other multipliers until no key is far from its place."""
+        """Make the table again with other multipliers until no key is far from its position."""
         self._multiplier = np.uint64(secrets.randbits(64) | 1)
         while not self._fill(end):
             self._multiplier = np.uint64(secrets.randbits(64) | 1)
 
     def _insert(self, keys: NDArray[np.uint64], first_row: int) -> bool:
-        """Insert distinct keys: all at once where they do not collide, the rest a place further on.
+        """Insert distinct keys: all at once where they do not collide, the rest a position further on.
 
         Returns:
-            False if some found no place near by; the table is of no use then.
+            False if some found no position near by; the table is of no use then.
         """
         rows = np.arange(first_row, first_row + len(keys), dtype=np.uint32)
         at = self._slots_of(keys)
         for _ in range(_MOST_PROBES):
             free = np.flatnonzero(self._rows[at] == 0)
             self._keys[at[free]], self._rows[at[free]] = keys[free], rows[free]
-            # Two keys may have claimed one place: the later one has it.
+            # Two keys may have claimed one position: the later one has it.
             left = self._rows[at] != rows
             keys, rows, at = keys[left], rows[left], (at[left] + 1) & ((1 << self._bits) - 1)
             if not len(rows):
@@ -153,7 +153,7 @@ class Discontinuities:
                 continue
             last = self._last.get(ring)
             self._last[ring] = number
-            # The vendor's listings tell the lower bits of the number only; 8.0 begins its last buffer from 1 again.
+            # The vendor's listings show the lower bits of the number only; 8.0 begins its last buffer from 1 again.
             is_next = last is None or number - last & _COMMON_BITS == 1 or (self._per_cpu and number == 1)
             if not is_next:
                 found.append((row, ring))
@@ -234,7 +234,7 @@ class RunningThreads:
             table[cpus[rows], segments] = segments
             table[:, resets] = resets
             np.maximum.accumulate(table, axis=1, out=table)
-            # Column 0 of the threads stands for "as before this chunk", which differs by CPU.
+            # Column 0 of the threads represents "as before this chunk", which differs by CPU.
             by_segment = np.concatenate((np.zeros(1, np.uint32), threads))[table]
             by_segment = np.where(table == 0, self.now[:highest, None], by_segment)
             flags = np.zeros(n, np.int8)

@@ -45,7 +45,7 @@ class SlotPayloads:
         self._slots.check()
 
     def tolerate_loss(self) -> None:
-        """Let `decode` tell of a file that has changed in place of arguments, from now on; else it raises."""
+        """Let `decode` report a file that has changed instead of arguments, from now on; else it raises."""
         self._is_tolerant = True
 
     @property

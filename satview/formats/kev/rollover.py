@@ -78,7 +78,7 @@ def _place_spans(reference: int, stamps: NDArray[np.uint32], rows: NDArray[np.in
         mine = stamps[rows].astype(np.int64)
         times = mine + (place(reference, int(mine[0])) - int(mine[0]))
         running = np.maximum.accumulate(np.maximum(times, reference))
-        # Each event is judged by the reference before it: the running maximum one place earlier.
+        # Each event is judged by the reference before it: the running maximum one position earlier.
         before = np.concatenate(([reference], running[:-1]))
         misplaced = (times < before - SLACK) | (times >= before + ROLLOVER - SLACK)
         fits = int(np.argmax(misplaced)) if misplaced.any() else len(rows)

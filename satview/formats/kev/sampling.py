@@ -1,7 +1,7 @@
-"""Reads a few places of a large .kev file, spread evenly, so that something true can show before all of it is decoded.
+"""Reads a few samples of a large .kev file, spread evenly, so that something true can show before all of it is decoded.
 
-The slots of all places, one behind the other, go through the decoder that reads whole files: the same rules group,
-place and own events. What a sample cannot tell, such as times where the clock may have gone around between two places,
+The slots of all samples, one behind the other, go through the decoder that reads whole files: the same rules group,
+sample and own events. What a sample cannot show, such as times where the clock may have wrapped between two samples,
 is left out; where times contradict each other nothing is said at all.
 """
 
@@ -31,10 +31,10 @@ from satview.store.problems import Problems
 from satview.store.trace import Trace
 
 LEAST_SLOTS: Final = 1 << 20  # files of fewer are decoded as soon as they would be sampled
-SAMPLE_LENGTH: Final = 1024  # as long as a kernel buffer, so that nearly every place has a TIME event
+SAMPLE_LENGTH: Final = 1024  # as long as a kernel buffer, so that nearly every sample has a TIME event
 SAMPLES: Final = 600  # one or two for every four pixels of a wide window
 _HEAD_SAMPLES: Final = 8  # at the start, where the state dump names processes and threads
-_LONGEST_S: Final = 0.3  # on a disk that is slow to seek, fewer places have to do
+_LONGEST_S: Final = 0.3  # on a disk that is slow to seek, fewer samples have to do
 _SURE_CYCLES: Final = ROLLOVER // 4
 _PAUSE_CYCLES: Final = ROLLOVER // 16  # longer than the pace explains, and there may be whole rollovers in it
 _DISORDER_PER_S: Final = 100  # stamps of a CPU step back by less than 10 ms without a cause (6.1)
@@ -43,14 +43,14 @@ _DOUBTS: Final = ("clock-damaged", "clock-step", "clock-seed", "clock-unproven")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sampled:
-    """Events of some places of a file.
+    """Events of some samples of a file.
 
     Attributes:
-        trace: Events of those places; its slots count from 0 without gaps, `SAMPLE_LENGTH` for each place.
-        position: int64 (events,), the place of each event.
-        first_slot: int64 (places,), where each place begins in the file.
-        is_timed: bool (places,), the times of a place are known.
-        lost_cycles: int64 (k,), ascending: when events came that follow lost ones, as far as these places tell.
+        trace: Events of those samples; its slots count from 0 without gaps, `SAMPLE_LENGTH` for each sample.
+        position: int64 (events,), the sample of each event.
+        first_slot: int64 (samples,), where each sample begins in the file.
+        is_timed: bool (samples,), the times of a sample are known.
+        lost_cycles: int64 (k,), ascending: when events came that follow lost ones, as far as these samples show.
     """
 
     trace: Trace
@@ -61,7 +61,7 @@ class Sampled:
 
 
 def sampled(path: Path, cancelled: Callable[[], bool] | None = None) -> Sampled | None:
-    """Return what some places of a large .kev file tell; None for small files, other formats and doubtful times.
+    """Return what some samples of a large .kev file show; None for small files, other formats and doubtful times.
 
     Raises:
         Cancelled: `cancelled()` returned True.
@@ -79,12 +79,12 @@ def sampled(path: Path, cancelled: Callable[[], bool] | None = None) -> Sampled 
 
 
 def sample_of(path: Path, start: Start, cancelled: Callable[[], bool] | None = None) -> Sampled | None:
-    """Return what some places of a file tell, None if the times are doubtful.
+    """Return what some samples of a file show, None if the times are doubtful.
 
     Args:
         path: The file.
         start: What is in front of its slots, and they.
-        cancelled: Asked now and then; True stops the decoder.
+        cancelled: Called now and then; True stops the decoder.
     """
     count = len(start.slots)
     with timed("sample"):
@@ -110,7 +110,7 @@ def sample_of(path: Path, start: Start, cancelled: Callable[[], bool] | None = N
 
 
 def _read_order(count: int) -> NDArray[np.int64]:
-    """Return where places begin, coarse ones first, so that any number of the first ones is spread over the file."""
+    """Return where samples begin, coarse ones first, so that any number of the first ones is spread over the file."""
     most = max(2, min(SAMPLES, count // (4 * SAMPLE_LENGTH)))
     spread = np.linspace(0, count - SAMPLE_LENGTH, most).astype(np.int64)
     head = np.arange(_HEAD_SAMPLES) * SAMPLE_LENGTH
@@ -124,7 +124,7 @@ def _read_order(count: int) -> NDArray[np.int64]:
 
 
 def _extents(trace: Trace, position: NDArray[np.int64], positions: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return first and last time of every place, (places,); of one without events the bounds of int64."""
+    """Return first and last time of every sample, (samples,); of one without events the bounds of int64."""
     bounds = np.iinfo(np.int64)
     first, last = np.full(positions, bounds.max), np.full(positions, bounds.min)
     np.minimum.at(first, position, trace.events.time_cycles)
@@ -133,7 +133,7 @@ def _extents(trace: Trace, position: NDArray[np.int64], positions: int) -> tuple
 
 
 def _ascends(trace: Trace, position: NDArray[np.int64], positions: int) -> bool:
-    """Return whether the times of each CPU ascend from place to place, but for what buffers may be out of order."""
+    """Return whether the times of each CPU ascend from sample to sample, but for what buffers may be out of order."""
     cpus = int(trace.events.cpu.max()) + 1
     first, last = _extents(trace, position * cpus + trace.events.cpu, positions * cpus)
     before = np.maximum.accumulate(last.reshape(positions, cpus), axis=0)[:-1]
@@ -144,11 +144,11 @@ def _ascends(trace: Trace, position: NDArray[np.int64], positions: int) -> bool:
 
 
 def _are_timed(trace: Trace, position: NDArray[np.int64], first_slot: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return of which places the times are sure.
+    """Return of which samples the times are sure.
 
     Those with a TIME event are, and those after them as long as the clock cannot have gone around in between, as far as
-    the pace on both sides tells. Where the target was silent for longer than that, the clock may have gone around
-    unseen, and where it did, the places since the TIME event before may be on either side.
+    the pace on both sides shows. Where the target was silent for longer than that, the clock may have gone around
+    unseen, and where it did, the samples since the TIME event before may be on either side.
     """
     positions = len(first_slot)
     first, last = _extents(trace, position, positions)
@@ -161,7 +161,7 @@ def _are_timed(trace: Trace, position: NDArray[np.int64], first_slot: NDArray[np
     expected = pace * np.maximum(gap_slots, 0)
     logged = ~is_empty & (length < _SURE_CYCLES)
     sure = not trace.clock.is_absolute or bool(has_time[0])
-    since: list[int] = []  # places since the last TIME event
+    since: list[int] = []  # samples since the last TIME event
     latest: int | None = None
     for at in range(positions):
         if is_empty[at]:
@@ -183,7 +183,7 @@ def _lost(
     """Return when events came that follow lost ones, ascending.
 
     A BUFFER event says how many slots its buffer has, so that the next one can be looked at wherever it is; between the
-    two numbers are missing if buffers were lost. 8.0 tells with DROPPED events too.
+    two numbers are missing if buffers were lost. 8.0 shows with DROPPED events too.
     """
     buffers, events = trace.buffers, trace.events
     position = buffers.slot // SAMPLE_LENGTH

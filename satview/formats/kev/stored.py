@@ -1,7 +1,7 @@
 """A decoded .kev file as arrays and plain values, and back: what a cache keeps of it. Payloads stay in the file itself.
 
 What comes back is checked before it is believed: types, lengths, and that every row and slot number has something
-that it can mean. What was decoded from other bytes cannot be told here; that is the cache's business.
+that it can mean. What was decoded from other bytes cannot be decided here; that is the cache's business.
 """
 
 from __future__ import annotations

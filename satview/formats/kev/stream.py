@@ -1,4 +1,4 @@
-"""Events of a trace as they come, chunk by chunk, in the order in which their last slots stand in the file.
+"""Events of a trace as they come, chunk by chunk, in the order in which their last slots are in the file.
 
 For what prints or counts and never looks back: listings, the traceparser library. Nothing is kept but the events whose
 end has not come yet, so a pipe of any length can be read. `reader.open_kev` is the door for everything that needs time
@@ -39,7 +39,7 @@ _SPELLED_OUT: Final = 100  # problems of one kind in one chunk; the others are c
 
 
 def group_starts(headers: NDArray[np.uint32], stamps: NDArray[np.uint32]) -> NDArray[np.bool_]:
-    """Tell for every slot whether it begins an event, or a run of tails whose event is not the one right before.
+    """Return for every slot whether it begins an event, or a run of tails whose event is not the one right before.
 
     Shape (n,), bool; the first slot always begins something.
     """
@@ -226,7 +226,7 @@ class EventStream:
     def _is_contested(
         self, slots: NDArray[np.uint32], at: NDArray[np.intp], kinds: NDArray[np.uint32], is_open: NDArray[np.bool_]
     ) -> NDArray[np.bool_]:
-        """Tell which combine groups share CPU, stamp, class and number with an open event.
+        """Return which combine groups share CPU, stamp, class and number with an open event.
 
         Their tails belong to the oldest of those that are open, which may not be the one right before.
         """

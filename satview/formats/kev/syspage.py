@@ -146,7 +146,7 @@ def cpu_struct(byte_order: str, is_8: bool) -> Any:
 
 
 def fits(image: bytes, byte_order: str) -> bool:
-    """Tell whether an image makes sense in a byte order: size <= total_size == its length."""
+    """Return whether an image makes sense in a byte order: size <= total_size == its length."""
     if len(image) < 8:
         return False
     entry = entry_struct(byte_order).parse(image)
@@ -232,7 +232,7 @@ def parse_syspage(image: bytes, byte_order: str) -> tuple[SystemInfo | None, lis
     """Read a system page.
 
     Returns:
-        What it tells (None if there is none, or nothing of it can be read), and sentences about what did not fit.
+        What it shows (None if there is none, or nothing of it can be read), and sentences about what did not fit.
     """
     if not image:
         return None, []

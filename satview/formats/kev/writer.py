@@ -89,7 +89,7 @@ def slot_array(words: Sequence[int]) -> NDArray[np.uint32]:
 
 
 def slots_as_bytes(slots: NDArray[np.uint32], byte_order: str) -> bytes:
-    """Return slots as they stand in a file of that byte order."""
+    """Return slots as they are in a file of that byte order."""
     return slots.astype("<u4" if byte_order == "little" else ">u4", copy=False).tobytes()
 
 

@@ -66,7 +66,7 @@ class Listing:
         release: Whose lists were used: that of the header, else the one that the events look like.
         notations: How arguments are printed that the release's printer prints otherwise; see `EventParser`.
         proven: Arguments that are printed as the release's printer prints them.
-        is_release_known: The header tells the release.
+        is_release_known: The header shows the release.
         byte_order: As the header says; little if it says nothing.
     """
 

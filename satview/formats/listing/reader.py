@@ -25,7 +25,7 @@ from satview.store.problems import Problems
 MAX_LINE_BYTES = 1 << 16  # no printer writes longer ones; the rest of such a line is counted as a line of its own
 MAX_BODY_LINES = 4096  # continuation lines of one event
 _REPORT_LINES = 1 << 14
-_LOOK_AHEAD = 4096  # events that are looked at for the release where the header does not tell it
+_LOOK_AHEAD = 4096  # events that are looked at for the release where the header does not show it
 _LAST_CPU = 63
 _MAX_NOISE = 200  # characters of a line in which an event may begin behind a prompt
 
@@ -96,7 +96,7 @@ class _Reader:
         self._parser: EventParser | None = None
         self._open: _Printed | None = None
         self._blanks = 0  # blank lines since, part of its text if more of it follows
-        self._waiting: list[_Printed] = []  # until enough of them tell the release
+        self._waiting: list[_Printed] = []  # until enough of them show the release
         self._is_verbose = False
         self._is_cut = False
         self._stamps = Stamps(listing.problems)
@@ -261,7 +261,7 @@ class _Reader:
 
 
 def _event_head(text: str) -> re.Match[str] | None:
-    """Return the head of an event line; a prompt, a pager's mark or quoting may stand before it."""
+    """Return the head of an event line; a prompt, a pager's mark or quoting may are before it."""
     head = _EVENT.match(text)
     if head is None and (head := _EVENT.search(text, 0, _MAX_NOISE)) is not None:
         before = text[: head.start()]

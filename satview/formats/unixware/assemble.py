@@ -56,7 +56,7 @@ def trace_from_columns(path: Path, files: Sequence[Path], columns: Columns, name
         path: What was opened, for titles.
         files: The files that were read.
         columns: Their records; emptied, so that they need not be held twice.
-        names: Names told beside the traces.
+        names: Names reported beside the traces.
         problems: Receives what is found wrong; becomes part of the trace.
     """
     time_ns = np.concatenate(columns.time_ns) if columns.time_ns else np.empty(0, np.int64)

@@ -21,7 +21,7 @@ from satview.events.unixware import (
 )
 
 NOBODY: Final = 2**32 - 1
-WAIT_NS: Final = 100_000  # a call that tells no better is taken to have waited when it lasts that long
+WAIT_NS: Final = 100_000  # a call that shows no better is taken to have waited when it lasts that long
 Rows = NDArray[np.intp]
 Bools = NDArray[np.bool_]
 
@@ -35,7 +35,7 @@ class Calls:
         code: uint16, (n,), without turns (`events.unixware.plain`).
         thread: (n,), row of the thread table.
         arguments: a1 to a5, (n,) each.
-        by_thread: Rows, thread after thread, each in time order; of those that tell processor time only the last one
+        by_thread: Rows, thread after thread, each in time order; of those that show processor time only the last one
             of a thread, where it shows that the thread lived on.
         partner: uint32, (n,), row of the other record of the call; `NOBODY` for single and unfinished ones.
     """
@@ -80,7 +80,7 @@ def pair_records(
 
 
 def _without_samples(code: NDArray[np.uint16], thread: NDArray[np.unsignedinteger]) -> Rows:
-    """Return the rows by thread without records of processor time, but those that tell that a thread lives on.
+    """Return the rows by thread without records of processor time, but those that show that a thread lives on.
 
     Such a one is the last of a thread that neither waited nor ended with the record before it.
     """
@@ -98,7 +98,7 @@ def _without_samples(code: NDArray[np.uint16], thread: NDArray[np.unsignedintege
 
 
 def last_of_thread(calls: Calls) -> Bools:
-    """Tell of every record whether it is the last of its thread."""
+    """Return for every record whether it is the last of its thread."""
     by_thread, is_last = calls.by_thread, np.zeros(len(calls.code), np.bool_)
     thread = calls.thread[by_thread]
     is_last[by_thread[np.append(thread[1:] != thread[:-1], True)[: len(by_thread)]]] = True
@@ -106,7 +106,7 @@ def last_of_thread(calls: Calls) -> Bools:
 
 
 def waits(calls: Calls, thread_of_id: dict[tuple[int, int], int], process: NDArray[np.int32]) -> Bools:
-    """Tell of every first record whether its thread had to wait in the call.
+    """Return for every first record whether its thread had to wait in the call.
 
     A call whose end was never recorded counts as waiting if nothing else is heard of its thread: it waits still.
 
@@ -167,7 +167,7 @@ def _unless_last(calls: Calls, rows: Rows, *_: object) -> Bools:
 
 
 def _joined(calls: Calls, rows: Rows, thread_of_id: dict[tuple[int, int], int], process: NDArray[np.int32]) -> Bools:
-    """The thread waited for ended during the call; where its end is not known, the time tells."""
+    """The thread waited for ended during the call; where its end is not known, the time shows."""
     out = _lasted(calls, rows)
     ends = np.flatnonzero(calls.code == record_code("thr_exit"))
     end_of = dict(zip(calls.thread[ends].tolist(), ends.tolist(), strict=True))

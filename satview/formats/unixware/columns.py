@@ -92,7 +92,7 @@ class SetReader:
         self._cancelled = cancelled
 
     def read(self, path: Path, is_own: bool = False) -> bool:
-        """Read one file; tell whether that was possible.
+        """Read one file; return whether that was possible.
 
         Args:
             path: The file.
@@ -110,7 +110,7 @@ class SetReader:
         return True
 
     def advance(self, byte_count: int) -> None:
-        """Note that bytes were read; tell the caller, and stop if it wants so."""
+        """Note that bytes were read; report to the caller, and stop if it wants so."""
         self.bytes_read += byte_count
         if self._progress is not None:
             self._progress(self.bytes_read)
@@ -118,7 +118,7 @@ class SetReader:
             raise Cancelled("reading was stopped")
 
     def keep(self, time_ns: NDArray[np.int64], values: NDArray[np.int64], is_own: bool) -> None:
-        """Take over records whose category is wanted."""
+        """Take over records whose category is requested."""
         if self._categories is not None:
             requested = np.isin(values[:, 5], self._categories)
             time_ns, values = time_ns[requested], values[requested]

@@ -117,7 +117,7 @@ class RecordPayloads:
         return Payload("same" if spec.is_known else "raw", tuple(shown), words, self.raw(event))
 
     def object_text(self, event: int, address: int) -> str:
-        """Return what is at an address in the process of an event; empty if nobody told."""
+        """Return what is at an address in the process of an event; empty if nobody reported."""
         pid = int(self.threads.pid[int(self.events.thread[event])])
         return self.object_names.get((pid, address), "")
 

@@ -68,7 +68,7 @@ def open_thread_trace(
         categories: Categories to keep, as for THR_TRACE_EVENTS: `mutex:cond:sema`; None = all.
 
     Returns:
-        The trace. Its clock counts nanoseconds since 1970, as the files do. CPU lanes are LWPs. `Trace.pairs` tells
+        The trace. Its clock counts nanoseconds since 1970, as the files do. CPU lanes are LWPs. `Trace.pairs` shows
         the two records of a call.
 
     Raises:

@@ -71,7 +71,7 @@ class NewCaptureDialog(QDialog):
 
     @property
     def workload(self) -> Workload:
-        """The one that is chosen."""
+        """The one that is selected."""
         return find(self.workloads.selected or _FIRST)
 
     def order(self) -> CaptureRequest:

@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 from satview.base.safe_text import tool_tip
 from satview.capture.workloads.registry import names
 
-_OFF: Final = 0.45  # how strong names are while nothing can be chosen
+_OFF: Final = 0.45  # how strong names are while nothing can be selected
 
 
 class WorkloadList(QListWidget):

@@ -32,7 +32,7 @@ class Chip(QFrame):
 
     Signals:
         clicked, dropped: The label was clicked, the cross was: name of the filter.
-        menu_requested: Right click: name of the filter, global place.
+        menu_requested: Right click: name of the filter, global position.
     """
 
     clicked = Signal(str)

@@ -129,7 +129,7 @@ class ExpressionLine(QLineEdit):
             super().keyPressEvent(event)
 
     def focusInEvent(self, event: QFocusEvent) -> None:
-        """Tell that a condition is about to be typed."""
+        """Note that a condition is about to be typed."""
         super().focusInEvent(event)
         self.focused.emit()
 
@@ -166,5 +166,5 @@ def wave(left: float, right: float, y: float) -> QPolygonF:
 
 
 def fault_text(fault: Diagnostic) -> str:
-    """Return a fault with its place, first letter large."""
+    """Return a fault with its position, first letter large."""
     return f"Column {fault.column}: {fault.message}"

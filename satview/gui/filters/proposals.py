@@ -22,7 +22,7 @@ class Proposals(QListWidget):
     """Belongs to an editor, which keeps the keyboard.
 
     Signals:
-        taken: The proposal that was chosen, a Completion.
+        taken: The proposal that was selected, a Completion.
     """
 
     taken = Signal(object)
@@ -45,7 +45,7 @@ class Proposals(QListWidget):
         self.hide()
 
     def propose(self, choices: Sequence[Completion], position: QRect) -> None:
-        """Show proposals next to a place of the editor; none closes the list."""
+        """Show proposals next to a position of the editor; none closes the list."""
         if not choices:
             self.hide()
             return

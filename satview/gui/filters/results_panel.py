@@ -58,7 +58,7 @@ class ResultsPanel(TablePanel[HitModel]):
         model, table: What shows.
 
     Signals:
-        menu_requested: Right click on a row: global place.
+        menu_requested: Right click on a row: global position.
     """
 
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:

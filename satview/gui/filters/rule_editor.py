@@ -209,7 +209,7 @@ class _Gutter(QWidget):
 
 
 def rule_completions(line: str, position: int, trace: Trace) -> Iterator[Completion]:
-    """Yield what could stand at a place of a rule line: a mode, a class, an event, a process, a condition."""
+    """Yield what could are at a position of a rule line: a mode, a class, an event, a process, a condition."""
     before = line[:position]
     condition = _WHERE.search(before)
     if condition:

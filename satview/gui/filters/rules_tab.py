@@ -111,7 +111,7 @@ class RulesTab(QWidget):
     def apply(self) -> None:
         """Make the rules a filter of the view, or change the one they were applied as before."""
         filters = self._opened.filters
-        self.built()  # what the kernel would refuse is told here, not later from the background
+        self.built()  # what the kernel would refuse is reported here, not later from the background
         filters.evaluator.forget()
         text, before = self.editor.toPlainText(), filters.state
         if self.editing in {item.name for item in filters.state.stack.passes}:
@@ -154,7 +154,7 @@ class RulesTab(QWidget):
         trace = self._opened.trace
         arguments = trace.header.get("TRACELOGGER_ARGS")
         if not arguments:
-            raise UsageError("the header has no TRACELOGGER_ARGS (written from 6.4 on), so it does not tell the filter")
+            raise UsageError("the header has no TRACELOGGER_ARGS (written from 6.4 on), so it does not show the filter")
         imported = from_tracelogger_args(arguments, trace.release)
         notes = "".join(f"# {line}\n" for line in (arguments, *imported.notes))
         self.editing = ""
@@ -164,7 +164,7 @@ class RulesTab(QWidget):
         """Show the rules that capture what the filter of now lets show: check boxes, forms, conditions.
 
         Raises:
-            UsageError: Too many threads are chosen one by one.
+            UsageError: Too many threads are selected one by one.
         """
         state, trace = self._opened.filters.state, self._opened.trace
         text = rules_of_selection(trace, state.codes, state.threads, state.stack, state.is_wide)
@@ -201,7 +201,7 @@ class RulesTab(QWidget):
         self._opened.capture_requested.emit(self.editor.toPlainText())
 
     def show_would_capture(self) -> None:
-        """Tell what a capture with these rules would have kept."""
+        """Return what a capture with these rules would have kept."""
         WouldCaptureDialog(self._opened, self.built(), self.window()).show()
 
     def built(self) -> BuiltRules:

@@ -202,7 +202,7 @@ class PlotsPanel(Panel):
             self.durations.forget_positions()
 
     def _fill_measures(self) -> None:
-        """List what the trace has durations of; what is wanted stays."""
+        """List what the trace has durations of; what is requested stays."""
         found = measures(self._opened.trace)
         self.measure.blockSignals(True)
         self.measure.clear()

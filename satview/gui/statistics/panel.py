@@ -56,7 +56,7 @@ class StatisticsPanel(Panel):
         model, table: What shows.
 
     Signals:
-        menu_requested: Right click on a row: global place.
+        menu_requested: Right click on a row: global position.
     """
 
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:

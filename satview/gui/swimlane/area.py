@@ -1,4 +1,4 @@
-"""The swimlane area: overview, ruler, names, lanes, scroll bar and legend, put together."""
+"""The swimlane area: overview, ruler, names, lanes, scroll bar and legend, combined."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class SwimlaneArea(QWidget):
         no_states: Covers them where there are none.
 
     Signals:
-        menu_requested: Right click on a lane: global place.
+        menu_requested: Right click on a lane: global position.
         fit_requested: Double click on a lane.
     """
 

@@ -45,7 +45,7 @@ class ArrowLayer(QObject):
     Attributes:
         mode: Which arrows show.
         source: Where they come from.
-        hovered: The group under the mouse, a place among those drawn; -1 = none.
+        hovered: The group under the mouse, a position among those drawn; -1 = none.
 
     Signals:
         changed: Draw again.
@@ -100,7 +100,7 @@ class ArrowLayer(QObject):
             self._say(painter, _said(groups), theme)
 
     def at(self, position: QPointF) -> int:
-        """Return which of the groups drawn is nearest to a place of the widget, -1 if none is near."""
+        """Return which of the groups drawn is nearest to a position of the widget, -1 if none is near."""
         if self.mode is not ArrowMode.ALL or not len(self._ends):
             return -1
         x1, y1, x2, y2 = self._ends.T
@@ -167,7 +167,7 @@ class ArrowLayer(QObject):
                 self._draw_lines(painter, positions, QPen(colour(rgb), width), is_open=kind is ArrowKind.REPLY)
 
     def _draw_lines(self, painter: QPainter, positions: NDArray[np.intp], pen: QPen, *, is_open: bool = False) -> None:
-        """Draw lines with heads; an open head tells replies from messages without their colour."""
+        """Draw lines with heads; an open head distinguishes replies from messages without their colour."""
         ends = self._ends[positions]
         x1, y1, x2, y2 = ends.T
         length = np.maximum(np.hypot(x2 - x1, y2 - y1), 1e-6)

@@ -34,7 +34,7 @@ def draw_arrows(
 
     Args:
         painter: Of the swimlanes.
-        opened: Tells them.
+        opened: Shows them.
         rows: The lanes in the picture.
         scroll_px: How far they are scrolled.
         scale: Of the picture.

@@ -36,7 +36,7 @@ class HoverCard(QLabel):
         self.hide()
 
     def show_at(self, position: QPoint, text: str) -> None:
-        """Show a text beside a place of the parent, wherever there is room."""
+        """Show a text beside a position of the parent, wherever there is room."""
         if not text:
             self.hide()
             return

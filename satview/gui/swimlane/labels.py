@@ -33,7 +33,7 @@ from satview.timeline.lane_tree import LaneKind
 _INDENT_PX: Final = 16
 _TRIANGLE_PX: Final = 20
 _GRIP_PX: Final = 5
-_FIGURE_PX: Final = 40  # how busy a lane is; the same for all, so that what is left of it stands in a column
+_FIGURE_PX: Final = 40  # how busy a lane is; the same for all, so that what is left of it is in a column
 _SMALL_BELOW_PX: Final = 16  # lower lanes have smaller names
 
 
@@ -41,8 +41,8 @@ class LaneLabels(QWidget):
     """Names of the lanes, beside them.
 
     Signals:
-        menu_requested: Right click on a lane: global place.
-        width_requested: The right edge is dragged: wanted width in pixels.
+        menu_requested: Right click on a lane: global position.
+        width_requested: The right edge is dragged: requested width in pixels.
         width_selected: It was let go.
     """
 

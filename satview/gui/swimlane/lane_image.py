@@ -78,7 +78,7 @@ class Ticks:
     """Marks of events in colours of their own.
 
     Attributes:
-        position: int64, (n,), place of the lane among those drawn.
+        position: int64, (n,), position of the lane among those drawn.
         column: (n,), pixel.
         colour: uint32, (n,), opaque colours.
     """

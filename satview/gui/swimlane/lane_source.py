@@ -44,7 +44,7 @@ class LaneSource(QObject):
         overlay: Which pixels the filter hides, fades or marks.
 
     Signals:
-        refined: Better values are ready for what was asked last, or for some of its lanes; draw again.
+        refined: Better values are ready for what was requested last, or for some of its lanes; draw again.
     """
 
     refined = Signal()
@@ -55,7 +55,7 @@ class LaneSource(QObject):
         self._filters = opened.filters
         self._requested: Request | None = None
         self._exact: tuple[Request, Values] | None = None
-        self._quick: tuple[Request, Values] | None = None  # what a frame can have at once; kept while it is asked for
+        self._quick: tuple[Request, Values] | None = None  # what a frame can have at once; kept while it is called for
         self._marks = mark_codes()
         self.overlay = LaneOverlay(self._timeline, self._filters.view)
         self._job = Task(self)
@@ -202,7 +202,7 @@ def refined(
         is_cancelled: Called now and then; True stops it.
         report: Called when lanes are ready.
     """
-    # Lanes of CPUs show as soon as they are there; all of them are wanted, for the load over the whole trace.
+    # Lanes of CPUs show as soon as they are there; all of them are requested, for the load over the whole trace.
     first = [info.index for info in timeline.infos if info.cpu >= 0]
     for lanes in (first, [lane for lane in request.lanes if lane not in first]):
         if any(not timeline.is_ready(lane) for lane in lanes):

@@ -54,7 +54,7 @@ def interval_texts(
 ) -> list[IntervalText]:
     """Return the names that fit, at most one per `NARROWEST_PX` of each lane.
 
-    Where few intervals show, each is asked; otherwise runs of equal pixels say where a wide one may lie, so that the
+    Where few intervals show, each is looked up; otherwise runs of equal pixels say where a wide one may be, so that the
     cost follows the pixels and not the events. `shown` and `dimmed`
     say by event row which intervals conditions let show, and which fade: those have no name.
     """
@@ -78,7 +78,7 @@ def _is_left_out(span: Span, shown: NDArray[np.bool_] | None, dimmed: NDArray[np
 
 
 def interval_starts(timeline: Timeline, lane: int, scale: TimeScale, width_px: int) -> NDArray[np.int64] | None:
-    """Return the pixel columns where intervals of a lane begin; None if they are too many to be told apart."""
+    """Return the pixel columns where intervals of a lane begin; None if they are too many to be distinguished."""
     if not timeline.is_ready(lane):
         return None
     starts = timeline.lane(lane).spans.start_cycles

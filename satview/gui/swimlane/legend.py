@@ -1,4 +1,4 @@
-"""The legend: which colour stands for what, only what occurs in this trace."""
+"""The legend: which colour represents what, only what occurs in this trace."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class SwimlaneMouse(QObject):
     """Turns mouse events of the view into changes of the session.
 
     Signals:
-        menu_requested: Right click without a drag: global place.
+        menu_requested: Right click without a drag: global position.
         fit_requested: Double click on something selected.
         lane_height_requested: Change of the height of lanes in pixels.
     """
@@ -168,7 +168,7 @@ class SwimlaneMouse(QObject):
             return
         share = self._view.share_at(row, place.x(), place.y())
         if share is not None:
-            # Of hundreds of intervals that one place shows: the longest of the kind that one points at.
+            # Of hundreds of intervals that one position shows: the longest of the kind that one points at.
             window, value = share
             spans = self._opened.timeline.lane(row.index).spans
             moment = longest_of(spans, window, value)
@@ -186,7 +186,7 @@ class SwimlaneMouse(QObject):
         return event_near(opened.timeline, row.index, scale.cycles(x), near, filters.codes, filters.view.passing)
 
     def _snapped(self, place: QPointF, modifiers: Qt.KeyboardModifier) -> int:
-        """Return the moment at a place: an edge of the lane there if one is near, unless Alt is held."""
+        """Return the moment at a position: an edge of the lane there if one is near, unless Alt is held."""
         scale = self._view.scale
         cycles = scale.cycles(place.x())
         row = self._view.row_at(place.y())

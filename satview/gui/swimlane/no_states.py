@@ -1,4 +1,4 @@
-"""What is in place of the lanes of a trace that has none: why, and what to capture to have them."""
+"""What is instead of the lanes of a trace that has none: why, and what to capture to have them."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class _Part(Enum):
 class OverviewStrip(QWidget):
     """Load of the CPUs over the whole trace, with the visible window as a handle that can be dragged.
 
-    While a filter chooses events, or where no lane tells who ran, it shows how many events there are instead.
+    While a filter chooses events, or where no lane shows who ran, it shows how many events there are instead.
     """
 
     def __init__(self, opened: OpenTrace, theme: Theme, parent: QWidget | None = None) -> None:
@@ -193,7 +193,7 @@ class OverviewStrip(QWidget):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=False)
 
     def _draw_verdicts(self, painter: QPainter) -> None:
-        """Mark every place of verdicts: a bar along the lower edge, at least as wide as a wedge."""
+        """Mark every position of verdicts: a bar along the lower edge, at least as wide as a wedge."""
         found, theme, scale = self._opened.verdicts.found, self._theme, self._scale
         for verdict in found.verdicts[::-1] if found is not None else ():  # the most severe last, over the others
             rgb = {Severity.ERROR: theme.error, Severity.WARNING: theme.warning}.get(verdict.severity, theme.dim)
@@ -217,7 +217,7 @@ class OverviewStrip(QWidget):
             self.shown_load = cpu_load(opened.timeline, pixel_edges(limits, width_px))
             return list(HEIGHT_PX - 4 - np.cumsum(self.shown_load, axis=0) * (HEIGHT_PX - 12.0))
         counts = density(opened.trace.events.time_cycles, opened.filters.rows, limits, width_px)
-        # The square root keeps quiet stretches visible beside a burst.
+        # The square root keeps quiet spans visible beside a burst.
         heights = np.sqrt(counts / max(1, counts.max(initial=1))) * (HEIGHT_PX - 12.0)
         return [np.where(counts, HEIGHT_PX - 4 - np.maximum(1.0, heights), HEIGHT_PX)]
 
@@ -226,7 +226,7 @@ class OverviewStrip(QWidget):
 
     @Slot()
     def follow_lanes(self) -> None:
-        """Show the load as soon as the lanes of the CPUs tell it."""
+        """Show the load as soon as the lanes of the CPUs show it."""
         if self.shown_load is None and self._knows_load():
             self._forget()
 
@@ -260,7 +260,7 @@ class OverviewStrip(QWidget):
 
 
 def knows_load(timeline: Timeline) -> bool:
-    """Return whether the lanes of all CPUs are ready and one of them tells who ran."""
+    """Return whether the lanes of all CPUs are ready and one of them shows who ran."""
     lanes = [info.index for info in timeline.infos if info.kind is LaneKind.CPU]
     if not lanes or not all(timeline.is_ready(lane) for lane in lanes):
         return False

@@ -18,7 +18,7 @@ _MOST_LINES: Final = 7
 
 
 def share_text(opened: OpenTrace, lane: int, window: TimeWindow) -> str:
-    """Return how a lane divides a stretch of time, the longest first, as rich text."""
+    """Return how a lane divides a span of time, the longest first, as rich text."""
     timeline, trace = opened.timeline, opened.trace
     info, made = timeline.infos[lane], timeline.lane(lane)
     start, end, part = inside(made.spans, window)
@@ -49,7 +49,7 @@ def share_text(opened: OpenTrace, lane: int, window: TimeWindow) -> str:
 
 
 def longest_of(spans: LaneSpans, window: TimeWindow, value: int | None) -> int | None:
-    """Return a moment within the longest interval of a value in a stretch of time, of any value for None.
+    """Return a moment within the longest interval of a value in a span of time, of any value for None.
 
     None if there is none.
     """
@@ -61,7 +61,7 @@ def longest_of(spans: LaneSpans, window: TimeWindow, value: int | None) -> int |
 
 
 def inside(spans: LaneSpans, window: TimeWindow) -> tuple[NDArray[np.int64], NDArray[np.int64], slice]:
-    """Return the parts of intervals that lie in a stretch of time: when they start and end, and which they are."""
+    """Return the parts of intervals that are in a span of time: when they start and end, and which they are."""
     part = spans.visible(window)
     start = spans.start_cycles[part]
     if not len(start):

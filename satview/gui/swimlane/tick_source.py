@@ -1,4 +1,4 @@
-"""Marks of events in the colour of their class, where the events are few enough to be told apart."""
+"""Marks of events in the colour of their class, where the events are few enough to be distinguished."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class TickSource:
     def _groups(
         self, view: FilterView, part: slice, shown: NDArray[np.bool_]
     ) -> tuple[tuple[NDArray[np.uint32], NDArray[np.bool_]], ...]:
-        """Return colours by code with the events that have them; faded ones first, so that they lie below."""
+        """Return colours by code with the events that have them; faded ones first, so that they are below."""
         if view.dimmed is None:
             return ((self._colours, shown),)
         dimmed = view.dimmed[part]

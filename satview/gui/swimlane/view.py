@@ -117,7 +117,7 @@ class SwimlaneView(QWidget):
         self.update()
 
     def scroll_to(self, scroll_px: int) -> None:
-        """Scroll the lanes; places beyond the ends are brought back."""
+        """Scroll the lanes; positions beyond the ends are brought back."""
         scroll_px = min(max(0, scroll_px), max(0, self._opened.lanes.height_px - self.height()))
         if scroll_px != self.scroll_px:
             self.scroll_px = scroll_px
@@ -143,7 +143,7 @@ class SwimlaneView(QWidget):
         return self._opened.lanes.row_at(int(y) + self.scroll_px)
 
     def share_at(self, row: LaneRow, x: float, y: float) -> tuple[TimeWindow, int | None] | None:
-        """Return what a place of a lane that shows shares stands for, None in other lanes.
+        """Return what a position of a lane that shows shares represents, None in other lanes.
 
         Returns:
             The part of the trace that its bin shows, and the value there; None above all values.
@@ -167,7 +167,7 @@ class SwimlaneView(QWidget):
 
     @Slot(object)
     def _on_reloaded(self, reload: Reload) -> None:
-        """Draw the longer reading; what came in between above must not push what one looks at out of its place."""
+        """Draw the longer reading; what came in between above must not push what one looks at out of its position."""
         self.source.reload(reload.reading.timeline, reload.overlay)
         self.hovered = None
         top, self._top = self._top, None
@@ -281,7 +281,7 @@ class SwimlaneView(QWidget):
         return found
 
     def _draw_previews(self, painter: QPainter, rows: tuple[LaneRow, ...], scale: TimeScale) -> None:
-        """Draw lanes of CPUs that are not built yet as far as a sample of the file told before it was read."""
+        """Draw lanes of CPUs that are not built yet as far as a sample of the file reported before it was read."""
         preview, timeline = self._opened.preview, self._opened.timeline
         if preview is None:
             return

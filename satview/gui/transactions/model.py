@@ -64,7 +64,7 @@ class TransactionModel(QAbstractTableModel):
         return self.found.source.columns if self.found is not None and self.found.source is not None else ()
 
     def position_at(self, row: int) -> int:
-        """Return what a row shows: a place among the rows of the source."""
+        """Return what a row shows: a position among the rows of the source."""
         return int(self._positions[row])
 
     def depth_at(self, row: int) -> int:
