@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QObject, Signal
 
 from satview.base.time import TimeWindow
-from satview.session.carry_over import LaneKey, lane_keys
 from satview.session.edit_history import Edit, EditHistory
 from satview.session.filter_stack import FilterStack
 from satview.session.lane_events import busy_lanes
 from satview.session.lane_row import LaneRow
+from satview.session.remap import LaneKey, lane_keys
 from satview.timeline.lane_tree import LaneInfo, LaneKind, Timeline
 
 GROUP_GAP_PX: Final = 8  # between pinned lanes, CPUs and processes

@@ -9,16 +9,16 @@ from PySide6.QtCore import QObject, Signal, Slot
 from satview.analysis.basis import Basis
 from satview.analysis.doctor.report import Diagnosis, doctor
 from satview.events import wire
-from satview.session.carry_over import event_of_slot
 from satview.session.edit_history import EditHistory
 from satview.session.event_links import EventLinks
 from satview.session.filter_stack import FilterStack
 from satview.session.highlight import Highlight
 from satview.session.lane_list import LaneList
+from satview.session.loaded_trace import Reload, Shown, events_per_thread
 from satview.session.marks import Marks
 from satview.session.path_search import PathSearch
 from satview.session.preview_view import PreviewView
-from satview.session.reading import Reload, Shown, events_per_thread
+from satview.session.remap import event_of_slot
 from satview.session.search import Search
 from satview.session.selection import Selection
 from satview.session.settings import Settings
@@ -110,9 +110,9 @@ class OpenTrace(QObject):
             is_at_end: Move to the end of it, as far from it as before.
         """
         self.begins_reload.emit()
-        before, reading = self.trace, reload.reading
-        self._take(reading.trace, reading.timeline, reading.events_of_thread)
-        self.lanes.reload(self.timeline, reading.silent)
+        before, loaded = self.trace, reload.loaded
+        self._take(loaded.trace, loaded.timeline, loaded.events_of_thread)
+        self.lanes.reload(self.timeline, loaded.silent)
         self.filters.reload(self.trace, reload.evaluator, reload.state, reload.view)
         self.viewport.grow(with_margin(self.trace.window), self.trace.window.end, is_at_end)
         self.marks.set_limits(self.viewport.limits)

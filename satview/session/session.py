@@ -14,15 +14,15 @@ from satview.base.errors import SourceChangedError, TraceFormatError
 from satview.base.memory import give_back
 from satview.session.dismantle import dismantle
 from satview.session.follow import Follow
-from satview.session.reading_jobs import keep_reading, prepare_reading, read_file, read_more
+from satview.session.loading_tasks import cache_loaded, prepare_loaded, read_file, read_more
 from satview.session.settings import Settings
 from satview.session.tasks import Task
 
 if TYPE_CHECKING:
+    from satview.session.loaded_trace import LoadedTrace, Reload, Shown
     from satview.session.marks import Marks
     from satview.session.open_trace import OpenTrace
     from satview.session.preview_view import PreviewView
-    from satview.session.reading import Reading, Reload, Shown
 
 _HOLD_MS = 100
 _GIVE_BACK_MS = 500  # Qt has deleted then what it deletes later
@@ -88,7 +88,7 @@ class Session(QObject):
         self._job.failed.connect(self._on_failed)
         self._job.progress.connect(self.progress)
         self._keep_job = Task(self)
-        self._to_keep: Reading | None = None
+        self._to_keep: LoadedTrace | None = None
         self.adds_to_cache = True
         self.stage = Stage.EMPTY
         self.path: Path | None = None
@@ -176,9 +176,9 @@ class Session(QObject):
         Args:
             lanes: Those that show.
         """
-        reading, self._to_keep = self._to_keep, None
-        if reading is not None and self.follow is None and self.stage is Stage.READY:
-            self._keep_job.start(partial(keep_reading, reading, lanes, self._cache_bytes))
+        loaded, self._to_keep = self._to_keep, None
+        if loaded is not None and self.follow is None and self.stage is Stage.READY:
+            self._keep_job.start(partial(cache_loaded, loaded, lanes, self._cache_bytes))
 
     def unstored_marks(self) -> list[Marks]:
         """Return the marks of this window's traces, closed ones included, that could not be stored yet."""
@@ -294,13 +294,13 @@ class Session(QObject):
         if result is None:
             self.close()
             return
-        from satview.session.reading import Reading, Reload  # brings numpy
+        from satview.session.loaded_trace import LoadedTrace, Reload  # brings numpy
 
         if isinstance(result, Reload):
             self._held = result
             self._reload_if_possible()
             return
-        assert isinstance(result, Reading)
+        assert isinstance(result, LoadedTrace)
         if self.opened is not None:  # the file was begun again: so is the view
             self._drop()
             self._set_stage(Stage.LOADING)
@@ -313,7 +313,7 @@ class Session(QObject):
                 self.reported.emit(result.restart)
             self.follow.end_read(len(result.trace.events))
 
-    def _open_trace(self, result: Reading) -> None:
+    def _open_trace(self, result: LoadedTrace) -> None:
         from satview.session.open_trace import OpenTrace  # brings numpy: not before the first window shows
 
         self.opened = OpenTrace(
@@ -337,13 +337,13 @@ class Session(QObject):
         held, self._held = self._held, None
         shown = self._shown()
         assert shown is not None
-        if not held.suits(shown):  # the user has turned to something else meanwhile
-            self._job.start(partial(prepare_reading, held.reading, shown))
+        if not held.fits(shown):  # the user has turned to something else meanwhile
+            self._job.start(partial(prepare_loaded, held.loaded, shown))
             return
         self.opened.reload(held, self.follow.is_sticking)
         self.reloaded.emit()
         QTimer.singleShot(_HOLD_MS, give_back)  # what the reading before held
-        self.follow.end_read(len(held.reading.trace.events))
+        self.follow.end_read(len(held.loaded.trace.events))
 
     @Slot()
     def _on_window(self) -> None:

@@ -80,18 +80,18 @@ def test_welcome_then_failed_then_open(empty_window, load, qtbot, tmp_path):
 
 
 def test_loading_can_be_cancelled(empty_window, qtbot, tmp_path, monkeypatch):
-    reading = threading.Event()
+    loaded = threading.Event()
 
     def slow(path, progress, cancelled):
         progress(0.25)
-        reading.set()
+        loaded.set()
         while not cancelled():
             pass
         raise Cancelled
 
     monkeypatch.setattr("satview.formats.registry.open_trace", slow)
     empty_window.session.open(scene(tmp_path))
-    assert reading.wait(5)
+    assert loaded.wait(5)
     qtbot.waitUntil(lambda: empty_window.loading.bar.value() == 250)
     assert page(empty_window) is empty_window.loading
     assert empty_window.loading.title.text() == "Opening scene.kev"

@@ -25,7 +25,7 @@ from typing import Final
 from satview.base.errors import UsageError
 from satview.base.new_file import write_file
 from satview.base.small_file import read_small
-from satview.base.targets import Reading
+from satview.base.targets import Sources
 from satview.events.catalogue import catalogue
 from satview.events.modes import RULE_MODES, Mode
 from satview.events.spec import Release
@@ -454,7 +454,7 @@ def read_rule_text(path: Path | str) -> str:
         raise UsageError(f"{path.name}, byte 0x{error.start:x}: this is no text") from error
 
 
-def save_rules(path: Path | str, text: str, reading: Reading = ()) -> None:
+def save_rules(path: Path | str, text: str, reading: Sources = ()) -> None:
     """Write a rule file; an old one is replaced only once the new one is complete.
 
     Raises:

@@ -28,8 +28,8 @@ from satview.gui.swimlane.tick_source import TickSource
 from satview.gui.theme import Theme, colour
 from satview.session.arrow_source import ArrowMode
 from satview.session.lane_row import LaneRow
+from satview.session.loaded_trace import Reload
 from satview.session.open_trace import OpenTrace
-from satview.session.reading import Reload
 from satview.timeline.lane_tree import LaneKind, Timeline
 from satview.timeline.spans import pixel_edges
 
@@ -168,7 +168,7 @@ class SwimlaneView(QWidget):
     @Slot(object)
     def _on_reloaded(self, reload: Reload) -> None:
         """Draw the longer reading; what came in between above must not push what one looks at out of its position."""
-        self.source.reload(reload.reading.timeline, reload.overlay)
+        self.source.reload(reload.loaded.timeline, reload.overlay)
         self.hovered = None
         top, self._top = self._top, None
         row = self._opened.lanes.row_of(reload.moved.get(top.index, -1)) if top is not None else None

@@ -1,4 +1,4 @@
-"""What is the same in two readings of a file that grows: lanes by whose they are, events by their slots."""
+"""Finds lanes and events of a file that grows again after it was reloaded: lanes by thread and CPU, events by slots."""
 
 from __future__ import annotations
 
