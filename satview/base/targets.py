@@ -79,7 +79,11 @@ def find_target(path: Path | str, reading: Sources = (), *, streams: bool = Fals
 
 
 def descriptor_of(path: Path | str) -> int:
-    """Return the open descriptor that a name represents: `-`, `/dev/stdout`, `/dev/fd/3`; -1 for a file's name."""
+    """Return the open descriptor that a name represents: `-`, `/dev/stdout`, `/dev/fd/3`; -1 for a file's name.
+
+    Raises:
+        WriteError: The descriptor is not open.
+    """
     if str(path) == "-":
         return _STDOUT
     found = _DESCRIPTOR.fullmatch(str(path))

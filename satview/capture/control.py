@@ -59,6 +59,10 @@ def blaming(path: Path, progress: Callable[[], int] = lambda: 0) -> Iterator[Non
     Args:
         path: The file.
         progress: A number that changes while the code gets on; code that does not for long is ended.
+
+    Raises:
+        UsageError: The code does not parse, raises, ends the program, or runs without getting anywhere.
+        SatviewError: As the code raised it.
     """
     try:
         with Watchdog(PATIENCE_S, progress):

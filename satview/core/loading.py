@@ -108,6 +108,9 @@ class Grouper:
             code: (n,) or longer, receives the code of each event.
             cpu: The same, its CPU.
             is_last: Nothing follows: do not stop where the last event begins.
+
+        Raises:
+            ValueError: There are more slots than `capacity`.
         """
         count = len(slots)
         assert slots.flags.c_contiguous

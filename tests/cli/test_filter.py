@@ -128,7 +128,7 @@ def test_what_c_cannot_do_is_reported_with_its_position(tmp_path, trace_file, ca
     rules.write_text("ADDALLCLASSES\nWHERE pid == 7\n")
     assert main(["filter", str(trace_file), "-r", str(rules), "--c-program", str(program)]) == 0
     printed = capsys.readouterr()
-    assert f"{program}: written\n  WHERE is not evaluated for " in printed.out
+    assert f"{program}: written\n  WHERE does not apply to " in printed.out
     assert "#error" not in program.read_text()
 
 

@@ -494,7 +494,7 @@ class TestRules:
         assert cursor.block().text()[cursor.positionInBlock() :] == "time > 1s"
         panel.rules.editor.setPlainText("ADDALLCLASSES\nWHERE pid == 7")
         next(action for text, action in actions.items() if "C program" in text).trigger()
-        assert panel.rules.message.text().startswith("Saved rules.c\nWHERE is not evaluated for ")
+        assert panel.rules.message.text().startswith("Saved rules.c\nWHERE does not apply to ")
 
     def test_what_would_be_captured(self, panel, window, qtbot):
         from satview.gui.filters.would_capture_dialog import WouldCaptureDialog

@@ -111,7 +111,11 @@ class MsgReceive(Call):
         return {"chid": self.chid, "rparts": self.parts}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Receive what waits, the most urgent first, or wait."""
+        """Receive what waits, the most urgent first, or wait.
+
+        Raises:
+            QnxError: ESRCH (no channel).
+        """
         kernel.enter(cpu, thread, self)
         channel = thread.process.channels.get(self.chid)
         if channel is None:

@@ -308,7 +308,7 @@ class _Where:
     def notes(self) -> list[str]:
         """Return what is captured whole, one sentence per reason."""
         return [
-            f"WHERE is not evaluated for {', '.join(names)}: these classes {reason}, so their events are captured whole"
+            f"WHERE does not apply to {', '.join(names)}: these classes {reason}, so their events are captured whole"
             for reason, names in self._whole.items()
             if names
         ]

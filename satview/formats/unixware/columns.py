@@ -110,7 +110,11 @@ class SetReader:
         return True
 
     def advance(self, byte_count: int) -> None:
-        """Note that bytes were read; report to the caller, and stop if it wants so."""
+        """Note that bytes were read, and report it to the caller.
+
+        Raises:
+            Cancelled: The caller stops the load.
+        """
         self.bytes_read += byte_count
         if self._progress is not None:
             self._progress(self.bytes_read)

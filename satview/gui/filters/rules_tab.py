@@ -150,7 +150,11 @@ class RulesTab(QWidget):
             self.message.say(f"Saved {path.name}", "dim")
 
     def import_arguments(self) -> None:
-        """Show the rules behind the trace's own TRACELOGGER_ARGS."""
+        """Show the rules behind the trace's own TRACELOGGER_ARGS.
+
+        Raises:
+            UsageError: The header has none, or they cannot be parsed.
+        """
         trace = self._opened.trace
         arguments = trace.header.get("TRACELOGGER_ARGS")
         if not arguments:
