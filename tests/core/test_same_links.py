@@ -100,7 +100,7 @@ def test_calls_of_threads_that_nobody_knows():
     code = rng.choice(np.flatnonzero(traits), count).astype(np.uint16)
     cpu = rng.integers(0, 3, count).astype(np.uint8)
     thread = rng.choice([0, 0, 1, 2], count).astype(np.uint16)
-    found = links.calls(code, cpu, thread, 3, traits, stays)
+    found = links.calls(code, cpu, thread, 3, traits, stays, count)
     newest: dict[int, int] = {}  # per CPU, the event of a call that the next one may end
     expected = []
     for row in range(count):
