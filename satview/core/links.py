@@ -342,6 +342,33 @@ def places(number: NDArray[np.uint32], asked: NDArray[np.uint32]) -> NDArray[np.
     return out
 
 
+def words_ahead(
+    rows: NDArray[np.uint32],
+    first: NDArray[np.int64],
+    halves: NDArray[np.uint64],
+    asked: NDArray[np.uint32],
+    step: int,
+) -> NDArray[np.uint64] | None:
+    """Return the words of asked events that were read ahead, uint64 (k,); None if one was not read.
+
+    Args:
+        rows: uint32 (n,), ascending, events that were read.
+        first: int64 (n + 1,), where the words of each begin.
+        halves: uint64 (m,), two words each.
+        asked: uint32 (k,).
+        step: Which slot of each event; those that have no such slot get 0.
+    """
+    assert len(first) == len(rows) + 1
+    assert first[-1] == len(halves)
+    asked = np.ascontiguousarray(asked)
+    out = np.empty(len(asked), np.uint64)
+    failed = function("satview_words_ahead")(
+        POINTER(rows.ctypes.data), POINTER(first.ctypes.data), I64(len(rows)), POINTER(halves.ctypes.data),
+        POINTER(asked.ctypes.data), I64(len(asked)), I64(step), POINTER(out.ctypes.data),
+    )  # fmt: skip
+    return None if failed else out
+
+
 def _threads(
     thread: NDArray[np.unsignedinteger],
 ) -> tuple[ctypes.c_void_p, ctypes.c_void_p, NDArray[np.unsignedinteger]]:

@@ -997,6 +997,37 @@ EXPORT int64_t satview_numbered(const int64_t *number, int64_t count, uint32_t *
     return kinds;
 }
 
+/* Return where among ascending numbers the first one is that is not less than `mine`, looking from `at` on. */
+static int64_t near_place(const uint32_t *number, int64_t count, int64_t at, uint32_t mine)
+{
+    int64_t low, high, step = 1;
+    if (at < count && number[at] < mine) { /* in (low, high] */
+        low = at;
+        high = at + 1;
+        while (high < count && number[high] < mine) {
+            low = high;
+            high = high + step < count ? high + step : count;
+            step *= 2;
+        }
+    } else {
+        high = at;
+        low = at - 1;
+        while (low >= 0 && number[low] >= mine) {
+            high = low;
+            low = low - step >= 0 ? low - step : -1;
+            step *= 2;
+        }
+    }
+    while (high - low > 1) {
+        int64_t middle = low + (high - low) / 2;
+        if (number[middle] < mine)
+            low = middle;
+        else
+            high = middle;
+    }
+    return high;
+}
+
 /*
  * Write where among ascending numbers the first one is that is not less than each asked one. Twin: numpy.searchsorted,
  * which begins anew where the asked ones do not ascend; this one searches near the last place.
@@ -1004,34 +1035,28 @@ EXPORT int64_t satview_numbered(const int64_t *number, int64_t count, uint32_t *
 EXPORT int64_t satview_places(const uint32_t *number, int64_t count, const uint32_t *asked, int64_t wanted, int64_t *out)
 {
     int64_t at = 0;
+    for (int64_t k = 0; k < wanted; k++)
+        out[k] = at = near_place(number, count, at, asked[k]);
+    return 0;
+}
+
+/*
+ * Write the words of each asked event that were read ahead, 0 where it has none. Twin: formats.kev.read_ahead, which
+ * indexes arrays.
+ *
+ * rows: ascending, those that were read; the words of row i are halves[first[i] + step], if that is below first[i + 1].
+ *
+ * Returns 0; -1 if one was not read.
+ */
+EXPORT int64_t satview_words_ahead(const uint32_t *rows, const int64_t *first, int64_t count, const uint64_t *halves,
+                                   const uint32_t *asked, int64_t wanted, int64_t step, uint64_t *out)
+{
+    int64_t at = 0;
     for (int64_t k = 0; k < wanted; k++) {
-        uint32_t mine = asked[k];
-        int64_t low, high, step = 1;
-        if (at < count && number[at] < mine) { /* in (low, high] */
-            low = at;
-            high = at + 1;
-            while (high < count && number[high] < mine) {
-                low = high;
-                high = high + step < count ? high + step : count;
-                step *= 2;
-            }
-        } else {
-            high = at;
-            low = at - 1;
-            while (low >= 0 && number[low] >= mine) {
-                high = low;
-                low = low - step >= 0 ? low - step : -1;
-                step *= 2;
-            }
-        }
-        while (high - low > 1) {
-            int64_t middle = low + (high - low) / 2;
-            if (number[middle] < mine)
-                low = middle;
-            else
-                high = middle;
-        }
-        out[k] = at = high;
+        at = near_place(rows, count, at, asked[k]);
+        if (at >= count || rows[at] != asked[k])
+            return -1;
+        out[k] = first[at] + step < first[at + 1] ? halves[first[at] + step] : 0;
     }
     return 0;
 }
