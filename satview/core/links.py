@@ -326,20 +326,44 @@ def previous_same(number: NDArray[np.int64]) -> NDArray[np.int64]:
     return out
 
 
-def places(number: NDArray[np.uint32], asked: NDArray[np.uint32]) -> NDArray[np.int64]:
+def places(number: NDArray[np.integer], asked: NDArray[np.integer]) -> NDArray[np.int64]:
     """Return where among ascending numbers the first one is that is not less than each asked one, int64 (k,).
 
     Args:
-        number: uint32 (n,), ascending.
-        asked: uint32 (k,), in any order; near each other is fast.
+        number: uint32 or int64 (n,), ascending.
+        asked: The same type, (k,), in any order; near each other is fast.
     """
+    assert number.dtype == asked.dtype in (np.dtype(np.uint32), np.dtype(np.int64))
     number, asked = np.ascontiguousarray(number), np.ascontiguousarray(asked)
     out = np.empty(len(asked), np.int64)
-    function("satview_places")(
+    function("satview_places" if number.dtype == np.uint32 else "satview_key_places")(
         POINTER(number.ctypes.data), I64(len(number)), POINTER(asked.ctypes.data), I64(len(asked)),
         POINTER(out.ctypes.data),
     )  # fmt: skip
     return out
+
+
+def nested(
+    code: NDArray[np.uint16], cpu: NDArray[np.uint8], step: NDArray[np.int8], rows: NDArray[np.uint32]
+) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+    """Return entries and exits that belong together, as brackets do, two uint32 (n,).
+
+    Args:
+        code: uint16 (events,).
+        cpu: uint8 (events,).
+        step: int8 (32768,), of every code 1 for entries, -1 for exits, 0 for others.
+        rows: uint32 (k,), ascending.
+    """
+    assert len(code) == len(cpu)
+    assert len(step) == CODES
+    below, first, last = (np.empty(len(rows), np.uint32) for _ in range(3))
+    found = function("satview_nested")(
+        POINTER(code.ctypes.data), POINTER(cpu.ctypes.data), I64(len(code)), POINTER(step.ctypes.data),
+        POINTER(rows.ctypes.data), I64(len(rows)), POINTER(below.ctypes.data), POINTER(first.ctypes.data),
+        POINTER(last.ctypes.data),
+    )  # fmt: skip
+    assert found >= 0
+    return first[:found], last[:found]
 
 
 def words_ahead(

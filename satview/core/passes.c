@@ -998,35 +998,38 @@ EXPORT int64_t satview_numbered(const int64_t *number, int64_t count, uint32_t *
 }
 
 /* Return where among ascending numbers the first one is that is not less than `mine`, looking from `at` on. */
-static int64_t near_place(const uint32_t *number, int64_t count, int64_t at, uint32_t mine)
-{
-    int64_t low, high, step = 1;
-    if (at < count && number[at] < mine) { /* in (low, high] */
-        low = at;
-        high = at + 1;
-        while (high < count && number[high] < mine) {
-            low = high;
-            high = high + step < count ? high + step : count;
-            step *= 2;
-        }
-    } else {
-        high = at;
-        low = at - 1;
-        while (low >= 0 && number[low] >= mine) {
-            high = low;
-            low = low - step >= 0 ? low - step : -1;
-            step *= 2;
-        }
+#define NEAR_PLACE(name, type)                                                                                         \
+    static int64_t name(const type *number, int64_t count, int64_t at, type mine)                                      \
+    {                                                                                                                  \
+        int64_t low, high, step = 1;                                                                                   \
+        if (at < count && number[at] < mine) { /* in (low, high] */                                                    \
+            low = at;                                                                                                  \
+            high = at + 1;                                                                                             \
+            while (high < count && number[high] < mine) {                                                              \
+                low = high;                                                                                            \
+                high = high + step < count ? high + step : count;                                                      \
+                step *= 2;                                                                                             \
+            }                                                                                                          \
+        } else {                                                                                                       \
+            high = at;                                                                                                 \
+            low = at - 1;                                                                                              \
+            while (low >= 0 && number[low] >= mine) {                                                                  \
+                high = low;                                                                                            \
+                low = low - step >= 0 ? low - step : -1;                                                               \
+                step *= 2;                                                                                             \
+            }                                                                                                          \
+        }                                                                                                              \
+        while (high - low > 1) {                                                                                       \
+            int64_t middle = low + (high - low) / 2;                                                                   \
+            if (number[middle] < mine)                                                                                 \
+                low = middle;                                                                                          \
+            else                                                                                                       \
+                high = middle;                                                                                         \
+        }                                                                                                              \
+        return high;                                                                                                   \
     }
-    while (high - low > 1) {
-        int64_t middle = low + (high - low) / 2;
-        if (number[middle] < mine)
-            low = middle;
-        else
-            high = middle;
-    }
-    return high;
-}
+NEAR_PLACE(near_place, uint32_t)
+NEAR_PLACE(near_key, int64_t)
 
 /*
  * Write where among ascending numbers the first one is that is not less than each asked one. Twin: numpy.searchsorted,
@@ -1038,6 +1041,52 @@ EXPORT int64_t satview_places(const uint32_t *number, int64_t count, const uint3
     for (int64_t k = 0; k < wanted; k++)
         out[k] = at = near_place(number, count, at, asked[k]);
     return 0;
+}
+
+/* The same of 64-bit numbers. */
+EXPORT int64_t satview_key_places(const int64_t *number, int64_t count, const int64_t *asked, int64_t wanted,
+                                  int64_t *out)
+{
+    int64_t at = 0;
+    for (int64_t k = 0; k < wanted; k++)
+        out[k] = at = near_key(number, count, at, asked[k]);
+    return 0;
+}
+
+/*
+ * Write entries and exits that belong together, as brackets do: the exit of an entry is the next one of its CPU at the
+ * same depth, and one without an entry counts for nothing. Twin: linkage.interrupts._paired.
+ *
+ * step: of every code 1 for entries, -1 for exits, 0 for others. rows: ascending. below: room for every row. first,
+ * last: pairs.
+ *
+ * Returns how many pairs there are; -1 if there is no such event.
+ */
+EXPORT int64_t satview_nested(const uint16_t *code, const uint8_t *cpu, int64_t count, const int8_t *step,
+                              const uint32_t *rows, int64_t wanted, uint32_t *below, uint32_t *first, uint32_t *last)
+{
+    enum { ALL_CPUS = 256 };
+    uint32_t top[ALL_CPUS];
+    int64_t found = 0;
+    for (int c = 0; c < ALL_CPUS; c++)
+        top[c] = NO_EVENT;
+    for (int64_t k = 0; k < wanted; k++) {
+        int8_t mine;
+        uint32_t *here;
+        if (rows[k] >= count)
+            return -1;
+        mine = step[code[rows[k]] & CODE_MASK];
+        here = &top[cpu[rows[k]]];
+        if (mine > 0) {
+            below[k] = *here;
+            *here = (uint32_t)k;
+        } else if (mine < 0 && *here != NO_EVENT) {
+            first[found] = rows[*here];
+            last[found++] = rows[k];
+            *here = below[*here];
+        }
+    }
+    return found;
 }
 
 /*

@@ -9,9 +9,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.core import library, links
 from satview.events import wire
 from satview.linkage.rows import by_cpu, depth_within, narrow, rows_of_class
 from satview.linkage.whole import is_whole_on, part_of
+from satview.store.losses import losses
 from satview.store.trace import Trace
 
 _Rows = NDArray[np.uint32]
@@ -23,6 +25,10 @@ _EXIT: Final = 2
 _HANDLER_ENTRIES: Final = (3, 6)
 _HANDLER_EXIT: Final = 4
 _DELIVERY: Final = 7  # 8.0; it has no exit
+_HANDLER_CODES: Final = [wire.code(wire.WireClass.INT, event) for event in (*_HANDLER_ENTRIES, _HANDLER_EXIT)]
+_STEP_OF_CODE: Final = np.zeros(wire.CODE_COUNT, np.int8)
+_STEP_OF_CODE[[wire.code(wire.WireClass.INT, event) for event in _ENTRIES]] = 1
+_STEP_OF_CODE[wire.code(wire.WireClass.INT, _EXIT)] = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +68,14 @@ def interrupts(trace: Trace) -> tuple[_Rows, _Rows]:
     The exit of an interrupt is the CPU's next one at the same depth. Both events of a handler lie within one interrupt,
     at the same depth: an exit that is missing does not make the handlers of other interrupts pair wrongly.
     """
-    return _on_every_cpu(trace, (_interrupts, _handlers))
+    if not library.is_available() or len(losses(trace)):
+        return _on_every_cpu(trace, (_interrupts, _handlers))
+    rows = rows_of_class(trace, wire.WireClass.INT)
+    enters, exits = links.nested(trace.events.code, trace.events.cpu, _STEP_OF_CODE, rows)
+    if not trace.code_counts[_HANDLER_CODES].any():
+        return enters, exits
+    of_handlers = handlers(trace)
+    return np.concatenate((enters, of_handlers[0])), np.concatenate((exits, of_handlers[1]))
 
 
 def handlers(trace: Trace) -> tuple[_Rows, _Rows]:

@@ -101,7 +101,7 @@ def _mutexes(trace: Trace) -> Mutexes:
     thread = np.concatenate((*(trace.events.thread[rows] for rows in (locks, unlocks, pauses)), found.thread[waiting]))
     process = trace.threads.process[thread].astype(np.int64)
     addresses, which = numbered(address)
-    number = process * addresses + which
+    number = numbered(process * addresses + which)[1]
     number[~known | (address == 0) | (thread == UNKNOWN_THREAD)] = -1
     ends = np.cumsum([len(locks), len(unlocks), len(pauses)])
     of_lock, of_unlock, of_pause, of_waiting = np.split(number, ends)

@@ -133,10 +133,10 @@ def _comm_words(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
     return np.ascontiguousarray(first), np.ascontiguousarray(second)
 
 
-def places(among: NDArray[np.uint32], rows: NDArray[np.integer]) -> NDArray[np.intp]:
-    """Return where among ascending rows the first one is that is not less than each, (n,)."""
-    rows = rows.astype(np.uint32)
-    return links.places(among, rows) if library.is_available() else np.searchsorted(among, rows)
+def places(among: NDArray[np.integer], numbers: NDArray[np.integer]) -> NDArray[np.intp]:
+    """Return where among ascending rows (uint32) or keys (int64) the first one is that is not less than each, (n,)."""
+    numbers = numbers.astype(among.dtype, copy=False)
+    return links.places(among, numbers) if library.is_available() else np.searchsorted(among, numbers)
 
 
 def previous_same(number: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -122,5 +122,7 @@ def _codes(kind: LinkKind, has_pairs: bool) -> NDArray[np.bool_]:
 
 def _certainty(trace: Trace, kind: LinkKind, rows: Rows) -> NDArray[np.uint8]:
     """Return how sure the links are that events begin, uint8."""
-    is_guess = (trace.events.thread[rows] == UNKNOWN_THREAD) & (kind is LinkKind.CALL) & (trace.pairs is None)
+    if kind is not LinkKind.CALL or trace.pairs is not None:
+        return np.full(len(rows), Certainty.EXACT, np.uint8)
+    is_guess = trace.events.thread[rows] == UNKNOWN_THREAD
     return np.where(is_guess, np.uint8(Certainty.INFERRED), np.uint8(Certainty.EXACT))

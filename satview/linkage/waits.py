@@ -12,7 +12,7 @@ from satview.events import wire
 from satview.events.kernel_calls import call_numbers
 from satview.events.states import DEAD, NOT_A_STATE, READY, RUNNING, STATE_BY_NAME
 from satview.linkage.actors import open_calls
-from satview.linkage.rows import rows_of_codes
+from satview.linkage.rows import places, rows_of_codes
 from satview.linkage.states import state_values, whole_states
 from satview.linkage.table import NO_EVENT, OPEN, Rows
 from satview.linkage.whole import is_whole
@@ -83,7 +83,7 @@ def _waits(trace: Trace) -> Waits:
     at = np.flatnonzero(is_wait)
     row, end, thread = index[at], ends[at], owner[at]
     goes_on = np.append(False, (end[:-1] == row[1:]) & (thread[1:] == thread[:-1]))[: len(row)]
-    first = row[np.maximum.accumulate(np.where(goes_on, 0, np.arange(len(row))))]
+    first = row[np.maximum.accumulate(np.where(goes_on, np.uint32(0), np.arange(len(row), dtype=np.uint32)))]
     call_row = calls_of(trace, first, thread)
     call = number_of(trace, call_row)
     found, known = _objects(trace, value[at], call_row, call)
@@ -105,8 +105,8 @@ def calls_of(trace: Trace, rows: NDArray[np.uint32], thread: NDArray[np.int64]) 
     """
     entry = open_calls(trace, rows)
     at = np.flatnonzero(entry != NO_EVENT)
-    mine = entry[at]
-    fits = (trace.events.thread[mine] == thread[at]) & (thread[at] != UNKNOWN_THREAD)
+    mine, own = entry[at], thread[at]
+    fits = (trace.events.thread[mine] == own) & (own != UNKNOWN_THREAD)
     fits &= is_whole(trace, mine, rows[at])
     entry[at[~fits]] = NO_EVENT
     return entry
@@ -151,7 +151,7 @@ def sync_argument(trace: Trace, entries: Rows, name: str) -> tuple[NDArray[np.in
     if name != "sync_p":
         return argument(trace, entries, name)
     rows, values, known = trace.kept("links.sync_objects", _sync_objects)
-    place = np.searchsorted(rows, entries.astype(np.uint32))
+    place = places(rows, entries)
     return values[place], known[place]
 
 

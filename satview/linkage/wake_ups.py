@@ -11,7 +11,7 @@ from satview.events import wire
 from satview.events.kernel_calls import call_numbers
 from satview.events.states import READY, RUNNING, STATE_BY_NAME
 from satview.linkage import actors, messages, pulses
-from satview.linkage.rows import comm_words, last_of_codes, last_of_number, narrow, next_of_number, rows_of_codes, thread_rows
+from satview.linkage.rows import comm_words, last_of_codes, last_of_number, narrow, next_of_number, places, rows_of_codes, thread_rows
 from satview.linkage.states import LANE_VALUES
 from satview.linkage.table import NO_EVENT, Certainty, LinkKind, LinkTable, Pairs, pairs_of
 from satview.linkage.waits import Waits, number_of, objects_of, waits
@@ -256,7 +256,7 @@ def last_sends(trace: Trace, thread: NDArray[np.int64], rows: NDArray[np.uint32]
     """
     out = np.full(len(rows), NO_EVENT, np.uint32)
     key = trace.kept("links.sends_by_thread", _sends_by_thread)
-    place = np.searchsorted(key, thread << 32 | rows) - 1
+    place = places(key, thread << 32 | rows) - 1
     found = np.flatnonzero(place >= 0)
     last = key[place[found]]
     fits = last >> 32 == thread[found]
