@@ -367,8 +367,8 @@ def nested(
 
 
 def words_ahead(
-    rows: NDArray[np.uint32],
-    first: NDArray[np.int64],
+    place: NDArray[np.uint32],
+    slot_count: NDArray[np.uint16],
     halves: NDArray[np.uint64],
     asked: NDArray[np.uint32],
     step: int,
@@ -376,21 +376,47 @@ def words_ahead(
     """Return the words of asked events that were read ahead, uint64 (k,); None if one was not read.
 
     Args:
-        rows: uint32 (n,), ascending, events that were read.
-        first: int64 (n + 1,), where the words of each begin.
+        place: uint32 (events,), where the words of each begin, 2^32 - 1 for those not read.
+        slot_count: uint16 (events,), slots of each.
         halves: uint64 (m,), two words each.
         asked: uint32 (k,).
         step: Which slot of each event; those that have no such slot get 0.
     """
-    assert len(first) == len(rows) + 1
-    assert first[-1] == len(halves)
+    assert len(place) == len(slot_count)
     asked = np.ascontiguousarray(asked)
     out = np.empty(len(asked), np.uint64)
     failed = function("satview_words_ahead")(
-        POINTER(rows.ctypes.data), POINTER(first.ctypes.data), I64(len(rows)), POINTER(halves.ctypes.data),
-        POINTER(asked.ctypes.data), I64(len(asked)), I64(step), POINTER(out.ctypes.data),
+        POINTER(place.ctypes.data), POINTER(slot_count.ctypes.data), I64(len(place)), POINTER(halves.ctypes.data),
+        I64(len(halves)), POINTER(asked.ctypes.data), I64(len(asked)), I64(step), POINTER(out.ctypes.data),
     )  # fmt: skip
     return None if failed else out
+
+
+def calls_of(
+    entry: NDArray[np.uint32],
+    thread: NDArray[np.unsignedinteger],
+    rows: NDArray[np.uint32],
+    own: NDArray[np.int64],
+) -> NDArray[np.uint32]:
+    """Return the entry of the kernel call that each thread is in when it leaves the CPU, uint32 (k,).
+
+    Args:
+        entry: uint32 (events,), as `Calls` has it.
+        thread: uint16 or uint32 (events,), rows of the thread table.
+        rows: uint32 (k,), events.
+        own: int64 (k,), rows of the thread table.
+    """
+    assert len(entry) == len(thread)
+    assert len(rows) == len(own)
+    rows, own = np.ascontiguousarray(rows), np.ascontiguousarray(own)
+    narrow, wide, _thread = _threads(thread)
+    out = np.empty(len(rows), np.uint32)
+    failed = function("satview_calls_of")(
+        POINTER(entry.ctypes.data), narrow, wide, I64(len(entry)), POINTER(rows.ctypes.data), POINTER(own.ctypes.data),
+        I64(len(rows)), POINTER(out.ctypes.data),
+    )  # fmt: skip
+    assert not failed
+    return out
 
 
 def _threads(

@@ -1090,22 +1090,53 @@ EXPORT int64_t satview_nested(const uint16_t *code, const uint8_t *cpu, int64_t 
 }
 
 /*
- * Write the words of each asked event that were read ahead, 0 where it has none. Twin: formats.kev.read_ahead, which
- * indexes arrays.
+ * Write the words of each asked event that were read ahead, 0 where it has none. Twin: formats.kev.read_ahead.
  *
- * rows: ascending, those that were read; the words of row i are halves[first[i] + step], if that is below first[i + 1].
+ * place: of every event where its words begin, NO_EVENT for those not read. slot_count: of every event.
  *
  * Returns 0; -1 if one was not read.
  */
-EXPORT int64_t satview_words_ahead(const uint32_t *rows, const int64_t *first, int64_t count, const uint64_t *halves,
-                                   const uint32_t *asked, int64_t wanted, int64_t step, uint64_t *out)
+EXPORT int64_t satview_words_ahead(const uint32_t *place, const uint16_t *slot_count, int64_t count,
+                                   const uint64_t *halves, int64_t half_count, const uint32_t *asked, int64_t wanted,
+                                   int64_t step, uint64_t *out)
 {
-    int64_t at = 0;
     for (int64_t k = 0; k < wanted; k++) {
-        at = near_place(rows, count, at, asked[k]);
-        if (at >= count || rows[at] != asked[k])
+        if (asked[k] >= count || place[asked[k]] == NO_EVENT)
             return -1;
-        out[k] = first[at] + step < first[at + 1] ? halves[first[at] + step] : 0;
+        out[k] = 0;
+        if (step == 0 || slot_count[asked[k]] > step) {
+            int64_t at = place[asked[k]] + step;
+            if (at >= half_count)
+                return -1;
+            out[k] = halves[at];
+        }
+    }
+    return 0;
+}
+
+/*
+ * Write for each of some events by which threads leave the CPU the entry of the kernel call that each is in then,
+ * NO_EVENT where the CPU is in none, or in that of another thread. Twin: linkage.waits.calls_of.
+ *
+ * entry: as satview_calls wrote it. thread: one of thread16 and thread32 is given. own: the threads.
+ *
+ * Returns 0; -1 if there is no such event.
+ */
+EXPORT int64_t satview_calls_of(const uint32_t *entry, const uint16_t *thread16, const uint32_t *thread32,
+                                int64_t count, const uint32_t *rows, const int64_t *own, int64_t wanted, uint32_t *out)
+{
+    for (int64_t k = 0; k < wanted; k++) {
+        uint32_t mine;
+        if (rows[k] >= count)
+            return -1;
+        mine = entry[rows[k]];
+        if (mine != NO_EVENT) {
+            if (mine >= count)
+                return -1;
+            if (own[k] == 0 || (int64_t)(thread16 ? thread16[mine] : thread32[mine]) != own[k])
+                mine = NO_EVENT;
+        }
+        out[k] = mine;
     }
     return 0;
 }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from itertools import pairwise
 from typing import Final
@@ -12,18 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.core import library, links
-from satview.events.kernel_calls import call_numbers
 from satview.events.states import NOT_A_STATE
-from satview.events.wire import (
-    CLASS_SHIFT,
-    CODE_COUNT,
-    KER_64BIT,
-    KER_EXIT_OFFSET,
-    THREAD_CREATE,
-    THREAD_DESTROY,
-    WireClass,
-    code,
-)
+from satview.events.wire import CLASS_SHIFT, CODE_COUNT, THREAD_CREATE, THREAD_DESTROY, WireClass
 from satview.linkage.table import NO_EVENT
 from satview.store.trace import Trace
 
@@ -31,9 +20,6 @@ RowsByCpu = tuple[tuple[int, NDArray[np.uint32]], ...]  # of every CPU that has 
 _BLOCK: Final = 1 << 16
 _FEW_CPUS: Final = 8  # so many passes are faster than sorting
 _FEW: Final = 256  # so many searches are faster than a pass over all events
-_READ_AHEAD: Final = np.arange(CODE_COUNT) >> CLASS_SHIFT == WireClass.COMM
-_READ_AHEAD[[code(WireClass.INT, event) for event in (1, 5, 7)]] = True  # entries, deliveries of 8.0
-_READ_AHEAD[code(WireClass.SYSTEM, 18)] = True  # expiry of a timer
 _ENDS_OF_THREADS: Final = np.isin(np.arange(CODE_COUNT), (THREAD_CREATE, THREAD_DESTROY))
 
 
@@ -96,20 +82,6 @@ def _grouped_rows(trace: Trace) -> dict[int, NDArray[np.uint32]]:
 def _is_grouped(trace: Trace) -> NDArray[np.bool_]:
     """Tell of every code whether its events are grouped: not so states, of which there are many, by thread already."""
     return (trace.catalogue.state_value_of_code == NOT_A_STATE) | _ENDS_OF_THREADS
-
-
-def reading_ahead(trace: Trace) -> AbstractContextManager[None]:
-    """Read the arguments that links are made of once and beside other work: for who makes many links at a time."""
-    if trace.pairs is not None:  # a format that keeps all arguments in memory
-        return nullcontext()
-    table = _READ_AHEAD.copy()
-    for name, number in call_numbers(trace.release).items():
-        entry = code(WireClass.KER_CALL, number)
-        if name.startswith(("SYNC_", "MSG_")):  # what they wait for, whom they are for
-            table[[entry, entry | KER_64BIT]] = True
-        if name.startswith("SYNC_MUTEX_"):  # whether they failed
-            table[[entry | KER_EXIT_OFFSET, entry | KER_EXIT_OFFSET | KER_64BIT]] = True
-    return trace.payloads.reading_ahead(rows_where(trace, table))
 
 
 def comm_words(trace: Trace, rows: NDArray[np.integer]) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:

@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.begun import Begun
 from satview.core import library, links
 from satview.events.states import NOT_A_STATE, RUNNING
 from satview.linkage.table import NO_EVENT, OPEN
@@ -40,7 +41,7 @@ def state_ends(trace: Trace) -> NDArray[np.uint32]:
 
 def _state_values(trace: Trace) -> NDArray[np.uint8]:
     if library.is_available():
-        return trace.kept("links.scanned_states", _scanned)[0]
+        return _scanned(trace)[0]
     return trace.catalogue.state_value_of_code[trace.events.code[trace.states.event]]
 
 
@@ -48,7 +49,7 @@ def _state_ends(trace: Trace) -> NDArray[np.uint32]:
     ends, is_known = whole_states(trace)
     rows = trace.states.event
     if library.is_available():
-        column = trace.kept("links.scanned_states", _scanned)[1]
+        column = _scanned(trace)[1]
         if len(losses(trace)):
             column = column.copy()
             column[rows[~is_known]] = NO_EVENT
@@ -58,11 +59,21 @@ def _state_ends(trace: Trace) -> NDArray[np.uint32]:
     return column
 
 
+def begin(trace: Trace) -> None:
+    """Look at all states beside other work, for who asks for `state_values` or `state_ends` soon."""
+    if library.is_available():
+        trace.kept("links.scanned_states", _begun)
+
+
 def _scanned(trace: Trace) -> tuple[NDArray[np.uint8], NDArray[np.uint32]]:
     """Return `state_values`, and `state_ends` as if no event were missing."""
+    return trace.kept("links.scanned_states", _begun).result()
+
+
+def _begun(trace: Trace) -> Begun[tuple[NDArray[np.uint8], NDArray[np.uint32]]]:
     events, found = trace.events, trace.states
-    value_of_code = trace.catalogue.state_value_of_code
-    return links.states(events.code, events.thread, found.event, found.start, value_of_code, NOT_A_STATE)
+    columns = events.code, events.thread, found.event, found.start, trace.catalogue.state_value_of_code
+    return Begun(lambda: links.states(*columns, NOT_A_STATE), "satview-states")
 
 
 def following(trace: Trace) -> NDArray[np.uint32]:

@@ -10,7 +10,7 @@ from satview.analysis.verdicts.evidence import Evidence
 from satview.analysis.verdicts.thresholds import Thresholds, default_thresholds
 from satview.analysis.verdicts.verdict import Severity, Verdict, VerdictKind
 from satview.base.errors import Cancelled
-from satview.linkage.rows import reading_ahead
+from satview.linkage.ahead import reading_ahead
 from satview.store.trace import Trace
 
 RULES: Final[dict[VerdictKind, Callable[[Evidence], list[Verdict]]]] = {

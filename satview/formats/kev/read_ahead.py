@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from threading import Thread, get_ident
+from dataclasses import dataclass
+from threading import get_ident
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.begun import Begun
 from satview.base.errors import SatviewError
 from satview.core import library, links
 from satview.formats.kev.slot_source import SlotSource
@@ -15,6 +17,20 @@ from satview.store.tables import EventTable, Fragments
 
 _MOST_SLOTS_EACH: Final = 3  # of an event; arguments of calls are in the first ones
 _MOST_SLOTS: Final = 1 << 25  # 256 MB
+_NOT_READ: Final = 2**32 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """What was read.
+
+    Attributes:
+        place: uint32 (events,), where the words of each event begin in `halves`, `_NOT_READ` for those not asked for.
+        halves: uint64 (n,), the two words of each slot.
+    """
+
+    place: NDArray[np.uint32]
+    halves: NDArray[np.uint64]
 
 
 class WordsAhead:
@@ -28,45 +44,12 @@ class WordsAhead:
     """
 
     def __init__(self, slots: SlotSource, events: EventTable, fragments: Fragments, rows: NDArray[np.uint32]) -> None:
-        self._slots, self._events, self._fragments, self._rows = slots, events, fragments, rows
-        self._first: NDArray[np.int64] = np.empty(0, np.int64)
-        self._halves: NDArray[np.uint64] | None = None
-        self._owner = get_ident()
-        self._thread = Thread(target=self._read, name="satview-read-ahead", daemon=True)
-        self._thread.start()
-
-    def _read(self) -> None:
-        counts = np.minimum(self._events.slot_count[self._rows], _MOST_SLOTS_EACH)
-        first = np.zeros(len(counts) + 1, np.int64)
-        np.cumsum(counts, out=first[1:])
-        if first[-1] > _MOST_SLOTS:
-            return
-        at = np.arange(first[-1])
-        at += np.repeat(self._events.slot[self._rows] - first[:-1], counts)
-        apart, places = self._apart(first)
-        at[apart] = at[apart - 1]  # read in order, then on its own
-        try:
-            halves = self._slots.take_halves(at, 1).view(np.uint64).ravel()
-            halves[apart] = self._slots.take_halves(places, 1).view(np.uint64).ravel()
-        except SatviewError:  # whoever asks for the words finds out by reading them
-            return
-        self._first, self._halves = first, halves
-
-    def _apart(self, first: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return which of the slots to read are not behind those before them, ascending, and where they are."""
-        found, places = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-        entry = np.flatnonzero(np.isin(self._fragments.event, self._rows, assume_unique=True))
-        row = np.searchsorted(self._rows, self._fragments.event[entry])
-        for step in range(1, _MOST_SLOTS_EACH):
-            has = first[row] + step < first[row + 1]
-            last = self._fragments.start[entry + 1] - 1
-            found.append((first[row] + step)[has])
-            places.append(self._fragments.slot[np.minimum(self._fragments.start[entry] + step, last)[has]])
-        return np.concatenate(found), np.concatenate(places).astype(np.int64)
+        self._slot_count, self._owner = events.slot_count, get_ident()
+        self._words = Begun(lambda: _read(slots, events, fragments, rows), "satview-read-ahead")
 
     def close(self) -> None:
-        """Wait until nothing is read any more."""
-        self._thread.join()
+        """Return when nothing is read any more."""
+        self._words.wait()
 
     def halves(self, rows: NDArray[np.integer], step: int) -> NDArray[np.uint32] | None:
         """Return two payload words of each event, uint32 (n, 2), 0 where it has none.
@@ -77,19 +60,53 @@ class WordsAhead:
             rows: (n,), rows of the event table.
             step: Which slot of each event.
         """
-        if get_ident() == self._owner:
-            self._thread.join()
-        if self._halves is None or step >= _MOST_SLOTS_EACH or not len(self._rows):
+        if step >= _MOST_SLOTS_EACH or not (self._words.is_done or get_ident() == self._owner):
             return None
-        found = self._found(rows.astype(np.uint32), step)
+        words = self._words.result()
+        found = None if words is None else self._found(words, rows.astype(np.uint32), step)
         return None if found is None else found.view(np.uint32).reshape(-1, 2)
 
-    def _found(self, asked: NDArray[np.uint32], step: int) -> NDArray[np.uint64] | None:
-        assert self._halves is not None
-        if library.is_available():
-            return links.words_ahead(self._rows, self._first, self._halves, asked, step)
-        at = np.searchsorted(self._rows, asked)
-        if not np.array_equal(self._rows[np.minimum(at, len(self._rows) - 1)], asked):
+    def _found(self, words: _Words, asked: NDArray[np.uint32], step: int) -> NDArray[np.uint64] | None:
+        if library.is_available() and self._slot_count.dtype == np.uint16:
+            return links.words_ahead(words.place, self._slot_count, words.halves, asked, step)
+        place = words.place[asked]
+        if (place == _NOT_READ).any():
             return None
-        at = np.where(self._first[at] + step < self._first[at + 1], self._first[at] + step, len(self._halves))
-        return np.append(self._halves, np.uint64(0))[at]
+        place = np.where(self._slot_count[asked] > step, place + np.int64(step), len(words.halves))
+        return np.append(words.halves, np.uint64(0))[place]
+
+
+def _read(slots: SlotSource, events: EventTable, fragments: Fragments, rows: NDArray[np.uint32]) -> _Words | None:
+    """Return the words of some events; None if they are too many, or cannot be read: who asks for them finds out."""
+    counts = np.minimum(events.slot_count[rows], _MOST_SLOTS_EACH)
+    first = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=first[1:])
+    if first[-1] > _MOST_SLOTS:
+        return None
+    at = np.arange(first[-1])
+    at += np.repeat(events.slot[rows] - first[:-1], counts)
+    apart, places = _apart(fragments, rows, first)
+    at[apart] = at[apart - 1]  # read in order, then on its own
+    try:
+        halves = slots.take_halves(at, 1).view(np.uint64).ravel()
+        halves[apart] = slots.take_halves(places, 1).view(np.uint64).ravel()
+    except SatviewError:
+        return None
+    place = np.full(len(events), _NOT_READ, np.uint32)
+    place[rows] = first[:-1]
+    return _Words(place, halves)
+
+
+def _apart(
+    fragments: Fragments, rows: NDArray[np.uint32], first: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return which of the slots to read are not behind those before them, and where they are."""
+    found, places = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    entry = np.flatnonzero(np.isin(fragments.event, rows, assume_unique=True))
+    row = np.searchsorted(rows, fragments.event[entry])
+    for step in range(1, _MOST_SLOTS_EACH):
+        has = first[row] + step < first[row + 1]
+        last = fragments.start[entry + 1] - 1
+        found.append((first[row] + step)[has])
+        places.append(fragments.slot[np.minimum(fragments.start[entry] + step, last)[has]])
+    return np.concatenate(found), np.concatenate(places).astype(np.int64)
