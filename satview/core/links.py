@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ IS_TURN: Final = 8
 IS_RUNNING: Final = 16
 _CALLS: Final = 128
 _BYTES: Final = 256
+_Column = tuple[ctypes.c_void_p, ctypes.c_void_p, NDArray[np.unsignedinteger]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,6 +367,31 @@ def nested(
     return first[:found], last[:found]
 
 
+def slots_of(
+    slot: NDArray[np.unsignedinteger], slot_count: NDArray[np.uint16], rows: NDArray[np.uint32], most: int
+) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+    """Return where the words of each event begin among those that are read, and the slots to read.
+
+    Args:
+        slot: uint32 or uint64 (events,), first slot of each.
+        slot_count: uint16 (events,).
+        rows: uint32 (k,), ascending, the events.
+        most: Slots of one event at most.
+
+    Returns:
+        uint32 (events,), 2^32 - 1 for those not asked for, and int64 (n,).
+    """
+    assert len(slot) == len(slot_count)
+    place, at = np.empty(len(slot), np.uint32), np.empty(len(rows) * most, np.int64)
+    narrow, wide, _slot = _words(slot, np.dtype(np.uint32), np.dtype(np.uint64))
+    found = function("satview_slots_of")(
+        narrow, wide, POINTER(slot_count.ctypes.data), I64(len(slot)), POINTER(rows.ctypes.data), I64(len(rows)),
+        I64(most), POINTER(place.ctypes.data), POINTER(at.ctypes.data),
+    )  # fmt: skip
+    assert found >= 0
+    return place, at[:found]
+
+
 def words_ahead(
     place: NDArray[np.uint32],
     slot_count: NDArray[np.uint16],
@@ -419,12 +445,14 @@ def calls_of(
     return out
 
 
-def _threads(
-    thread: NDArray[np.unsignedinteger],
-) -> tuple[ctypes.c_void_p, ctypes.c_void_p, NDArray[np.unsignedinteger]]:
-    """Return a column of threads as 16 and as 32 bits, one of them None, and what must live as long as they are used."""
-    if thread.dtype == np.uint16:
-        thread = np.ascontiguousarray(thread)
-        return POINTER(thread.ctypes.data), POINTER(None), thread
-    thread = np.ascontiguousarray(thread, np.uint32)
-    return POINTER(None), POINTER(thread.ctypes.data), thread
+def _threads(thread: NDArray[np.unsignedinteger]) -> _Column:
+    return _words(thread, np.dtype(np.uint16), np.dtype(np.uint32))
+
+
+def _words(column: NDArray[np.unsignedinteger], narrow: np.dtype[Any], wide: np.dtype[Any]) -> _Column:
+    """Return a column in one of two types, the other one None, and what must live as long as they are used."""
+    if column.dtype == narrow:
+        column = np.ascontiguousarray(column)
+        return POINTER(column.ctypes.data), POINTER(None), column
+    column = np.ascontiguousarray(column, wide)
+    return POINTER(None), POINTER(column.ctypes.data), column

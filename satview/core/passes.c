@@ -1090,6 +1090,35 @@ EXPORT int64_t satview_nested(const uint16_t *code, const uint8_t *cpu, int64_t 
 }
 
 /*
+ * Write which slots hold the first words of some events, and where among them those of each event begin. Twin:
+ * formats.kev.read_ahead._slots_of.
+ *
+ * slot: one of slot32 and slot64 is given. rows: ascending. most: slots of one event at most. place: of every event,
+ * NO_EVENT for those not asked for. at: room for that many slots of every asked event.
+ *
+ * Returns how many slots there are; -1 if there is no such event.
+ */
+EXPORT int64_t satview_slots_of(const uint32_t *slot32, const uint64_t *slot64, const uint16_t *slot_count,
+                                int64_t count, const uint32_t *rows, int64_t wanted, int64_t most, uint32_t *place,
+                                int64_t *at)
+{
+    int64_t found = 0;
+    for (int64_t i = 0; i < count; i++)
+        place[i] = NO_EVENT;
+    for (int64_t k = 0; k < wanted; k++) {
+        int64_t size, first;
+        if (rows[k] >= count)
+            return -1;
+        size = slot_count[rows[k]] < most ? slot_count[rows[k]] : most;
+        first = (int64_t)(slot32 ? slot32[rows[k]] : slot64[rows[k]]);
+        place[rows[k]] = (uint32_t)found;
+        for (int64_t step = 0; step < size; step++)
+            at[found++] = first + step;
+    }
+    return found;
+}
+
+/*
  * Write the words of each asked event that were read ahead, 0 where it has none. Twin: formats.kev.read_ahead.
  *
  * place: of every event where its words begin, NO_EVENT for those not read. slot_count: of every event.

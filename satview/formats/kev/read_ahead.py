@@ -78,35 +78,39 @@ class WordsAhead:
 
 def _read(slots: SlotSource, events: EventTable, fragments: Fragments, rows: NDArray[np.uint32]) -> _Words | None:
     """Return the words of some events; None if they are too many, or cannot be read: who asks for them finds out."""
-    counts = np.minimum(events.slot_count[rows], _MOST_SLOTS_EACH)
-    first = np.zeros(len(counts) + 1, np.int64)
-    np.cumsum(counts, out=first[1:])
-    if first[-1] > _MOST_SLOTS:
+    if len(rows) * _MOST_SLOTS_EACH > _MOST_SLOTS:
         return None
-    at = np.arange(first[-1])
-    at += np.repeat(events.slot[rows] - first[:-1], counts)
-    apart, places = _apart(fragments, rows, first)
+    place, at = _slots_of(events, rows)
+    apart, places = _apart(events, fragments, place)
     at[apart] = at[apart - 1]  # read in order, then on its own
     try:
         halves = slots.take_halves(at, 1).view(np.uint64).ravel()
         halves[apart] = slots.take_halves(places, 1).view(np.uint64).ravel()
     except SatviewError:
         return None
-    place = np.full(len(events), _NOT_READ, np.uint32)
-    place[rows] = first[:-1]
     return _Words(place, halves)
 
 
+def _slots_of(events: EventTable, rows: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+    """Return where the words of each event begin among those that are read, `_NOT_READ` for others, and the slots."""
+    if library.is_available() and events.slot_count.dtype == np.uint16:
+        return links.slots_of(events.slot, events.slot_count, rows, _MOST_SLOTS_EACH)
+    counts = np.minimum(events.slot_count[rows], _MOST_SLOTS_EACH).astype(np.int64)
+    first = np.cumsum(counts) - counts
+    place = np.full(len(events), _NOT_READ, np.uint32)
+    place[rows] = first
+    return place, np.arange(counts.sum()) + np.repeat(events.slot[rows] - first, counts)
+
+
 def _apart(
-    fragments: Fragments, rows: NDArray[np.uint32], first: NDArray[np.int64]
+    events: EventTable, fragments: Fragments, place: NDArray[np.uint32]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return which of the slots to read are not behind those before them, and where they are."""
     found, places = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-    entry = np.flatnonzero(np.isin(fragments.event, rows, assume_unique=True))
-    row = np.searchsorted(rows, fragments.event[entry])
+    entry = np.flatnonzero(place[fragments.event] != _NOT_READ)
     for step in range(1, _MOST_SLOTS_EACH):
-        has = first[row] + step < first[row + 1]
-        last = fragments.start[entry + 1] - 1
-        found.append((first[row] + step)[has])
-        places.append(fragments.slot[np.minimum(fragments.start[entry] + step, last)[has]])
+        mine = entry[events.slot_count[fragments.event[entry]] > step]
+        last = fragments.start[mine + 1] - 1
+        found.append(place[fragments.event[mine]].astype(np.int64) + step)
+        places.append(fragments.slot[np.minimum(fragments.start[mine] + step, last)])
     return np.concatenate(found), np.concatenate(places).astype(np.int64)
