@@ -20,15 +20,14 @@ class Begun(Generic[_Made]):
     """
 
     def __init__(self, make: Callable[[], _Made], name: str) -> None:
-        self._make = make
         self._made: _Made | None = None
         self._error: BaseException | None = None
-        self._thread = Thread(target=self._run, name=name, daemon=True)
+        self._thread = Thread(target=self._run, args=(make,), name=name, daemon=True)
         self._thread.start()
 
-    def _run(self) -> None:
+    def _run(self, make: Callable[[], _Made]) -> None:
         try:
-            self._made = self._make()
+            self._made = make()
         except BaseException as error:  # noqa: BLE001 - raised where somebody asks for the result
             self._error = error
 

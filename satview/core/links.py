@@ -209,8 +209,8 @@ def states(
     start: NDArray[np.int64],
     value_of_code: NDArray[np.uint8],
     nothing: int,
-) -> tuple[NDArray[np.uint8], NDArray[np.uint32]]:
-    """Return the state of every state event, and what ends each.
+) -> tuple[NDArray[np.uint8], NDArray[np.uint32]] | None:
+    """Return the state of every state event, and what ends each; None if the index is not by the threads of the events.
 
     Args:
         code: uint16 (events,).
@@ -235,8 +235,7 @@ def states(
         POINTER(start.ctypes.data), I64(len(start) - 1), POINTER(value_of_code.ctypes.data), ctypes.c_uint8(nothing),
         POINTER(fill.ctypes.data), POINTER(value.ctypes.data), POINTER(ends.ctypes.data),
     )  # fmt: skip
-    assert not failed
-    return value, ends
+    return None if failed else (value, ends)
 
 
 def state_places(

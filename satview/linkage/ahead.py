@@ -36,7 +36,7 @@ def reading_ahead(trace: Trace) -> Iterator[None]:
 
 def _codes(trace: Trace) -> NDArray[np.bool_]:
     """Return the codes of the events whose arguments links ask for, bool (32768,)."""
-    table = _ALWAYS.copy()
+    table: NDArray[np.bool_] = _ALWAYS.copy()
     for name, number in call_numbers(trace.release).items():
         entry = code(WireClass.KER_CALL, number)
         if name.startswith(("SYNC_", "MSG_")):  # what they wait for, whom they are for

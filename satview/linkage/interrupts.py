@@ -111,7 +111,7 @@ def _steps(kind: NDArray[np.integer], entries: tuple[int, ...], leave: int) -> N
     """Return 1 for entries, -1 for exits, 0 for all else, int8."""
     table = np.zeros(wire.EVENT_MASK + 1, np.int8)
     table[list(entries)], table[leave] = 1, -1
-    return table[kind]
+    return np.asarray(table[kind])
 
 
 def _entries_and_exits(trace: Trace, cpu: int, rows: _Rows, kind: _Kinds) -> tuple[_Rows, _Places, NDArray[np.int8]]:
@@ -147,7 +147,7 @@ def _handlers(trace: Trace, cpu: int, rows: _Rows, kind: _Kinds) -> tuple[_Rows,
     return rows[at[first]], rows[at[last]]
 
 
-def _dispatches(trace: Trace, _cpu: int, rows: _Rows, kind: _Kinds) -> tuple[_Rows, _Rows]:
+def _dispatches(_trace: Trace, _cpu: int, rows: _Rows, kind: _Kinds) -> tuple[_Rows, _Rows]:
     is_entry = np.isin(kind, (*_ENTRIES, _DELIVERY))
     at = np.flatnonzero(is_entry[:-1] & np.isin(kind[1:], _HANDLER_ENTRIES))
     return rows[at], rows[at + 1]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.events import wire
-from satview.events.states import RUNNING, STATE_BY_NAME
+from satview.events.states import STATE_BY_NAME
 from satview.linkage import interrupts, pulses
 from satview.linkage.columns import partners
 from satview.linkage.origins import deliveries

@@ -15,7 +15,7 @@ from satview.events.variants import FAILURES
 from satview.linkage.columns import partners
 from satview.linkage.rows import numbered, previous_same, rows_of_codes
 from satview.linkage.table import NO_EVENT, OPEN, Certainty, LinkKind, LinkTable, Pairs, no_pairs, pairs_of
-from satview.linkage.waits import sync_argument, waits
+from satview.linkage.waits import waits
 from satview.linkage.whole import is_whole
 from satview.store.arguments import argument, variants_of
 from satview.store.tables import UNKNOWN_THREAD
@@ -93,8 +93,7 @@ def _mutexes(trace: Trace) -> Mutexes:
     does_wait = np.zeros(len(trace.events), np.bool_)
     does_wait[found.call_row[found.call_row != NO_EVENT]] = True
     pauses = pauses[does_wait[pauses]]  # one that is refused does not touch the mutex
-    parts = [sync_argument(trace, locks, "sync_p"), sync_argument(trace, unlocks, "sync_p"),
-             argument(trace, pauses, "mutex_p")]  # fmt: skip
+    parts = [argument(trace, locks, "sync_p"), argument(trace, unlocks, "sync_p"), argument(trace, pauses, "mutex_p")]
     waiting = np.flatnonzero((found.value == MUTEX) & found.has_object)
     address = np.concatenate([*(part[0] for part in parts), found.object[waiting]])
     known = np.concatenate([*(part[1] for part in parts), np.ones(len(waiting), np.bool_)])

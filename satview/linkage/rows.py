@@ -66,8 +66,8 @@ def rows_where(trace: Trace, table: NDArray[np.bool_]) -> NDArray[np.uint32]:
         if len(found) > 1:
             return links.sorted_rows(np.concatenate(found), len(codes))
         return found[0] if found else np.empty(0, np.uint32)
-    found = [np.flatnonzero(table[codes[i : i + _BLOCK]]) + i for i in range(0, len(codes), _BLOCK)]
-    return np.concatenate(found).astype(np.uint32) if found else np.empty(0, np.uint32)
+    by_block = [np.flatnonzero(table[codes[i : i + _BLOCK]]) + i for i in range(0, len(codes), _BLOCK)]
+    return np.concatenate(by_block).astype(np.uint32) if by_block else np.empty(0, np.uint32)
 
 
 def _grouped_rows(trace: Trace) -> dict[int, NDArray[np.uint32]]:
@@ -81,7 +81,7 @@ def _grouped_rows(trace: Trace) -> dict[int, NDArray[np.uint32]]:
 
 def _is_grouped(trace: Trace) -> NDArray[np.bool_]:
     """Tell of every code whether its events are grouped: not so states, of which there are many, by thread already."""
-    return (trace.catalogue.state_value_of_code == NOT_A_STATE) | _ENDS_OF_THREADS
+    return np.asarray((trace.catalogue.state_value_of_code == NOT_A_STATE) | _ENDS_OF_THREADS)
 
 
 def comm_words(trace: Trace, rows: NDArray[np.integer]) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:

@@ -15,6 +15,7 @@ from satview.linkage.whole import is_whole, is_whole_on
 from satview.store.losses import EVERY_CPU, losses
 from satview.store.trace import Trace
 
+_Scanned = tuple[NDArray[np.uint8], NDArray[np.uint32]] | None
 LANE_VALUES: Final = 256  # tables by lane value (`events.states`) have a place for each
 IS_RUN: Final = np.arange(LANE_VALUES) == RUNNING
 
@@ -40,16 +41,18 @@ def state_ends(trace: Trace) -> NDArray[np.uint32]:
 
 
 def _state_values(trace: Trace) -> NDArray[np.uint8]:
-    if library.is_available():
-        return _scanned(trace)[0]
+    found = _scanned(trace)
+    if found is not None:
+        return found[0]
     return trace.catalogue.state_value_of_code[trace.events.code[trace.states.event]]
 
 
 def _state_ends(trace: Trace) -> NDArray[np.uint32]:
     ends, is_known = whole_states(trace)
     rows = trace.states.event
-    if library.is_available():
-        column = _scanned(trace)[1]
+    found = _scanned(trace)
+    if found is not None:
+        column = found[1]
         if len(losses(trace)):
             column = column.copy()
             column[rows[~is_known]] = NO_EVENT
@@ -65,12 +68,12 @@ def begin(trace: Trace) -> None:
         trace.kept("links.scanned_states", _begun)
 
 
-def _scanned(trace: Trace) -> tuple[NDArray[np.uint8], NDArray[np.uint32]]:
-    """Return `state_values`, and `state_ends` as if no event were missing."""
-    return trace.kept("links.scanned_states", _begun).result()
+def _scanned(trace: Trace) -> _Scanned:
+    """Return `state_values`, and `state_ends` as if no event were missing; None where the core does not find them."""
+    return trace.kept("links.scanned_states", _begun).result() if library.is_available() else None
 
 
-def _begun(trace: Trace) -> Begun[tuple[NDArray[np.uint8], NDArray[np.uint32]]]:
+def _begun(trace: Trace) -> Begun[_Scanned]:
     events, found = trace.events, trace.states
     columns = events.code, events.thread, found.event, found.start, trace.catalogue.state_value_of_code
     return Begun(lambda: links.states(*columns, NOT_A_STATE), "satview-states")

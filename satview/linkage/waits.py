@@ -14,7 +14,6 @@ from satview.events.kernel_calls import call_numbers
 from satview.events.states import DEAD, NOT_A_STATE, READY, RUNNING, STATE_BY_NAME
 from satview.linkage.actors import open_calls
 from satview.linkage.calls import scanned
-from satview.linkage.rows import places, rows_of_codes
 from satview.linkage.states import state_values, whole_states
 from satview.linkage.table import NO_EVENT, OPEN, Rows
 from satview.linkage.whole import is_whole
@@ -150,24 +149,8 @@ def objects_of(trace: Trace, entries: Rows, call: NDArray[np.int64], names: dict
         wanted[[numbers[spelt] for spelt, argued in names.items() if argued == name and spelt in numbers]] = True
         at = has_call[wanted[mine]]
         if len(at):
-            values[at], known[at] = sync_argument(trace, entries[at], name)
+            values[at], known[at] = argument(trace, entries[at], name)
     return values, known
-
-
-def sync_argument(trace: Trace, entries: Rows, name: str) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return an argument of kernel calls; addresses of synchronisation objects are read once for all calls."""
-    if name != "sync_p":
-        return argument(trace, entries, name)
-    rows, values, known = trace.kept("links.sync_objects", _sync_objects)
-    place = places(rows, entries)
-    return values[place], known[place]
-
-
-def _sync_objects(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.int64], NDArray[np.bool_]]:
-    numbers = [number for name, number in call_numbers(trace.release).items() if name.startswith("SYNC_")]
-    rows = rows_of_codes(trace, *(wire.code(wire.WireClass.KER_CALL, number | width)
-                                  for number in numbers for width in (0, wire.KER_64BIT)))  # fmt: skip
-    return rows, *argument(trace, rows, "sync_p")
 
 
 def _objects(

@@ -11,7 +11,16 @@ from satview.events import wire
 from satview.events.kernel_calls import call_numbers
 from satview.events.states import READY, RUNNING, STATE_BY_NAME
 from satview.linkage import actors, messages, pulses
-from satview.linkage.rows import comm_words, last_of_codes, last_of_number, narrow, next_of_number, places, rows_of_codes, thread_rows
+from satview.linkage.rows import (
+    comm_words,
+    last_of_codes,
+    last_of_number,
+    narrow,
+    next_of_number,
+    places,
+    rows_of_codes,
+    thread_rows,
+)
 from satview.linkage.states import LANE_VALUES
 from satview.linkage.table import NO_EVENT, Certainty, LinkKind, LinkTable, Pairs, pairs_of
 from satview.linkage.waits import Waits, number_of, objects_of, waits

@@ -12,8 +12,8 @@ from time import perf_counter_ns
 
 from satview.formats.kev.reader import open_kev
 from satview.linkage.accessor import Links
-from satview.linkage.columns import partners
 from satview.linkage.ahead import reading_ahead
+from satview.linkage.columns import partners
 from satview.linkage.states import state_ends
 from satview.linkage.table import LinkKind
 from tests.benchmarks.load import median_ns

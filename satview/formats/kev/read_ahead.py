@@ -112,5 +112,5 @@ def _apart(
         mine = entry[events.slot_count[fragments.event[entry]] > step]
         last = fragments.start[mine + 1] - 1
         found.append(place[fragments.event[mine]].astype(np.int64) + step)
-        places.append(fragments.slot[np.minimum(fragments.start[mine] + step, last)])
-    return np.concatenate(found), np.concatenate(places).astype(np.int64)
+        places.append(fragments.slot[np.minimum(fragments.start[mine] + step, last)].astype(np.int64))
+    return np.concatenate(found), np.concatenate(places)
