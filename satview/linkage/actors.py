@@ -18,6 +18,7 @@ from satview.linkage.rows import (
     last_in_table,
     last_of_codes,
     narrow,
+    positions,
     rows_of_codes,
     rows_where,
 )
@@ -135,7 +136,7 @@ def last_of_usual(
     if not len(at):
         return found, is_only
     vector, count = trace.kept("links.vectors", _vectors)
-    own = vector[np.searchsorted(entries, found[at])]
+    own = vector[positions(entries, found[at])]
     usual = _most_frequent(group[at], own, count)
     other = np.flatnonzero(usual != own)
     cpu = trace.events.cpu
@@ -143,7 +144,7 @@ def last_of_usual(
     order = np.argsort(narrow(key, int(key.max()) + 1), kind="stable")
     key = key[order] << 32 | entries[order]
     at, source = at[other], cpu[rows[at[other]]] * np.int64(count) + usual[other]
-    position = np.searchsorted(key, source << 32 | rows[at]) - 1
+    position = positions(key, source << 32 | rows[at]) - 1
     last = key[np.maximum(position, 0)]
     found[at] = np.where((position >= 0) & (last >> 32 == source), last & 0xFFFFFFFF, NO_EVENT)
     found[(found != NO_EVENT) & (found < since)] = NO_EVENT

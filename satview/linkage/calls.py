@@ -51,8 +51,15 @@ def _scanned(trace: Trace) -> links.Calls:
     traits[is_call & ((form == wire.KER_EXIT_OFFSET) | (form == wire.KER_INT_OFFSET))] |= links.IS_END
     traits[wire.THREAD_RUNNING] |= links.IS_SWITCH
     traits[trace.catalogue.state_value_of_code == RUNNING] |= links.IS_RUNNING
+    ends = int(trace.code_counts[traits & links.IS_END != 0].sum())
     return links.calls(
-        events.code, events.cpu, events.thread, len(trace.threads), traits.astype(np.uint8), never_block(trace.release)
+        events.code,
+        events.cpu,
+        events.thread,
+        len(trace.threads),
+        traits.astype(np.uint8),
+        never_block(trace.release),
+        ends,
     )
 
 

@@ -15,9 +15,10 @@ from satview.events.spec import Release
 from satview.formats.kev import slot_source
 from satview.formats.kev.reader import open_kev
 from satview.linkage import actors, rows
+from satview.linkage.ahead import reading_ahead
 from satview.linkage.blockers import blockers
 from satview.linkage.columns import partners
-from satview.linkage.table import LinkKind
+from satview.linkage.table import NO_EVENT, LinkKind
 from satview.linkage.trace_links import link_table
 from satview.linkage.transactions import transactions
 from tests.analysis.test_why import made_of
@@ -56,6 +57,9 @@ def found_in(trace):
 
 def assert_same(path):
     mine = found_in(open_kev(path))
+    ahead = open_kev(path)
+    with reading_ahead(ahead):
+        assert found_in(ahead) == mine
     with without_core():
         theirs = found_in(open_kev(path))
     for name, values in mine.items():
@@ -100,7 +104,7 @@ def test_calls_of_threads_that_nobody_knows():
     code = rng.choice(np.flatnonzero(traits), count).astype(np.uint16)
     cpu = rng.integers(0, 3, count).astype(np.uint8)
     thread = rng.choice([0, 0, 1, 2], count).astype(np.uint16)
-    found = links.calls(code, cpu, thread, 3, traits, stays)
+    found = links.calls(code, cpu, thread, 3, traits, stays, count)
     newest: dict[int, int] = {}  # per CPU, the event of a call that the next one may end
     expected = []
     for row in range(count):
@@ -151,3 +155,46 @@ def test_rows_that_do_not_ascend_are_refused():
     for requested in ([3, 2], [3, 10]):
         with pytest.raises(AssertionError):
             links.last_before(code, cpu, table, np.array(requested, np.uint32))
+
+
+def test_numbers_that_are_equal():
+    rng = np.random.default_rng(3)
+    for count, kinds in ((0, 1), (1, 1), (1_000, 3), (1_000, 2_000)):
+        number = rng.integers(-kinds, kinds, count) << 30
+        before, (many, which) = rows.previous_same(number), rows.numbered(number)
+        seen = {}
+        for position, mine in enumerate(number.tolist()):
+            assert before[position] == seen.get(mine, -1)
+            seen[mine] = position
+        assert many == len(seen)
+        assert len(set(zip(number.tolist(), which.tolist(), strict=True))) == many == len(set(which.tolist()))
+        with without_core():
+            assert rows.previous_same(number).tolist() == before.tolist()
+            assert rows.numbered(number)[0] == many
+
+
+@pytest.mark.parametrize("kind", [np.uint32, np.int64])
+def test_positions_among_ascending_numbers(kind):
+    rng = np.random.default_rng(4)
+    for count in (0, 1, 2, 1_000):
+        number = np.sort(rng.integers(0, 5_000, count)).astype(kind)
+        for requested in (rng.integers(0, 6_000, 2_000), np.arange(6_000), np.arange(6_000)[::-1]):
+            needed = requested.astype(kind)
+            assert rows.positions(number, needed).tolist() == np.searchsorted(number, needed).tolist()
+
+
+def test_events_before_and_after_with_the_same_number():
+    rng = np.random.default_rng(5)
+    candidates = np.sort(rng.choice(5_000, 400, replace=False)).astype(np.uint32)
+    number, requested = rng.integers(0, 9, 400), rng.integers(0, 9, 1_000)
+    at = np.sort(rng.integers(0, 5_000, 1_000)).astype(np.uint32)
+    found = [of(candidates, number, at, requested, 9).tolist() for of in (rows.last_of_number, rows.next_of_number)]
+    for row, mine, before, after in zip(at.tolist(), requested.tolist(), *found, strict=True):
+        own = candidates[number == mine]
+        assert before == max(own[own < row].tolist(), default=NO_EVENT)
+        assert after == min(own[own >= row].tolist(), default=NO_EVENT)
+    with without_core():
+        theirs = [
+            of(candidates, number, at, requested, 9).tolist() for of in (rows.last_of_number, rows.next_of_number)
+        ]
+    assert theirs == found
