@@ -67,7 +67,11 @@ class OpenedTrace(Trace):
         return f"<table><caption>{html_text(self.path.name)}</caption>{lines}</table>"
 
     def select(self, expression: str) -> NDArray[np.uint32]:
-        """Return the rows of the events that an expression passes, ascending (`satview.select`)."""
+        """Return the rows of the events that an expression passes, ascending (`satview.select`).
+
+        Returns:
+            uint32 (n,).
+        """
         return select(self, expression)
 
     def links(self) -> Links:

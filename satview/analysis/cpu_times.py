@@ -140,12 +140,20 @@ class CutRuns:
 
     @property
     def is_busy(self) -> NDArray[np.bool_]:
-        """Runs of threads, and kernel calls of which the thread is not known."""
+        """Runs of threads, and kernel calls of which the thread is not known.
+
+        Returns:
+            bool (runs,).
+        """
         return np.asarray((self.runs.value >= FIRST_PROCESS) | (self.runs.value == KERNEL_CALL))
 
     @property
     def is_known(self) -> NDArray[np.bool_]:
-        """Runs within the range of which the trace shows what they are."""
+        """Runs within the range of which the trace shows what they are.
+
+        Returns:
+            bool (runs,).
+        """
         return np.asarray((self.is_busy | (self.runs.value == IDLE)) & (self.end > self.start))
 
 
@@ -189,7 +197,11 @@ def _cpu_table(scope: Scope, times: CutRuns) -> CpuTable:
 
 
 def switches(runs: Runs) -> NDArray[np.bool_]:
-    """Return which runs of threads begin with another thread than the run before on that CPU."""
+    """Return which runs of threads begin with another thread than the run before on that CPU.
+
+    Returns:
+        bool (runs,).
+    """
     out = np.zeros(len(runs.cpu), np.bool_)
     at = np.flatnonzero(runs.thread > 0)
     out[at[1:]] = (runs.thread[at[1:]] != runs.thread[at[:-1]]) & (runs.cpu[at[1:]] == runs.cpu[at[:-1]])

@@ -105,7 +105,11 @@ class Column:
         return round(float(value), 6) if self.kind in (Kind.SHARE, Kind.RATE) else int(value)
 
     def order(self, descending: bool) -> NDArray[np.intp]:
-        """Return the rows in the order of this column; equal ones keep theirs, unknown ones come last."""
+        """Return the rows in the order of this column; equal ones keep theirs, unknown ones come last.
+
+        Returns:
+            intp (rows,).
+        """
         if isinstance(self.values, tuple):
             names = [text.lower() for text in self.values]
             return np.array(sorted(range(len(names)), key=names.__getitem__, reverse=descending), np.intp)

@@ -78,6 +78,10 @@ def read_arrays(
     Returns:
         The values, and the arrays by name, read-only. They keep the file mapped, even if it is deleted.
 
+    Returns:
+        The values that were written with the arrays, and the arrays by name, read-only, of the types and shapes in
+        which they were written.
+
     Raises:
         DamagedFileError: It is no such file, one of something else, not complete or damaged.
         OSError: It cannot be read.

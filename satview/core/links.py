@@ -177,7 +177,11 @@ def next_of_number(
     requested: NDArray[np.int64],
     numbers: int,
 ) -> NDArray[np.uint32]:
-    """Return the first one at or after each event; all else as `last_of_number` has it."""
+    """Return the first one at or after each event; all else as `last_of_number` has it.
+
+    Returns:
+        uint32 (k,), 2^32 - 1 for none.
+    """
     return _of_number("satview_next_of_number", candidates, number, rows, requested, numbers)
 
 

@@ -77,7 +77,11 @@ def record_code(interface: str, which: int = 0, outcome: int = Outcome.RUNS) -> 
 
 
 def plain(codes: NDArray[np.uint16]) -> NDArray[np.uint16]:
-    """Return codes without their turn, the two shared ones as records: equal for equal interface and `which`."""
+    """Return codes without their turn, the two shared ones as records: equal for equal interface and `which`.
+
+    Returns:
+        uint16 (n,).
+    """
     out = codes & np.uint16(wire.CODE_MASK ^ 3 << OUTCOME_SHIFT)
     out[codes == wire.THREAD_CREATE] = record_code("thr_create", 2)
     out[codes == wire.THREAD_DESTROY] = record_code("thr_exit", 0)

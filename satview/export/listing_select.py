@@ -92,6 +92,9 @@ class Selector:
             batch: Events.
             start_cycles: Time of the first event of the trace.
             ids: pid and tid by thread number.
+
+        Returns:
+            int64 (n,), rows within the batch.
         """
         selected = self.selection
         shown = self._codes[batch.code]

@@ -51,7 +51,11 @@ def sends_of(trace: Trace) -> NDArray[np.uint32]:
 
 
 def answers(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-    """Return SND_MESSAGE and the reply or error that its client gets before it sends again, in any order."""
+    """Return SND_MESSAGE and the reply or error that its client gets before it sends again, in any order.
+
+    Returns:
+        Two of uint32 (n,), rows of events.
+    """
     sends, given = sends_of(trace), rows_of_codes(trace, REPLY, ERROR)
     if not len(sends) or not len(given):
         return no_pairs()[:2]

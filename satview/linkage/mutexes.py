@@ -57,7 +57,11 @@ class Mutexes:
     of_wait: _Ints
 
     def may_be_given(self, begin: _Ints, end: _Ints) -> NDArray[np.bool_]:
-        """Return for pairs of rows whether a thread that is not known gives up a mutex in between: that may be any."""
+        """Return for pairs of rows whether a thread that is not known gives up a mutex in between: that may be any.
+
+        Returns:
+            bool (n,).
+        """
         rows = self.gives.row[self.gives.thread == UNKNOWN_THREAD]
         return np.asarray(np.searchsorted(rows, begin) < np.searchsorted(rows, end))
 

@@ -168,7 +168,11 @@ def next_of_number(
     requested: NDArray[np.int64],
     numbers: int,
 ) -> NDArray[np.uint32]:
-    """Return the first one at or after each event; all else as `last_of_number` has it."""
+    """Return the first one at or after each event; all else as `last_of_number` has it.
+
+    Returns:
+        uint32 (k,), `NO_EVENT` for none.
+    """
     if library.is_available():
         return links.next_of_number(candidates, number, rows, requested, numbers)
     out = np.full(len(rows), NO_EVENT, np.uint32)
@@ -182,7 +186,11 @@ def next_of_number(
 
 
 def by_cpu(trace: Trace, rows: NDArray[np.uint32]) -> Iterator[tuple[int, NDArray[np.uint32]]]:
-    """Yield every CPU that has some of the ascending rows, and its rows, ascending."""
+    """Yield every CPU that has some of the ascending rows, and its rows, ascending.
+
+    Yields:
+        Number of the CPU, uint32 (n,).
+    """
     cpu = trace.events.cpu[rows]
     counts = np.bincount(cpu)
     if np.count_nonzero(counts) <= _FEW_CPUS:
@@ -198,7 +206,11 @@ def by_cpu(trace: Trace, rows: NDArray[np.uint32]) -> Iterator[tuple[int, NDArra
 
 
 def narrow(numbers: NDArray[np.integer], count: int) -> NDArray[np.integer]:
-    """Return numbers below `count` in the type that numpy sorts by their digits, five times as fast, if they fit."""
+    """Return numbers below `count` in the type that numpy sorts by their digits, five times as fast, if they fit.
+
+    Returns:
+        Integers (n,).
+    """
     return numbers.astype(np.uint16) if count <= 1 << 16 else numbers
 
 

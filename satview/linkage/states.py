@@ -94,6 +94,9 @@ def whole_states(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
     """Return `following`, and which entries of `Trace.states.event` are states in which no event is missing.
 
     While a thread runs, only its own CPU can end that, so that others do not matter then.
+
+    Returns:
+        uint32 (n,), rows of events; bool (n,).
     """
     events, rows, ends = trace.events, trace.states.event, following(trace)
     value = state_values(trace)

@@ -194,7 +194,11 @@ def count_hits(evaluator: FilterEvaluator, item: Pass, is_cancelled: IsCancelled
 
 
 def find_hits(evaluator: FilterEvaluator, item: Pass, is_cancelled: IsCancelled, _report: Report) -> NDArray[np.uint32]:
-    """Return the rows of the events that a pass fits, ascending."""
+    """Return the rows of the events that a pass fits, ascending.
+
+    Returns:
+        uint32 (n,).
+    """
     return evaluator.alone(is_cancelled, lambda: event_rows.rows_of(evaluator.mask(item)))
 
 

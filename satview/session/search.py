@@ -145,6 +145,9 @@ def find_names(
 ) -> NDArray[np.uint32]:
     """Return the rows of events whose name or thread matches, ascending: two tables of names, one pass over the events.
 
+    Returns:
+        uint32 (n,).
+
     Raises:
         Cancelled: `is_cancelled()` said so.
     """

@@ -76,7 +76,11 @@ class RowSource(ABC):
 
     @abstractmethod
     def values(self, key: str) -> NDArray[np.integer]:
-        """Return what a column is sorted by, one for every row; below 0 = not known."""
+        """Return what a column is sorted by, one for every row; below 0 = not known.
+
+        Returns:
+            Integers (rows,).
+        """
 
     @abstractmethod
     def event(self, position: int) -> int:
@@ -154,7 +158,11 @@ class TransactionRows(RowSource):
         return Certainty(int(made.certainty[position])).name.lower()
 
     def values(self, key: str) -> NDArray[np.integer]:
-        """Return what a column is sorted by."""
+        """Return what a column is sorted by.
+
+        Returns:
+            Integers (rows,).
+        """
         made = self.made
         if key in LEGS:
             return np.asarray(getattr(made, LEGS[key][0]))
@@ -220,7 +228,11 @@ class LatencyRows(RowSource):
         return Certainty(int(made.certainty[position])).name.lower()
 
     def values(self, key: str) -> NDArray[np.integer]:
-        """Return what a column is sorted by."""
+        """Return what a column is sorted by.
+
+        Returns:
+            Integers (rows,).
+        """
         made = self.made
         if key in LATENCY_LEGS:
             return np.asarray(getattr(made, LATENCY_LEGS[key][0]))

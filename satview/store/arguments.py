@@ -105,7 +105,11 @@ def argument(trace: Trace, rows: Rows, name: str) -> tuple[NDArray[np.int64], ND
 
 
 def arguments(trace: Trace, rows: Rows, *names: str) -> list[tuple[NDArray[np.int64], NDArray[np.bool_]]]:
-    """Return several numeric arguments of many events, each as `argument` does; words near each other are read once."""
+    """Return several numeric arguments of many events, each as `argument` does; words near each other are read once.
+
+    Returns:
+        For each argument int64 (len(rows),), and bool (len(rows),) where the event has it.
+    """
     words, found = _Words(trace, rows), []
     for name in names:
         values, known = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.bool_)
@@ -167,6 +171,9 @@ def argument_offsets(trace: Trace, rows: Rows, name: str | None) -> list[tuple[N
     """Return positions among rows, ascending, grouped by where an argument (None: the event's text) is in the payload.
 
     Events of codes that have no such argument are left out.
+
+    Returns:
+        Groups: intp (n,), and where their argument is in the payload.
     """
     release, code = trace.release, trace.events.code[rows]
     codes, rank_of_code = _ranks(name, release)

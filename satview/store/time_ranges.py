@@ -46,7 +46,11 @@ class TimeRanges:
         return self._before(end) - self._before(start)
 
     def meet(self, start: Cycles, end: Cycles) -> NDArray[np.bool_]:
-        """Return for each [start, end) whether any of the ranges reaches into it."""
+        """Return for each [start, end) whether any of the ranges reaches into it.
+
+        Returns:
+            bool (n,).
+        """
         first = np.searchsorted(self.end, start, side="right")
         return np.asarray(np.searchsorted(self.start, end) > first)
 

@@ -40,7 +40,11 @@ class PayloadSource(Protocol):
         """Let `decode` report a file that has changed instead of arguments, from now on; else it raises."""
 
     def words(self, event: int) -> NDArray[np.uint32]:
-        """Return all payload words of one event in host order, padding included."""
+        """Return all payload words of one event in host order, padding included.
+
+        Returns:
+            uint32 (words,).
+        """
 
     def raw(self, event: int) -> bytes:
         """Return the payload bytes of one event as they are in the file."""
@@ -58,7 +62,11 @@ class PayloadSource(Protocol):
         """Return payload word number `word` of many events, shape (len(events),); 0 where an event is shorter."""
 
     def pair(self, events: NDArray[np.integer], word: int) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-        """Return the payload words `word` and `word` + 1 of many events, as `column`; one read if `word` is even."""
+        """Return the payload words `word` and `word` + 1 of many events, as `column`; one read if `word` is even.
+
+        Returns:
+            Two of uint32 (len(events),).
+        """
 
     def block(self, events: NDArray[np.integer], count: int) -> NDArray[np.uint32]:
         """Return the first `count` payload words of many events, shape (len(events), count); 0 where one is shorter."""
@@ -71,7 +79,11 @@ class PayloadSource(Protocol):
         """
 
     def word_counts(self, events: NDArray[np.integer]) -> NDArray[np.int64]:
-        """Return the payload words of many events, padding included."""
+        """Return the payload words of many events, padding included.
+
+        Returns:
+            int64 (len(events),).
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,6 +332,9 @@ class Trace:
 
         None means that time order is the same. A combine event is printed when its last slot is read, so its stamp can
         be older than that of the line before.
+
+        Returns:
+            uint32 (events,).
         """
         last = self.last_slots()
         if not np.any(last[1:] < last[:-1]):

@@ -33,6 +33,9 @@ def belongs(trace: Trace, info: LaneInfo, rows: NDArray[np.integer] | slice) -> 
 
     On the lane of a thread is what it did and what changed its state, on that of a process the events of its threads,
     on that of a CPU all it logged, on that of interrupts the interrupts of the CPU.
+
+    Returns:
+        bool (events,).
     """
     events = trace.events
     if info.kind is LaneKind.THREAD:
@@ -74,7 +77,11 @@ class LanePositions:
                 table[info.thread if by_thread else info.cpu] = position
 
     def of(self, rows: Rows | NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
-        """Yield positions of events, `nowhere` for none; several times, for an event can be on several lanes."""
+        """Yield positions of events, `nowhere` for none; several times, for an event can be on several lanes.
+
+        Yields:
+            intp (len(rows),).
+        """
         events = self._events
         threads, cpus = events.thread[rows], events.cpu[rows]
         for kind, table in self._tables.items():
@@ -113,6 +120,9 @@ def place_marks(
     """Yield where events lie: position in `infos`, pixel, event row; an event can be on several lanes.
 
     Args as for `marks`.
+
+    Yields:
+        Two of intp (n,), and uint32 (n,).
     """
     positions = LanePositions(trace, infos)
     for start in range(0, len(rows), _CHUNK):

@@ -108,6 +108,9 @@ class Timeline:
 
         To a thread its state changes and what it did while running; to a process those of its threads; to a CPU all
         that it logged; to an interrupt lane the interrupts. The answer for one lane is kept.
+
+        Returns:
+            uint32 (n,).
         """
         with self._lock:
             kept, rows = self._rows

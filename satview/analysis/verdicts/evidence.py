@@ -124,7 +124,11 @@ class Evidence:
 
     @cached_property
     def slices(self) -> tuple[NDArray[np.uint32], _Ints]:
-        """Rows of the events by which threads got a CPU, and when they lost it: `timeline.per_cpu.run_slices`."""
+        """Rows of the events by which threads got a CPU, and when they lost it: `timeline.per_cpu.run_slices`.
+
+        Returns:
+            uint32 (n,), rows of events; int64 (n,), cycles.
+        """
         return run_slices(self.trace)
 
     @cached_property
@@ -267,7 +271,11 @@ def episodes(begin: _Ints, window: int) -> TimeRanges:
 
 
 def groups(key: NDArray[np.integer]) -> list[tuple[int, NDArray[np.intp]]]:
-    """Return every key with the positions where it is, ascending; there must be few keys."""
+    """Return every key with the positions where it is, ascending; there must be few keys.
+
+    Returns:
+        Keys, each with intp (n,).
+    """
     if not len(key):
         return []
     order = np.argsort(key, kind="stable")

@@ -194,5 +194,9 @@ def _of_threads(thread: _Ints, cycles: _Ints, least: int) -> list[tuple[int, NDA
 
 
 def groups_at(key: _Ints, at: NDArray[np.intp]) -> list[tuple[int, NDArray[np.intp]]]:
-    """Return every key among some positions with the positions where it is."""
+    """Return every key among some positions with the positions where it is.
+
+    Returns:
+        Keys, each with intp (n,), a part of the given positions.
+    """
     return [(number, at[mine]) for number, mine in groups(key[at])]

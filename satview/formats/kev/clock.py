@@ -345,6 +345,10 @@ def _latest_stamp(
 
 
 def held_times(stamps: NDArray[np.uint32], value: int) -> NDArray[np.int64]:
-    """Return times of events that precede the first TIME of the file, placed backwards from its payload value."""
+    """Return times of events that precede the first TIME of the file, placed backwards from its payload value.
+
+    Returns:
+        int64 (n,), cycles.
+    """
     back = (value - stamps.astype(np.int64)) % ROLLOVER
     return value - np.where(back > ROLLOVER - SLACK, back - ROLLOVER, back)

@@ -48,7 +48,11 @@ def link(headers: NDArray[np.uint32], stamps: NDArray[np.uint32]) -> tuple[NDArr
 
 
 def keys(headers: NDArray[np.uint32], stamps: NDArray[np.uint32]) -> NDArray[np.uint64]:
-    """Return what all slots of one combine event share, as one number per slot: CPU, class, event and stamp."""
+    """Return what all slots of one combine event share, as one number per slot: CPU, class, event and stamp.
+
+    Returns:
+        uint64 (slots,).
+    """
     return (headers & KEY_MASK).astype(np.uint64) << np.uint64(32) | stamps
 
 
@@ -65,7 +69,11 @@ def contested(event_keys: NDArray[np.uint64], is_open: NDArray[np.bool_]) -> NDA
 
 
 def is_given_up(now: NDArray[np.int64], begun: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which open events are given up, by the clock of their CPU and the time at which they began, in cycles."""
+    """Return which open events are given up, by the clock of their CPU and the time at which they began, in cycles.
+
+    Returns:
+        bool (n,).
+    """
     return np.asarray(np.abs(now - begun) >= ROLLOVER)
 
 
@@ -191,7 +199,11 @@ def match(
 
 
 def contains(ascending: NDArray[np.int64], values: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which values are in an ascending array; faster than a set look-up where the values ascend as well."""
+    """Return which values are in an ascending array; faster than a set look-up where the values ascend as well.
+
+    Returns:
+        bool (n,).
+    """
     if not len(ascending):
         return np.zeros(len(values), np.bool_)
     at = np.searchsorted(ascending, values)

@@ -56,7 +56,11 @@ class OpenEvents:
         return self._count
 
     def keys(self) -> NDArray[np.uint64]:
-        """Return the keys that have an open event."""
+        """Return the keys that have an open event.
+
+        Returns:
+            uint64 (n,).
+        """
         return np.fromiter(self._queues, np.uint64, len(self._queues))
 
     def add(self, key: int, event: OpenEvent) -> None:

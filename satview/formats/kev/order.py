@@ -17,7 +17,11 @@ _FEW: Final = 128
 
 
 def disordered_rows(time: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the rows that a stable sort by time could move, ascending; none if time never decreases."""
+    """Return the rows that a stable sort by time could move, ascending; none if time never decreases.
+
+    Returns:
+        int64 (n,).
+    """
     n = len(time)
     edges = list(range(0, n, _CHUNK))
     latest_before = np.empty(len(edges), np.int64)

@@ -38,7 +38,11 @@ class ThreadNumbers:
         return self._count
 
     def keys(self) -> NDArray[np.uint64]:
-        """Return the keys by row; row 0 is meaningless."""
+        """Return the keys by row; row 0 is meaningless.
+
+        Returns:
+            uint64 (threads,).
+        """
         return self._known[: self._count]
 
     def numbers(self, keys: NDArray[np.uint64]) -> NDArray[np.uint32]:

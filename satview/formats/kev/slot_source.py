@@ -71,11 +71,19 @@ class MemorySlots:
         """Do nothing: memory stays."""
 
     def read(self, start: int, end: int, scratch: NDArray[np.uint32] | None = None) -> NDArray[np.uint32]:  # noqa: ARG002
-        """Return slots, as `SlotSource.read`."""
+        """Return slots, as `SlotSource.read`.
+
+        Returns:
+            uint32 (n, 4).
+        """
         return self._slots[start:end]
 
     def take(self, at: NDArray[np.int64], word: int) -> NDArray[np.uint32]:
-        """Return one word of some slots."""
+        """Return one word of some slots.
+
+        Returns:
+            uint32 (n,).
+        """
         words: NDArray[np.uint32] = self._slots[at, word]
         return words
 
@@ -222,6 +230,9 @@ class FileSlots:
     def read(self, start: int, end: int, scratch: NDArray[np.uint32] | None = None) -> NDArray[np.uint32]:
         """Return slots, as `SlotSource.read`.
 
+        Returns:
+            uint32 (n, 4).
+
         Raises:
             IndexError: There are no such slots.
             SourceChangedError: The file has lost them.
@@ -237,6 +248,9 @@ class FileSlots:
 
     def take(self, at: NDArray[np.int64], word: int) -> NDArray[np.uint32]:
         """Return one word of some slots; those near each other are read in one go.
+
+        Returns:
+            uint32 (n,).
 
         Raises:
             IndexError, SourceChangedError: As `read`.

@@ -48,7 +48,11 @@ _CPUS: Final = 64
 
 
 def arrays_of(trace: Trace) -> dict[str, NDArray[Any]]:
-    """Return the columns of a trace by name, not copied."""
+    """Return the columns of a trace by name, not copied.
+
+    Returns:
+        Arrays of the types in `satview.store.tables`.
+    """
     found = {
         f"{name}.{column.name}": getattr(getattr(trace, name), column.name)
         for name, table in _TABLES.items()

@@ -122,7 +122,11 @@ class EventStream:
         self._last_times = np.zeros(wire.CPU_MASK + 1, np.int64)
 
     def thread_ids(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Return pid and tid of every thread number met so far; -1 for number 0."""
+        """Return pid and tid of every thread number met so far; -1 for number 0.
+
+        Returns:
+            Two of int32 (threads,).
+        """
         keys = np.ascontiguousarray(self._numbers.keys()).view(np.uint32).reshape(-1, 2).astype(np.int32)
         keys[0] = -1
         return keys[:, 0], keys[:, 1]
@@ -417,7 +421,11 @@ def _merged(batch: Batch, done: _Done) -> Batch:
 
 
 def blocks_of_array(slots: NDArray[np.uint32]) -> Iterator[NDArray[np.uint32]]:
-    """Yield the slots of an array, or of a memory map in either byte order, in chunks of host order."""
+    """Yield the slots of an array, or of a memory map in either byte order, in chunks of host order.
+
+    Yields:
+        uint32 (n, 4).
+    """
     for at in range(0, len(slots), CHUNK_SLOTS):
         yield np.asarray(slots[at : at + CHUNK_SLOTS], dtype=np.uint32)
 
@@ -433,6 +441,9 @@ def blocks_of_file(
         byte_order: Of the file.
         problems: Receives `partial-slot`.
         offset: Byte offset of the event region.
+
+    Yields:
+        uint32 (n, 4).
     """
     dtype = np.dtype("<u4" if byte_order == "little" else ">u4")
     read = getattr(file, "read1", file.read)  # what a pipe has now, not a whole chunk

@@ -53,7 +53,11 @@ class Calls:
 
 
 def which_of(code: NDArray[np.uint16]) -> NDArray[np.uint16]:
-    """Return `which` of every code."""
+    """Return `which` of every code.
+
+    Returns:
+        uint16 (n,).
+    """
     return code >> np.uint16(WHICH_SHIFT) & np.uint16(3)
 
 
@@ -243,7 +247,11 @@ def effects(
 
 
 def with_outcomes(calls: Calls, waiting: Bools, other: Effects) -> NDArray[np.uint16]:
-    """Return the codes with their turns, and the shared codes for creations and ends."""
+    """Return the codes with their turns, and the shared codes for creations and ends.
+
+    Returns:
+        uint16 (n,).
+    """
     is_last = last_of_thread(calls)
     outcome = np.zeros(len(calls.code), np.uint16)
     outcome[is_last] = Outcome.ENDS

@@ -78,7 +78,11 @@ def _is_left_out(span: Span, shown: NDArray[np.bool_] | None, dimmed: NDArray[np
 
 
 def interval_starts(timeline: Timeline, lane: int, scale: TimeScale, width_px: int) -> NDArray[np.int64] | None:
-    """Return the pixel columns where intervals of a lane begin; None if they are too many to be distinguished."""
+    """Return the pixel columns where intervals of a lane begin; None if they are too many to be distinguished.
+
+    Returns:
+        int64 (n,), columns, ascending.
+    """
     if not timeline.is_ready(lane):
         return None
     starts = timeline.lane(lane).spans.start_cycles

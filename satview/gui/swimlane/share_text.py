@@ -61,7 +61,11 @@ def longest_of(spans: LaneSpans, window: TimeWindow, value: int | None) -> int |
 
 
 def inside(spans: LaneSpans, window: TimeWindow) -> tuple[NDArray[np.int64], NDArray[np.int64], slice]:
-    """Return the parts of intervals that are in a span of time: when they start and end, and which they are."""
+    """Return the parts of intervals that are in a span of time: when they start and end, and which they are.
+
+    Returns:
+        Two of int64 (n,), cycles; the slice of the intervals.
+    """
     part = spans.visible(window)
     start = spans.start_cycles[part]
     if not len(start):
