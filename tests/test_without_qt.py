@@ -22,6 +22,7 @@ LAYERS = (
     "capture",
     "threadtrace",
     "export",
+    "report",
     "cli",
 )
 
@@ -89,6 +90,7 @@ COMMANDS = {
     "records": ("sample_traces/threads",),
     "query": (TRACE, "select count(*) from event"),
     "export": (TRACE, "-o", "TABLE"),
+    "report": (TRACE, "-o", os.devnull, "--pictures", "0"),
 }
 
 

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.time import Cycles
+from satview.store.place import Place, place_of
 from satview.store.trace import Trace
 from satview.testing.figure import Claims, Figure, KevFailure, Unit
-from satview.testing.place import Place, place_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)

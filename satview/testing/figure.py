@@ -8,8 +8,8 @@ from enum import StrEnum
 from typing import Final, Self
 
 from satview.base.time import format_duration
+from satview.store.place import Place
 from satview.testing.baseline import Baseline
-from satview.testing.place import Place
 
 
 class Unit(StrEnum):

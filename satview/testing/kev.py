@@ -24,10 +24,10 @@ from satview.filters.expressions.vocabulary import event_names
 from satview.linkage.whole import is_whole
 from satview.opened import OpenedTrace
 from satview.store.losses import lost_marks
+from satview.store.place import Place, place_of
 from satview.tables.table import Table
 from satview.testing.durations import Durations
 from satview.testing.figure import Claims, Figure, KevFailure, Unit
-from satview.testing.place import Place, place_of
 from satview.testing.threads import Threads
 
 _EXPRESSION: Final = re.compile(r"[=<>~()!]|\b(?:and|or|not|in)\b")
@@ -269,7 +269,8 @@ def _user_rows(trace: OpenedTrace, text: str) -> NDArray[np.uint32]:
         return trace.select(f'class == USREVENT and text == "{quoted}"')
     rows = trace.select("class == USREVENT and words == 2")
     first, second = (*text_words(raw, trace.byte_order), 0)[:2]
-    return rows[(trace.payloads.column(rows, 0) == first) & (trace.payloads.column(rows, 1) == second)]
+    is_text = (trace.payloads.column(rows, 0) == first) & (trace.payloads.column(rows, 1) == second)
+    return np.asarray(rows[is_text], np.uint32)
 
 
 def _kind(name: str) -> VerdictKind:

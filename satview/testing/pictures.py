@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from satview.testing.place import Place
+from satview.base.picture import screenshot
+from satview.store.place import Place
 
 MOST: Final = 20  # of one run: a broken build fails everywhere
-_PATIENCE_S: Final = 120
 _SIZE: Final = "1400x860"
 _NOT_IN_NAMES: Final = re.compile(r"[^\w.\-\[\]]+")
 _LONGEST_NAME: Final = 120
@@ -47,29 +45,8 @@ class Pictures:
         except OSError as error:
             return f"none: {self.folder}: {error.strerror or error}"
         path = self.folder / f"{_NOT_IN_NAMES.sub('-', test)[-_LONGEST_NAME:]}.png"
-        return screenshot(place.path, path, place.options) or str(path)
-
-
-def screenshot(trace: Path, path: Path, options: list[str], size: str = _SIZE) -> str:
-    """Have satview take a picture of a trace; return why that did not work, or nothing.
-
-    Args:
-        trace: The file.
-        path: The new PNG.
-        options: Such as `--range A..B --select N`.
-        size: `WxH` of the window.
-    """
-    command = [sys.executable, "-m", "satview", str(trace), "--screenshot", str(path), "--size", size, *options]
-    try:
-        done = subprocess.run(  # noqa: S603  -- this very Python
-            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_PATIENCE_S, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return f"none: {error}"
-    if done.returncode not in (0, 1) or not path.exists():
-        last = done.stderr.strip().splitlines()
-        return f"none: {last[-1] if last else 'satview ended with ' + str(done.returncode)}"
-    return ""
+        why_not = screenshot(place.path, path, place.options, _SIZE)
+        return f"none: {why_not}" if why_not else str(path)
 
 
 def _make(folder: Path) -> None:

@@ -12,10 +12,10 @@ from satview.base.time import format_duration
 from satview.events.states import STATES
 from satview.filters.expressions.vocabulary import state_value
 from satview.opened import OpenedTrace
+from satview.store.place import place_of
 from satview.tables.columns import Texts
 from satview.testing.durations import Durations
 from satview.testing.figure import Claims, Figure, KevFailure, Unit
-from satview.testing.place import place_of
 
 
 @dataclass(frozen=True, slots=True)
