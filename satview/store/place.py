@@ -47,7 +47,9 @@ class Place:
 
     @property
     def options(self) -> list[str]:
-        """What to give `satview` besides the file."""
+        """What to give `satview` besides the file; nothing where the place is all of it."""
+        if (self.start_ns, self.event) == (0, 0) and self.end_ns >= self.last_ns:
+            return []
         return ["--range", self.range_text, *(["--select", str(self.event)] if self.event else [])]
 
     @property
