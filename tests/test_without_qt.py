@@ -23,6 +23,8 @@ LAYERS = (
     "threadtrace",
     "export",
     "report",
+    "fleet",
+    "testing",
     "cli",
 )
 
@@ -90,6 +92,7 @@ COMMANDS = {
     "records": ("sample_traces/threads",),
     "query": (TRACE, "select count(*) from event"),
     "export": (TRACE, "-o", "TABLE"),
+    "trends": ("--list",),
     "report": (TRACE, "-o", os.devnull, "--pictures", "0"),
 }
 

@@ -65,7 +65,7 @@ def add_parser(subparsers: Any) -> None:
     fleet = parser.add_argument_group("of a folder of traces")
     fleet.add_argument("--jobs", type=int, metavar="N", help="processes at once (default: one a processor)")
     fleet.add_argument("--pattern", action="append", default=[], metavar="GLOB",
-                       help="names of files to take, such as '*.txt'; repeatable (default: .kev, compressed too)")  # fmt: skip
+                       help="names of files, such as '*.txt'; repeatable (default: .kev, compressed too)")  # fmt: skip
     fleet.add_argument("--dask", metavar="ADDRESS", help="scheduler of a Dask cluster that sees the same folders")
     parser.set_defaults(run=run)
 

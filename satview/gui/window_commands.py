@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtGui import QKeySequence
 
 from satview.base.resources import sample_trace
+from satview.fleet.layout import is_dataset
 from satview.gui import dialogs
 from satview.gui.quick_pick import Choice, QuickPick
 from satview.session.commands import CommandRegistry
@@ -29,6 +30,7 @@ class WindowCommands:
         window = self._window
         registry.bind("file.open", self._open)
         registry.bind("file.sample", self._open_sample)
+        registry.bind("file.trends", self._open_trends)
         registry.bind("file.new_window", window.window_wanted.emit)
         registry.bind("file.reload", self._reload)
         registry.bind("file.info", self._info)
@@ -56,6 +58,17 @@ class WindowCommands:
 
     def _open_sample(self) -> None:
         self._window.files_wanted.emit([sample_trace()])
+
+    def _open_trends(self) -> None:
+        folder = dialogs.ask_folder(self._window, "Data set of traces")
+        if folder is None:
+            return
+        if not is_dataset(folder):
+            dialogs.tell(self._window, "No data set of traces",
+                         f"{folder.name} is no data set of traces. Make one on the command line:\n\n"
+                         f"satview export {folder} -o fleet")  # fmt: skip
+            return
+        self._window.files_wanted.emit([folder])
 
     def _reload(self) -> None:
         session = self._window.session
