@@ -24,6 +24,7 @@ LAYERS = (
     "export",
     "report",
     "fleet",
+    "look",
     "testing",
     "cli",
 )
@@ -32,7 +33,14 @@ LAYERS = (
 def run(*command):
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     return subprocess.run(
-        [sys.executable, *command], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=600, check=False
+        [sys.executable, *command],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+        stdin=subprocess.DEVNULL,
     )
 
 
@@ -93,6 +101,9 @@ COMMANDS = {
     "query": (TRACE, "select count(*) from event"),
     "export": (TRACE, "-o", "TABLE"),
     "trends": ("--list",),
+    "look": (TRACE,),
+    "guide": (),
+    "mcp": ("sample_traces",),  # ends with its input
     "report": (TRACE, "-o", os.devnull, "--pictures", "0"),
 }
 
