@@ -9,7 +9,7 @@ from hypothesis import settings
 
 from tests.helpers import extent
 
-pytest_plugins = ["pytester"]
+pytest_plugins = ["pytester", "tests.helpers.plugin_fixtures"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -103,6 +103,7 @@ COMMANDS = {
     "trends": ("--list",),
     "look": (TRACE,),
     "guide": (),
+    "plugins": (),
     "mcp": ("sample_traces",),  # ends with its input
     "report": (TRACE, "-o", os.devnull, "--pictures", "0"),
 }

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from satview.base.errors import UsageError
 from satview.base.process_end import COST_DATA, FINE, say
 from satview.base.targets import is_standard_output
+from satview.export.plugged import plugged_endings, write_plugged
 from satview.formats.registry import open_trace
 from satview.formats.unixware import members
 
@@ -94,6 +95,9 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("--by-class is for the table event")
     if kind == "kev":
         _write_kev(trace, args.output, rows)
+    elif kind.startswith("."):
+        count = write_plugged(trace, args.output, plugged_endings()[kind])
+        (say if is_standard_output(args.output) else print)(f"{args.output}: {count:,} written by a plug-in")
     elif kind in _WHOLE:
         _write_whole(trace, args.output, kind)
     else:
@@ -121,9 +125,17 @@ def _kind(args: argparse.Namespace, *, is_folder: bool) -> str:
         if kind in _WHOLE and (is_part or (kind != "kev" and (args.range or args.expression))):
             raise UsageError(f"{_WHOLE[kind]}; the options choose a part of it")
         return kind
+    if ending in (plugged := plugged_endings()):
+        if is_folder or args.table or args.range or args.expression:
+            raise UsageError(
+                f"the plug-in {plugged[ending].name} writes the whole trace; the options choose a part of it"
+            )
+        return ending
     if is_folder and not ending:
         return "parquet"
-    raise UsageError(f"{args.output}: the ending says what is written; there are {', '.join(_ENDINGS)}, and --format")
+    raise UsageError(
+        f"{args.output}: the ending says what is written; there are {', '.join((*_ENDINGS, *plugged))}, and --format"
+    )
 
 
 def _rows(args: argparse.Namespace, trace: Trace) -> NDArray[np.bool_] | None:

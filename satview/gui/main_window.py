@@ -244,6 +244,7 @@ class MainWindow(QMainWindow):
         if self._is_lasting(opened.trace.path):
             self.recent.add(opened.trace.path)
         self.workspace.area.view.setFocus()
+        self.workspace.tell_of_plugins()
 
     def _connect_workspace(self, opened: OpenTrace) -> None:
         assert self.workspace is not None

@@ -45,6 +45,7 @@ class WindowCommands:
             )
         registry.bind("help.palette", self._palette)
         registry.bind("help.keys", self._keys)
+        registry.bind("help.plugins", self._plugins)
         registry.bind("help.about", lambda: dialogs.about(window))
 
     def _close(self) -> None:
@@ -102,6 +103,11 @@ class WindowCommands:
                 title = binding.command.plain_title.rstrip("\N{HORIZONTAL ELLIPSIS}")
                 choices.append(Choice(f"{area}: {title}", keys, action.trigger))
         QuickPick(choices, "Command", "No command matches", self._window)
+
+    def _plugins(self) -> None:
+        from satview.gui.plugins_dialog import PluginsDialog  # on first use
+
+        PluginsDialog(self._window).show()
 
     def _keys(self) -> None:
         from satview.gui.key_overlay import KeyOverlay  # on first use

@@ -180,6 +180,8 @@ COMMANDS: Final = (
     Command("help.palette", "&Commands\N{HORIZONTAL ELLIPSIS}", Menu.HELP, ("Ctrl+Shift+P", "F1"),
             "Find a command by name and run it."),
     Command("help.keys", "&Keys and mouse", Menu.HELP, ("?",), "Show all keys."),
+    Command("help.plugins", "&Plug-ins\N{HORIZONTAL ELLIPSIS}", Menu.HELP, (),
+            "What other packages add to satview here, and what of it is switched off."),
     Command("help.about", "&About satview", Menu.HELP, (), "Version and licence.", starts_group=True),
 )
 

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.verdicts.find import RULES, find_verdicts
+from satview.analysis.verdicts.find import all_kinds, find_verdicts
 from satview.analysis.verdicts.thresholds import Thresholds
 from satview.analysis.verdicts.untold import untold
 from satview.analysis.verdicts.verdict import Verdict, VerdictKind
@@ -181,11 +181,11 @@ class Kev:
             UsageError: There is no such kind.
         """
         __tracebackhide__ = True
-        kinds = [_kind(kind)] if kind else list(RULES)
+        kinds = [_kind(kind)] if kind else list(all_kinds())
         found = find_verdicts(self.trace, thresholds, kinds)
         if found:
             raise self._verdict_failure(found)
-        if kind and (why := untold(self.trace).get(kinds[0])):
+        if isinstance(kinds[0], VerdictKind) and kind and (why := untold(self.trace).get(kinds[0])):
             raise KevFailure(f"the trace cannot tell of {kinds[0]}: {why}")
         return True
 
@@ -273,11 +273,12 @@ def _user_rows(trace: OpenedTrace, text: str) -> NDArray[np.uint32]:
     return np.asarray(rows[is_text], np.uint32)
 
 
-def _kind(name: str) -> VerdictKind:
-    found = [kind for kind in RULES if name == kind] or [kind for kind in RULES if name in kind]
+def _kind(name: str) -> VerdictKind | str:
+    kinds = all_kinds()
+    found = [kind for kind in kinds if name == kind] or [kind for kind in kinds if name in kind]
     if len(found) != 1:
         raise UsageError(f"{name[:40]!r} is {'no' if not found else 'more than one'} kind of verdict; there are "
-                         f"{', '.join(RULES)}")  # fmt: skip
+                         f"{', '.join(kinds)}")  # fmt: skip
     return found[0]
 
 

@@ -22,7 +22,8 @@ from satview.timeline.spans import NO_EVENT, LaneSpans, touching
 def lanes_of(timeline: Timeline, indices: Iterable[int]) -> tuple[list[dict[str, Any]], dict[str, NDArray[Any]]]:
     """Return lanes that are ready as values that JSON can hold, and arrays by name."""
     values, arrays = [], dict[str, NDArray[Any]]()
-    for index in sorted({index for index in indices if timeline.is_ready(index)}):
+    mine = (index for index in indices if timeline.infos[index].kind is not LaneKind.PLUGGED)  # it may change
+    for index in sorted({index for index in mine if timeline.is_ready(index)}):
         lane, name = timeline.lane(index), f"lane.{index}"
         arrays[f"{name}.start"], arrays[f"{name}.value"] = lane.spans.start_cycles, lane.spans.value
         arrays[f"{name}.event"] = lane.spans.event

@@ -107,7 +107,8 @@ def _wide_spans(spans: LaneSpans, middles: Sequence[float], scale: TimeScale) ->
     for i in np.flatnonzero(right - left >= NARROWEST_PX).tolist():
         place = places[i]
         thread = int(spans.thread[place]) if spans.thread is not None else 0
-        span = Span(int(starts[i]), int(ends[i]), int(spans.value[place]), int(spans.event[place]), thread)
+        text = spans.texts[int(place)] if spans.texts is not None else ""
+        span = Span(int(starts[i]), int(ends[i]), int(spans.value[place]), int(spans.event[place]), thread, text)
         yield float(left[i]), float(right[i]), span
 
 
