@@ -16,7 +16,7 @@ from enum import StrEnum
 from importlib import metadata
 from typing import Any, Final, TypeVar
 
-from satview.base.errors import Cancelled, SatviewError, told
+from satview.base.errors import Cancelled, SatviewError, one_line
 
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
@@ -66,7 +66,7 @@ class Plugin:
 
     def switch_off(self, error: BaseException) -> None:
         """Do without it from now on."""
-        self.fault = told(error)
+        self.fault = one_line(error)
         _log.info("the %s plug-in %s of %s is switched off: %s", self.kind.word, self.name, self.package, self.fault)
 
     def run(self, work: Callable[[Any], _T], instead: _T) -> _T:
@@ -134,7 +134,7 @@ def _look(kind: PluginKind) -> tuple[Plugin, ...]:
     try:
         entries = metadata.entry_points(group=kind.value)
     except Exception as error:  # noqa: BLE001  -- damaged metadata of any installed package
-        _log.warning("plug-ins were not looked for: %s", told(error))
+        _log.warning("plug-ins were not looked for: %s", one_line(error))
         return ()
     found: dict[str, Plugin] = {}
     for entry in entries:

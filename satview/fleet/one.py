@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from satview.base.errors import SatviewError, told
+from satview.base.errors import SatviewError, one_line
 from satview.base.new_file import NewFile
 from satview.export.table_files import write_parquet
 from satview.export.tables import arrow_of
@@ -45,7 +45,7 @@ def export_one(source: Source, dataset: Dataset, tables: tuple[str, ...]) -> Don
     except (SatviewError, OSError) as error:
         return Done(source.name, fault=" ".join(str(error).split()))
     except Exception as error:  # noqa: BLE001  -- one file must not end the work on hundreds
-        return Done(source.name, fault=f"an error inside satview: {told(error)}")
+        return Done(source.name, fault=f"an error inside satview: {one_line(error)}")
 
 
 def _exported(source: Source, dataset: Dataset, tables: tuple[str, ...]) -> Done:

@@ -9,9 +9,9 @@ from typing import Final
 import numpy as np
 
 from satview.analysis.doctor.report import may_be_more
+from satview.analysis.doctor.undecided import undecided
 from satview.analysis.statistics import Statistics
 from satview.analysis.verdicts.find import find_verdicts
-from satview.analysis.verdicts.untold import untold
 from satview.analysis.verdicts.verdict import Verdict
 from satview.analysis.why import why
 from satview.base.errors import UsageError
@@ -131,7 +131,7 @@ def _trust_lines(trace: Trace) -> tuple[Line, ...]:
         )
     if missing:
         lines.append(Line("Verdicts", f"there may be more than is listed: {missing}"))
-    lines += [Line("Cannot tell", f"{kind}: {reason}") for kind, reason in untold(trace).items()]
+    lines += [Line("Cannot tell", f"{kind}: {reason}") for kind, reason in undecided(trace).items()]
     lines += [Line("Problem", f"{slug}: {count:,}") for slug, count in trace.problems.counts().items()]
     return tuple(lines) or (Line("", "no events are missing, and nothing is wrong with the file"),)
 
@@ -247,7 +247,7 @@ def _verdict(trace: Trace, handle: Handle) -> Details:
     evidence += (Line("", f"and {more:,} more"),) if more > 0 else ()
     places = tuple(
         Line(str(number), format_time(clock.ns(each.start_cycles)), event=each.row if each.row >= 0 else None)
-        for number, each in enumerate(verdict.places[:_MOST], 1)
+        for number, each in enumerate(verdict.occurrences[:_MOST], 1)
     )
     sections = (Section("Verdict", tuple(lines)), Section("Evidence", evidence), Section("Times", places))
     return Details(f"{handle} {verdict.kind}", "", "verdict", tuple(part for part in sections if part.lines))

@@ -26,7 +26,7 @@ from satview.look.answers import look, verdicts_of
 from satview.look.handles import Subject, handle_of
 from satview.look.text import as_text
 from satview.session.event_text import why_details
-from satview.session.time_text import axis_of, parse_place
+from satview.session.time_text import axis_of, parse_position
 from satview.store.trace import Trace
 from satview.tables.extras import required
 from satview.tables.schema import SCHEMAS
@@ -112,7 +112,7 @@ class Answers:
             at: The moment: 1.25s, 350us, or #4711 for an event.
         """
         found = self.trace(trace)
-        place = parse_place(at, axis_of(found))
+        place = parse_position(at, axis_of(found))
         cycles = place.cycles if place.event is None else int(found.events.time_cycles[place.event])
         assert cycles is not None
         return as_text(why_details(found, why(found, _thread(thread), cycles)))

@@ -11,6 +11,7 @@ import numpy as np
 
 from satview.analysis.basis import Basis
 from satview.analysis.doctor.report import may_be_more
+from satview.analysis.doctor.undecided import undecided
 from satview.analysis.latency_list import LatencyFilter, latency_list, latency_statistics_sheet
 from satview.analysis.load import LoadBy, load_over_time
 from satview.analysis.occurrences import SHARES, histogram, occurrences
@@ -18,7 +19,6 @@ from satview.analysis.scope import Scope, scope_of
 from satview.analysis.sheets import Kind, Sheet
 from satview.analysis.statistics import Statistics
 from satview.analysis.statistics_sheets import SHEETS
-from satview.analysis.verdicts.untold import untold
 from satview.analysis.verdicts.verdict import Verdict
 from satview.base.safe_text import html_text
 from satview.base.time import format_duration, format_time
@@ -158,7 +158,7 @@ def losses(trace: Trace) -> str:
 def limits(trace: Trace) -> str:
     """Return what the trace cannot tell, so that silence is not taken for health."""
     missing = may_be_more(trace)
-    rows = [(str(kind), why) for kind, why in untold(trace).items()]
+    rows = [(str(kind), why) for kind, why in undecided(trace).items()]
     told = f"<p>There may be more than is listed: {html_text(missing)}.</p>" if missing else ""
     if not rows:
         return told or "<p>The trace has what every verdict needs.</p>"
@@ -168,7 +168,7 @@ def limits(trace: Trace) -> str:
 def _verdict(trace: Trace, verdict: Verdict, drawn: str) -> str:
     row = verdict.evidence[0] if verdict.evidence else -1
     place = place_of(trace, verdict.start_cycles, verdict.end_cycles, row)
-    times = f", {len(verdict.places):,} times" if len(verdict.places) > 1 else ""
+    times = f", {len(verdict.occurrences):,} times" if len(verdict.occurrences) > 1 else ""
     return (
         f'<article class="{verdict.severity}"><h3>{verdict.severity}: {verdict.kind}{times}</h3>'
         f"<p>{html_text(verdict.says)}</p><p>{html_text(verdict.remedy)}</p>{drawn}{_command(place.command)}</article>"

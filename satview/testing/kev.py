@@ -11,9 +11,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.analysis.doctor.undecided import undecided
 from satview.analysis.verdicts.find import all_kinds, find_verdicts
 from satview.analysis.verdicts.thresholds import Thresholds
-from satview.analysis.verdicts.untold import untold
 from satview.analysis.verdicts.verdict import Verdict, VerdictKind
 from satview.analysis.why import thread_of
 from satview.base.errors import UsageError
@@ -185,7 +185,7 @@ class Kev:
         found = find_verdicts(self.trace, thresholds, kinds)
         if found:
             raise self._verdict_failure(found)
-        if isinstance(kinds[0], VerdictKind) and kind and (why := untold(self.trace).get(kinds[0])):
+        if isinstance(kinds[0], VerdictKind) and kind and (why := undecided(self.trace).get(kinds[0])):
             raise KevFailure(f"the trace cannot tell of {kinds[0]}: {why}")
         return True
 

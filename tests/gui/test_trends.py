@@ -95,7 +95,7 @@ def test_both_themes(trends):
 
 def test_the_command_asks_for_a_folder(empty_window, application, fleet, tmp_path, monkeypatch, qtbot):
     told = []
-    monkeypatch.setattr(dialogs, "tell", lambda _parent, title, text, **_: told.append((title, text)))
+    monkeypatch.setattr(dialogs, "report", lambda _parent, title, text, **_: told.append((title, text)))
     monkeypatch.setattr(dialogs, "ask_folder", lambda *_: tmp_path)
     empty_window.actions_by_id.by_id["file.trends"].trigger()
     assert application.trends == []

@@ -101,7 +101,7 @@ def test_the_verdict(samples, path, capsys):
     assert main(["check", str(path), "--format", "junit"]) == 3
     [suite] = ET.fromstring(capsys.readouterr().out)
     assert [case.get("name") for case in suite if case.find("failure") is not None] == ["late-heartbeat"]
-    assert open_trace(path).verdicts()[0].places[0].row == 6
+    assert open_trace(path).verdicts()[0].occurrences[0].row == 6
 
 
 def test_the_export(samples, path, tmp_path, capsys):

@@ -7,21 +7,21 @@ the panel Verdicts and `kev.no_verdict("late-heartbeat")` in pytest have it.
 import numpy as np
 
 from satview import select
-from satview.analysis.verdicts.verdict import Place, Severity, Verdict
+from satview.analysis.verdicts.verdict import Occurrence, Severity, Verdict
 from satview.base.time import format_duration
 
 LIMIT_NS = 20_000_000
 
 
 def late_heartbeats(trace):
-    """Return the verdicts: here one with all its places, or none."""
+    """Return the verdicts: here one with all times at which it happens, or none."""
     beats = select(trace, "class == USREVENT and number == 1")
     times = trace.events.time_cycles[beats]
     late = np.flatnonzero(np.diff(times) > trace.clock.cycles_of(LIMIT_NS))
     if not len(late):
         return []
-    places = tuple(Place(int(times[i]), int(times[i + 1]), int(beats[i])) for i in late)
-    longest = max(places, key=lambda place: place.end_cycles - place.start_cycles)
+    found = tuple(Occurrence(int(times[i]), int(times[i + 1]), int(beats[i])) for i in late)
+    longest = max(found, key=lambda one: one.end_cycles - one.start_cycles)
     length = format_duration(trace.clock.duration_ns(longest.end_cycles - longest.start_cycles))
     thread = int(trace.events.thread[longest.row])
     return [
@@ -35,6 +35,6 @@ def late_heartbeats(trace):
             (longest.row,),
             f"No heartbeat for {length}, {len(late)} times longer than 20 ms.",
             "See what runs meanwhile at a higher priority.",
-            places=places,
+            occurrences=found,
         )
     ]

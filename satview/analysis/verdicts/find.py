@@ -10,9 +10,10 @@ from typing import Final
 from satview.analysis.verdicts import inversions, periods, scheduling, servers, system, waiting
 from satview.analysis.verdicts.evidence import Evidence
 from satview.analysis.verdicts.thresholds import Thresholds, default_thresholds
-from satview.analysis.verdicts.verdict import Place, Severity, Verdict, VerdictKind
+from satview.analysis.verdicts.verdict import Occurrence, Severity, Verdict, VerdictKind
 from satview.base.errors import Cancelled
 from satview.base.plugins import PluginKind, plugins
+from satview.linkage.ahead import reading_ahead
 from satview.store.trace import Trace
 
 RULES: Final[dict[VerdictKind, Callable[[Evidence], list[Verdict]]]] = {
@@ -46,7 +47,7 @@ def find_verdicts(
         trace: The events.
         thresholds: When something is a verdict; None = those that ship with satview.
         kinds: Only these; None = all. Those that the thresholds turn off are never looked for.
-        cancelled: Asked between kinds; `Cancelled` is raised when it says so.
+        cancelled: Called between kinds; `Cancelled` is raised when it says so.
 
     Raises:
         Cancelled: Somebody said so.
@@ -55,16 +56,17 @@ def find_verdicts(
         return ()
     evidence = Evidence(trace, thresholds or default_thresholds())
     found: list[Verdict] = []
-    for kind, rule in RULES.items():
-        if cancelled is not None and cancelled():
-            raise Cancelled
-        if (kinds is None or kind in kinds) and evidence.thresholds.is_enabled(kind):
-            found += rule(evidence)
-    for each in plugins(PluginKind.VERDICT):
-        if cancelled is not None and cancelled():
-            raise Cancelled
-        if kinds is None or each.name in kinds:
-            found += each.run(partial(_plugged, evidence, each.name), [])
+    with reading_ahead(trace):
+        for kind, rule in RULES.items():
+            if cancelled is not None and cancelled():
+                raise Cancelled
+            if (kinds is None or kind in kinds) and evidence.thresholds.is_enabled(kind):
+                found += rule(evidence)
+        for each in plugins(PluginKind.VERDICT):
+            if cancelled is not None and cancelled():
+                raise Cancelled
+            if kinds is None or each.name in kinds:
+                found += each.run(partial(_plugged, evidence, each.name), [])
     return tuple(sorted(found, key=lambda verdict: (_ORDER.index(verdict.severity), verdict.start_cycles)))
 
 
@@ -89,11 +91,8 @@ def _plugged(evidence: Evidence, name: str, rule: Callable[[Trace], list[Verdict
             raise ValueError("its evidence is no event of the trace")
         if not all(0 < row < len(trace.threads) for row in verdict.threads):
             raise ValueError("its threads are none of the trace")
-    return [
-        replace(
-            verdict,
-            kind=name,
-            places=verdict.places or (Place(verdict.start_cycles, verdict.end_cycles, *verdict.evidence[:1]),),
-        )
-        for verdict in found
-    ]
+    return [replace(verdict, kind=name, occurrences=verdict.occurrences or (_only(verdict),)) for verdict in found]
+
+
+def _only(verdict: Verdict) -> Occurrence:
+    return Occurrence(verdict.start_cycles, verdict.end_cycles, *verdict.evidence[:1])

@@ -25,7 +25,7 @@ from satview.gui.plain_label import PlainLabel
 from satview.gui.theme import Theme, colour
 from satview.gui.trends.plot import TrendPlot
 from satview.session.dismantle import dismantle
-from satview.session.jobs import IsCancelled, LatestJob, Report
+from satview.session.tasks import IsCancelled, Report, Task
 
 _POINT: Final = int(Qt.ItemDataRole.UserRole)
 _SIZE_PX: Final = (1000, 620)
@@ -60,20 +60,20 @@ class TrendsWindow(QWidget):
         self.message.setProperty("role", "dim")
         self.plot = TrendPlot(theme, self)
         self.traces = _list(self)
-        self._job = LatestJob(self)
+        self._task = Task(self)
         self._lay_out()
         self.choice.currentIndexChanged.connect(self._ask)
         self.plot.point_wanted.connect(self.trace_wanted)
         self.traces.itemClicked.connect(self._on_item)
         self.traces.itemActivated.connect(self._on_item)
-        self._job.done.connect(self._on_done)
-        self._job.failed.connect(self._on_failed)
+        self._task.done.connect(self._on_done)
+        self._task.failed.connect(self._on_failed)
         self._ask()
 
     @property
     def is_busy(self) -> bool:
         """True while a figure is worked out."""
-        return self._job.is_busy
+        return self._task.is_busy
 
     def set_theme(self, theme: Theme) -> None:
         """Draw in other colours."""
@@ -99,7 +99,7 @@ class TrendsWindow(QWidget):
     @Slot()
     def _ask(self) -> None:
         self.message.setText("Working\N{HORIZONTAL ELLIPSIS}")
-        self._job.start(partial(_work, self._folder, str(self.choice.currentData())))
+        self._task.start(partial(_work, self._folder, str(self.choice.currentData())))
 
     @Slot(object)
     def _on_done(self, found: Trend) -> None:
@@ -135,7 +135,7 @@ class TrendsWindow(QWidget):
 
     def closeEvent(self, event: QCloseEvent) -> None:
         """Stop what runs, and go for good."""
-        self._job.close()
+        self._task.close()
         super().closeEvent(event)
         dismantle(self)
 
