@@ -105,6 +105,7 @@ COMMANDS = {
     "guide": (),
     "plugins": (),
     "mcp": ("sample_traces",),  # ends with its input
+    "compare": (TRACE, TRACE),
     "report": (TRACE, "-o", os.devnull, "--pictures", "0"),
 }
 

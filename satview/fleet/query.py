@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -46,7 +47,9 @@ def _connected(dataset: Dataset, limits: Limits) -> Any:
             **({"threads": str(limits.threads)} if limits.threads else {}),
         }
     )
-    connection.execute(f"SET allowed_directories = [{_quoted(dataset.folder.as_posix())}]")
+    folder = dataset.folder.as_posix()
+    # As DuckDB compares them with patterns too, in which brackets and stars of the folder's name are escaped.
+    connection.execute(f"SET allowed_directories = [{_quoted(folder)}, {_quoted(glob.escape(folder))}]")
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
     return connection

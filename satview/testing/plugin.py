@@ -185,16 +185,20 @@ def _summary(config: pytest.Config) -> list[str]:
     if fault := config.stash.get(_fault, ""):
         return [fault]
     if found is None:
-        return [f"{skipped} values have a baseline and were not compared: no --baseline FILE"] if skipped else []
+        return [f"{_values(skipped)} with a baseline, not compared: no --baseline FILE"] if skipped else []
     if not found.now:
         return []
     name = config.getoption("kev_baseline")
     if found.before is None:
-        return [f"{name}: made, with {found.count} values of this run"]
+        return [f"{name}: made, with {_values(found.count)} of this run"]
     if config.getoption("update_kev_baseline"):
-        return [f"{name}: written, with {found.count} values of this run"]
-    fresh = f", {found.fresh} new ones were not: add them with --update-kev-baseline" if found.fresh else ""
-    return [f"{name}: {found.count - found.fresh} values compared{fresh}"]
+        return [f"{name}: written, with {_values(found.count)} of this run"]
+    fresh = f", {found.fresh} new not: add with --update-kev-baseline" if found.fresh else ""
+    return [f"{name}: {_values(found.count - found.fresh)} compared{fresh}"]
+
+
+def _values(count: int) -> str:
+    return f"{count} value{'s' if count != 1 else ''}"
 
 
 def _trace(config: pytest.Config, path: Path) -> OpenedTrace:

@@ -222,6 +222,16 @@ def test_bad_use(traces, arguments, says, monkeypatch, capsys):
     assert not is_dataset(traces.parent / "old")
 
 
+def test_any_name_of_a_folder(traces, tmp_path):
+    """Brackets, stars and quotes mean nothing here."""
+    out = tmp_path / "o[1]*'x'?"
+    ready(traces, "it's [a] *.kev", 700)
+    export.export_folder(traces, out, TABLES)
+    query = "select max(length_ns) from state where trace = 'it''s [a] *.kev' and state = 'READY'"
+    assert query_dataset(out, query).rows() == [(700,)]
+    assert query_dataset(out, "select count(distinct trace) from state").rows() == [(4,)]
+
+
 def test_other_names_of_files(traces, tmp_path):
     assert [source.name for source in find_sources(traces, ["read*.txt"])] == ["readme.txt"]
     assert len(find_sources(traces, out=traces / "board 1")) == 1, "a data set in the folder is no trace of it"

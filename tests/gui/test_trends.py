@@ -1,5 +1,7 @@
 """The window of trends: figures, points and rows that open traces at their places."""
 
+from types import SimpleNamespace
+
 import pytest
 from PySide6.QtCore import QPointF, Qt
 
@@ -103,6 +105,19 @@ def test_the_command_asks_for_a_folder(empty_window, application, fleet, tmp_pat
     assert "satview export" in told[0][1]
     monkeypatch.setattr(dialogs, "ask_folder", lambda *_: fleet)
     empty_window.actions_by_id.by_id["file.trends"].trigger()
+    [window] = application.trends
+    qtbot.waitUntil(lambda: not window.is_busy, timeout=20_000)
+    assert len(rows(window)) == 7
+
+
+def test_the_command_line_shows_nothing_else(application, fleet, monkeypatch, qapp, qtbot):
+    from satview.gui import application as module
+    from satview.gui.first_look import FirstLook, FirstLooks
+
+    monkeypatch.setattr(module, "_until_closed", lambda _app, outcome: outcome.code)
+    ending = SimpleNamespace(code=0)
+    assert module._run_windows(qapp, application, [fleet], False, ending, FirstLooks(FirstLook(), application)) == 0
+    assert application.windows == []
     [window] = application.trends
     qtbot.waitUntil(lambda: not window.is_busy, timeout=20_000)
     assert len(rows(window)) == 7

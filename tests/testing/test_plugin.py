@@ -124,15 +124,15 @@ def test_latency(kev):
 def test_baselines(project):
     result = project(BASE, "--kev", "tick.kev")
     result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines(["satview: 1 values have a baseline and were not compared: no --baseline FILE"])
+    result.stdout.fnmatch_lines(["satview: 1 value with a baseline, not compared: no --baseline FILE"])
     again = ("--kev", "tick.kev", "--baseline", "b.json", "--kev-pictures", "none")
-    project("", *again).stdout.fnmatch_lines(["satview: b.json: made, with 1 values of this run"])
+    project("", *again).stdout.fnmatch_lines(["satview: b.json: made, with 1 value of this run"])
     path = project.path / "b.json"
     stored = json.loads(path.read_text())
     assert stored == {"version": 1, "figures": {"test_it.py::test_latency": {"p99 of tick to done": 250.0}}}
     result = project("", *again)
     result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines(["satview: b.json: 1 values compared"])
+    result.stdout.fnmatch_lines(["satview: b.json: 1 value compared"])
 
     ticking(lengths=(100, 400)).write(project.path / "tick.kev")
     result = project("", *again)
@@ -147,7 +147,7 @@ def test_baselines(project):
 def test_new_values_are_told(project):
     (project.path / "b.json").write_text('{"version": 1, "figures": {}}')
     result = project(BASE, "--kev", "tick.kev", "--baseline", "b.json")
-    result.stdout.fnmatch_lines(["satview: b.json: 0 values compared, 1 new ones were not: *--update-kev-baseline"])
+    result.stdout.fnmatch_lines(["satview: b.json: 0 values compared, 1 new not: *--update-kev-baseline"])
 
 
 @pytest.mark.parametrize("content", ["{", "[]", '{"version": 2}', '{"version": 1, "figures": {"a": {"b": "c"}}}'])
@@ -179,7 +179,7 @@ def test_an_option_of_somebody_else_stays_theirs(project):
 def test_the_sample_project(project):
     """Its tests pass as they are, with a baseline made and then met."""
     sample = ROOT / "examples" / "pytest_project"
-    for told in ("made, with 1 values", "1 values compared"):
+    for told in ("made, with 1 value", "1 value compared"):
         result = project("", str(sample), "-c", str(sample / "pytest.ini"), "--baseline", str(project.path / "b.json"))
         result.assert_outcomes(passed=7)
         result.stdout.fnmatch_lines([f"satview: *b.json: {told}*"])
