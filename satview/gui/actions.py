@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QMainWindow, QMenu, QToolBar, QWidget
 from satview.base.safe_text import tool_tip
 from satview.gui.icons import icon
 from satview.gui.theme import Theme
-from satview.session.commands import Binding, CommandRegistry, Menu, Needs, Scope
+from satview.session.commands import Binding, Command, CommandRegistry, Menu, Needs, Scope
 
 
 class CommandActions(QObject):
@@ -28,6 +28,7 @@ class CommandActions(QObject):
         self._registry = registry
         self.by_id: dict[str, QAction] = {}
         self.menus: dict[Menu, QMenu] = {}
+        self._submenus: dict[str, QMenu] = {}
         self._lane_scope: list[QAction] = []
         for binding in registry:
             self._add(binding, window)
@@ -42,8 +43,16 @@ class CommandActions(QObject):
                 if binding.command.menu is entry:
                     if binding.command.starts_group and menu.actions():
                         menu.addSeparator()
-                    menu.addAction(self.by_id[binding.command.id])
+                    self._menu_of(binding.command, menu).addAction(self.by_id[binding.command.id])
             menu.aboutToShow.connect(self.refresh)
+
+    def _menu_of(self, command: Command, menu: QMenu) -> QMenu:
+        """Return the menu that a command stands in: one within its menu, which is made for its first command."""
+        if not command.submenu:
+            return menu
+        if command.submenu not in self._submenus:
+            self._submenus[command.submenu] = menu.addMenu(command.submenu)
+        return self._submenus[command.submenu]
 
     def fill_toolbar(self, bar: QToolBar) -> None:
         """Put the commands with an icon into a toolbar, a gap between menus."""

@@ -10,6 +10,7 @@ from PySide6.QtGui import QGuiApplication
 
 from satview.base.errors import UsageError
 from satview.gui import dialogs
+from satview.gui.lane_commands import LaneCommands
 from satview.gui.pictures import save_png
 from satview.gui.quick_pick import Choice, LinePrompt, QuickPick
 from satview.session.commands import CommandRegistry, Needs
@@ -38,13 +39,11 @@ class TraceCommands:
         for command_id, run in (
             *self._view_commands(),
             *self._go_commands(),
-            *self._lane_commands(),
             *self._mark_commands(),
             *self._edit_commands(),
         ):
-            registry.bind(command_id, partial(self._run, run))
-        registry.bind("lanes.pin", partial(self._run, self._pin), self._is_pinned)
-        registry.bind("lanes.hide_empty", partial(self._run, self._hide_empty), self._hides_empty)
+            registry.bind(command_id, partial(self.run, run))
+        LaneCommands(self).bind(registry)
         for mode in ("off", "selection", "all"):
             registry.bind(f"view.arrows_{mode}", partial(self._set_arrows, mode), partial(self._has_arrows, mode))
         registry.bind("view.shares", self._toggle_shares, partial(self._settings.flag, "swimlane/shares"))
@@ -76,21 +75,22 @@ class TraceCommands:
         }[needs]
 
     @property
-    def _work(self) -> Workspace:
+    def work(self) -> Workspace:
+        """The views of the open trace."""
         work = self._window.workspace
         assert work is not None, "the command is disabled while no trace is open"
         return work
 
     @property
     def _opened(self) -> OpenTrace:
-        return self._work.opened
+        return self.work.opened
 
-    def _run(self, run: Run) -> None:
+    def run(self, run: Run) -> None:
+        """Carry a command out; say why it cannot be."""
         try:
-            run(self._work)
+            run(self.work)
         except UsageError as error:
-            text = str(error)
-            self._work.tell(text[:1].upper() + text[1:])
+            self.work.tell_failure(str(error))
 
     def _view_commands(self) -> tuple[tuple[str, Run], ...]:
         return (
@@ -130,17 +130,6 @@ class TraceCommands:
             ("go.end", lambda work: work.opened.viewport.pan(1e6)),
             ("go.to_time", self._ask_time),
             ("go.to_lane", self._ask_lane),
-        )
-
-    def _lane_commands(self) -> tuple[tuple[str, Run], ...]:
-        return (
-            ("lanes.fold", lambda work: work.opened.lanes.fold(self._lane())),
-            ("lanes.unfold_all", lambda work: work.opened.lanes.unfold_all()),
-            ("lanes.fold_all", lambda work: work.opened.lanes.fold_all()),
-            ("lanes.hide", lambda work: work.opened.lanes.hide(self._lane())),
-            ("lanes.show_all", lambda work: work.opened.lanes.show_all()),
-            ("lanes.taller", lambda work: work.area.change_lane_height(1)),
-            ("lanes.shorter", lambda work: work.area.change_lane_height(-1)),
         )
 
     def _mark_commands(self) -> tuple[tuple[str, Run], ...]:
@@ -190,12 +179,7 @@ class TraceCommands:
         )
 
     def _page(self) -> int:
-        return max(1, len(self._work.area.view.visible_rows()) - 1)
-
-    def _lane(self) -> int:
-        lane = self._opened.selection.lane
-        assert lane is not None, "the command needs a lane"
-        return lane
+        return max(1, len(self.work.area.view.visible_rows()) - 1)
 
     def _thread(self) -> int:
         """Return the thread of the selection: of its interval, else of its event.
@@ -219,7 +203,7 @@ class TraceCommands:
         return int(self._opened.trace.events.code[event])
 
     def _here(self) -> int:
-        return self._work.motion.anchor()
+        return self.work.motion.anchor()
 
     def _why(self, work: Workspace) -> None:
         work.navigation.ask_why(self._thread())
@@ -261,20 +245,6 @@ class TraceCommands:
         else:
             work.opened.path.forget()
 
-    def _pin(self, work: Workspace) -> None:
-        work.opened.lanes.pin(self._lane())
-
-    def _is_pinned(self) -> bool:
-        lane = self._opened.selection.lane
-        return lane is not None and self._opened.lanes.is_pinned(lane)
-
-    def _hide_empty(self, work: Workspace) -> None:
-        lanes = work.opened.lanes
-        lanes.hide_empty(not lanes.hides_empty, work.opened.viewport.window)
-
-    def _hides_empty(self) -> bool:
-        return self._opened.lanes.hides_empty
-
     def _toggle_legend(self) -> None:
         self._settings.set("swimlane/show_legend", not self._settings.flag("swimlane/show_legend"))
 
@@ -290,16 +260,16 @@ class TraceCommands:
         return self._settings.text("swimlane/arrows") == mode
 
     def _toggle_panel(self, name: str) -> None:
-        self._work.toggle_panel(name)
+        self.work.toggle_panel(name)
 
     def _panel_shows(self, name: str) -> bool:
-        return self._work.panel_shows(name)
+        return self.work.panel_shows(name)
 
     def _toggle_bottom(self) -> None:
-        self._work.toggle_bottom()
+        self.work.toggle_bottom()
 
     def _arrange(self) -> None:
-        self._work.arrange()
+        self.work.arrange()
 
     def _ask_time(self, work: Workspace) -> None:
         LinePrompt(

@@ -252,6 +252,11 @@ class Workspace(QWidget):
         """Say something in the status bar for a few seconds."""
         self._window.statusBar().showMessage(visible_line(text), 6000)
 
+    @Slot(str)
+    def tell_failure(self, text: str) -> None:
+        """Say why something could not be done; `text` begins small, as errors do."""
+        self.tell(text[:1].upper() + text[1:])
+
     def _dock(self, name: str, title: str) -> QDockWidget:
         dock = QDockWidget(title, self._window)
         dock.setObjectName(f"dock.{name}")
@@ -272,6 +277,7 @@ class Workspace(QWidget):
         self.chips.edit_wanted.connect(self._edit_filter)
         self.chips.rules_wanted.connect(self._show_rules)
         self.opened.filters.failed.connect(self.tell)
+        self.opened.sorter.failed.connect(self.tell_failure)
         self.find_bar.closed.connect(self._focus_lanes)
         self.area.fit_wanted.connect(self.navigation.fit)
         self.opened.reloaded.connect(self._on_reloaded)

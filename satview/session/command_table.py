@@ -139,6 +139,32 @@ COMMANDS: Final = (
     Command("lanes.show_all", "&Show all lanes", Menu.LANES, ("Shift+H",), "Show the hidden lanes again.", Needs.TRACE),
     Command("lanes.hide_empty", "Hide &empty lanes", Menu.LANES, ("X",),
             "Show only the lanes in which something happens in this window.", Needs.TRACE, is_checkable=True),
+    *(Command(f"lanes.sort_{name}", title, Menu.LANES, (), help_text, Needs.TRACE, is_checkable=True,
+              starts_group=name == "trace", submenu="Sort &by")
+      for name, title, help_text in (
+          ("trace", "&Order of the trace", "Let processes stand as the trace has them: by process id."),
+          ("name", "&Name", "Sort processes, and the threads in each, by name."),
+          ("cpu", "&CPU use", "Sort by the time on a CPU in the selected range, else in this window; most first."),
+          ("priority", "&Priority", "Sort by the priority that threads run at for most of the time; highest first."),
+          ("ready", "&Wait for a CPU",
+           "Sort by the time in READY in the selected range, else in this window; longest first."),
+          ("blocked", "&Blocked time",
+           "Sort by the time that threads wait for others in the selected range, else in this window; longest first."),
+      )),
+    *(Command(f"lanes.group_{name}", title, Menu.LANES, (), help_text, Needs.TRACE, is_checkable=True,
+              submenu="&Group by")
+      for name, title, help_text in (
+          ("process", "&Process", "Let threads stand under their processes."),
+          ("priority", "P&riority", "Let threads stand together that run at one priority for most of the time."),
+          ("cpu", "&CPU", "Let threads stand together that run mostly on one CPU in the range, else in this window."),
+          ("partition", "P&artition", "Let threads stand together that run mostly in one partition."),
+          ("pattern", "Pattern of &names\N{HORIZONTAL ELLIPSIS}",
+           "Let processes stand together by their names: Drivers: devb-*, io-*; HMI: hmi*."),
+      )),
+    Command("lanes.up", "Move &lane up", Menu.LANES, ("Alt+Up",),
+            "Move the selected lane above the one before it, as dragging its name does.", Needs.LANE, Scope.LANES),
+    Command("lanes.down", "Move lane dow&n", Menu.LANES, ("Alt+Down",), "Move the selected lane below the next one.",
+            Needs.LANE, Scope.LANES),
     Command("lanes.taller", "&Taller", Menu.LANES, ("Ctrl+=",), "Make lanes taller.", Needs.TRACE, starts_group=True),
     Command("lanes.shorter", "Sho&rter", Menu.LANES, ("Ctrl+-",), "Make lanes shorter.", Needs.TRACE),
 
@@ -192,5 +218,6 @@ MOUSE_HELP: Final = (
     ("Shift+drag", "Extend the range"),
     ("Middle drag, Space+drag", "Pan"),
     ("Right drag", "Zoom to the dragged range"),
+    ("Drag a name", "Move the lane to another place"),
     ("Right click", "Menu"),
 )

@@ -57,6 +57,7 @@ class Command:
         icon: File in `resources/icons` without extension; empty for none. Commands with an icon stand in the toolbar.
         is_checkable: The entry shows a check mark.
         starts_group: A separator is before it in its menu.
+        submenu: Title of the menu within the menu that it stands in; empty for none.
         is_held: Holding the key repeats it faster and faster.
     """
 
@@ -71,6 +72,7 @@ class Command:
     is_checkable: bool = False
     starts_group: bool = False
     is_held: bool = False
+    submenu: str = ""
 
     @property
     def plain_title(self) -> str:

@@ -8,6 +8,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 
 from satview.analysis.basis import Basis
 from satview.analysis.doctor.report import Diagnosis, doctor
+from satview.base.time import TimeWindow
 from satview.events import wire
 from satview.session.carry_over import event_of_slot
 from satview.session.edit_history import EditHistory
@@ -15,7 +16,9 @@ from satview.session.event_links import EventLinks
 from satview.session.filter_stack import FilterStack
 from satview.session.highlight import Highlight
 from satview.session.jobs import IsCancelled
+from satview.session.lane_arrangement import GroupBy, SortBy
 from satview.session.lane_list import LaneList
+from satview.session.lane_sorter import LaneSorter
 from satview.session.marks import Marks
 from satview.session.path_search import PathSearch
 from satview.session.preview_view import PreviewView
@@ -39,7 +42,7 @@ class OpenTrace(QObject):
     Attributes:
         trace: The data, read-only.
         timeline: Its lanes.
-        viewport, selection, filters, lanes, marks, search, edits: The parts; each sends its own signals.
+        viewport, selection, filters, lanes, sorter, marks, search, edits: The parts; each sends its own signals.
         events_of_thread: int64, shape (threads,), how many events each thread has.
         preview: What shows on CPU lanes that are not built yet; None = nothing.
 
@@ -98,6 +101,7 @@ class OpenTrace(QObject):
             self,
             hidden_lanes,
         )
+        self.sorter = LaneSorter(self.lanes, self)
         self.marks = Marks(trace.path, self.viewport.limits, self)
         self.search = Search(trace, self, self.filters.evaluator)
         self.viewport.window_changed.connect(self._on_window)
@@ -197,8 +201,28 @@ class OpenTrace(QObject):
             event = span.event
         self.selection.select(event, lane, span, is_interval)
 
+    def sort_lanes(self, sort: SortBy) -> None:
+        """Sort lanes by figures of the selected range, else of what shows."""
+        self.sorter.sort(self.timeline, self.basis, sort, self._window_in_mind)
+
+    def group_lanes(self, group: GroupBy, patterns: str = "") -> None:
+        """Let other lanes stand together; `patterns` as `parse_groups` takes them.
+
+        Raises:
+            UsageError: The patterns are faulty.
+        """
+        self.sorter.group(self.timeline, self.basis, group, self._window_in_mind, patterns)
+
+    @property
+    def _window_in_mind(self) -> TimeWindow:
+        """The selected range, else what shows, within the trace."""
+        whole, wanted = self.trace.window, self.selection.time_range or self.viewport.window
+        start, end = max(whole.start, wanted.start), min(whole.end, wanted.end)
+        return TimeWindow(start, end) if end > start else whole
+
     def shut_down(self) -> None:
         """Stop everything in the background and wait for it."""
+        self.sorter.close()
         self.filters.close()
         self.search.close()
         self.event_links.close()
