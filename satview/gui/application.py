@@ -26,6 +26,7 @@ from satview.gui.main_window import MainWindow
 from satview.session.recent_files import RecentFiles, recent_files_file
 from satview.session.session import Stage
 from satview.session.settings import Settings, settings_file
+from satview.session.state_files import StateFiles, users_files
 
 _log = logging.getLogger(__name__)
 _END_WITHIN_S: Final = 0.7
@@ -38,6 +39,7 @@ class Application(QObject):
         settings: Those of the user.
         recent: Files opened last.
         windows: Open windows.
+        files: Where what windows show of traces is kept.
 
     Signals:
         window_shown: Another window is on the screen.
@@ -45,8 +47,23 @@ class Application(QObject):
 
     window_shown = Signal(QObject)
 
-    def __init__(self, settings: Settings, recent: RecentFiles, parent: QObject | None = None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        recent: RecentFiles,
+        parent: QObject | None = None,
+        files: StateFiles | None = None,
+    ) -> None:
+        """Begin without a window.
+
+        Args:
+            settings: Those of the user.
+            recent: Files opened last.
+            parent: Owner.
+            files: Where what windows show of traces is kept; None keeps nothing.
+        """
         super().__init__(parent)
+        self.files = files or StateFiles()
         GuiThreadCollector(self)
         self.settings = settings
         self.recent = recent
@@ -58,7 +75,7 @@ class Application(QObject):
 
     def new_window(self) -> MainWindow:
         """Show an empty window."""
-        window = MainWindow(self.settings, self.recent, self.theme)
+        window = MainWindow(self.settings, self.recent, self.theme, self.files)
         window.files_wanted.connect(self._on_files)
         window.window_wanted.connect(self.new_window)
         window.quit_wanted.connect(self.close_all)
@@ -159,7 +176,8 @@ def run(
         settings.set("swimlane/palette", palette, is_kept=False)
     if not is_cached:
         settings.set("files/cache_mb", 0, is_kept=False)
-    application = Application(settings, RecentFiles(recent_files_file(), settings.number("files/recent_count")))
+    recent = RecentFiles(recent_files_file(), settings.number("files/recent_count"))
+    application = Application(settings, recent, files=users_files())
     sys.excepthook = _last_resort
     ending = _Ending(application)
     with ending.signals.watched():

@@ -30,10 +30,12 @@ from satview.session.panel_table import PANELS
 from satview.session.recent_files import RecentFiles
 from satview.session.session import Session, Stage
 from satview.session.settings import Settings
+from satview.session.state_files import StateFiles
 
 if TYPE_CHECKING:
     from satview.gui.preview_page import PreviewPage
     from satview.gui.workspace import Workspace
+    from satview.gui.workspace_keeper import WorkspaceKeeper
     from satview.session.marks import Marks
     from satview.session.open_trace import OpenTrace
 
@@ -73,6 +75,8 @@ class MainWindow(QMainWindow):
         registry: Its commands.
         capture_job: The capture that it began, if any.
         workspace: The views of the open trace, or None.
+        files: Where what windows show of traces is kept.
+        keeper: Keeps it of the open trace, or None.
         preview_page: Shows what some places of a large file tell while it is read; None before the first one.
 
     Signals:
@@ -85,7 +89,7 @@ class MainWindow(QMainWindow):
     window_wanted = Signal()
     quit_wanted = Signal()
 
-    def __init__(self, settings: Settings, recent: RecentFiles, theme: Theme) -> None:
+    def __init__(self, settings: Settings, recent: RecentFiles, theme: Theme, files: StateFiles | None = None) -> None:
         super().__init__()
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setAcceptDrops(True)
@@ -100,6 +104,8 @@ class MainWindow(QMainWindow):
         self.settings = settings
         self.recent = recent
         self.theme = theme
+        self.files = files or StateFiles()
+        self.keeper: WorkspaceKeeper | None = None
         self.workspace: Workspace | None = None
         self.preview_page: PreviewPage | None = None
         self._asks = True
@@ -230,18 +236,23 @@ class MainWindow(QMainWindow):
 
     def _enter_workspace(self) -> None:
         from satview.gui.workspace import Workspace  # brings numpy: not before the first window shows
+        from satview.gui.workspace_keeper import WorkspaceKeeper
 
         opened = self.session.opened
         assert opened is not None
         self.workspace = Workspace(opened, self.settings, self.theme, self)
+        is_lasting = self._is_lasting(opened.trace.path)
+        self.keeper = WorkspaceKeeper(self.workspace, self.files, opened.trace.path, is_lasting)
+        self.workspace.watch_file(self.keeper.file, "Views")
         self._pages.addWidget(self.workspace)
         self._pages.setCurrentWidget(self.workspace)
+        self.keeper.begin(is_followed=self.session.follow is not None)
         self._connect_workspace(opened)
         for dock in self.workspace.docks.values():
             dock.visibilityChanged.connect(self.actions_by_id.refresh)
         if self.session.follow is not None:
             self.workspace.show_end()
-        if self._is_lasting(opened.trace.path):
+        if is_lasting:
             self.recent.add(opened.trace.path)
         self.workspace.area.view.setFocus()
 
@@ -300,6 +311,9 @@ class MainWindow(QMainWindow):
         if self.workspace is None:
             return
         self._keep_timer.stop()
+        if self.keeper is not None:
+            self.keeper.close()
+            self.keeper = None
         work, self.workspace = self.workspace, None
         work.close_down()
         self._pages.removeWidget(work)

@@ -14,6 +14,7 @@ from satview.gui.event_list.panel import EventListPanel
 from satview.gui.filter_panel import FilterPanel
 from satview.gui.filters.chips import ChipBar
 from satview.gui.find_bar import FindBar
+from satview.gui.kept_values import Value
 from satview.gui.panel import Panel, PanelContext, make_panel
 from satview.gui.panel_set import PanelSet
 from satview.gui.status_bar import StatusFields
@@ -26,6 +27,7 @@ from satview.session.navigation import Navigation
 from satview.session.open_trace import OpenTrace
 from satview.session.panel_table import PANELS, Side
 from satview.session.settings import Settings
+from satview.session.stored_json import StoredJson
 
 _LAYOUT_VERSION: Final = 3
 _RIGHT_PX: Final = 340
@@ -46,6 +48,7 @@ class Workspace(QWidget):
         area, chips, find_bar: The views that are always there.
         panels: Name of the panel to its widget, made when it is first seen or asked for.
         navigation, motion: The moves.
+        kept_values: What panels kept, by name of the panel, for those that are not made yet.
         docks: Name of the panel to its dock.
 
     Signals:
@@ -63,6 +66,7 @@ class Workspace(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         self._stale: set[str] = set()
+        self.kept_values: dict[str, dict[str, Value]] = {}
         self.docks = {row.name: self._dock(row.name, row.plain_title) for row in PANELS}
         self._make_views(opened)
         self.arrange()
@@ -84,6 +88,7 @@ class Workspace(QWidget):
         self.panels = PanelSet(borrowed(self._make_panel))
         self.status = StatusFields(opened, window.statusBar())
         self.unsaved = StoreField(opened.marks.file, "Notes", window.statusBar())
+        self._file_fields = [self.unsaved]
         layout = self.layout()
         assert isinstance(layout, QVBoxLayout)
         layout.addWidget(self.chips)
@@ -106,6 +111,7 @@ class Workspace(QWidget):
         # In its dock from the first: to move a widget with its children costs Qt as much as to make it.
         panel = make_panel(next(row for row in PANELS if row.name == name), context, self.docks[name])
         panel.menu_wanted.connect(self.menu_wanted)
+        panel.take_values(self.kept_values.get(name, {}))
         if panel.waits_to_be_seen:
             self._stale.add(name)
         policy = panel.sizePolicy()
@@ -229,9 +235,7 @@ class Workspace(QWidget):
 
     def close_down(self) -> None:
         """Store the arrangement, stop all work, leave the window."""
-        self._settings.set(
-            "window/docks", base64.b64encode(self._window.saveState(_LAYOUT_VERSION).data()).decode("ascii")
-        )
+        self._settings.set("window/docks", base64.b64encode(self.dock_state()).decode("ascii"))
         self._stop()
         for dock in self.docks.values():
             self._window.removeDockWidget(dock)
@@ -245,8 +249,13 @@ class Workspace(QWidget):
         for panel in self.panels.made.values():
             panel.close_down()
         self.status.take_out()
-        self._window.statusBar().removeWidget(self.unsaved)
-        self.unsaved.deleteLater()
+        for field in self._file_fields:
+            self._window.statusBar().removeWidget(field)
+            field.deleteLater()
+
+    def watch_file(self, file: StoredJson, what: str) -> None:
+        """Say in the status bar what is wrong with a file of the user, for as long as that is so."""
+        self._file_fields.append(StoreField(file, what, self._window.statusBar()))
 
     def tell(self, text: str) -> None:
         """Say something in the status bar for a few seconds."""
@@ -269,7 +278,15 @@ class Workspace(QWidget):
                 state = base64.b64decode(stored, validate=True)
             except ValueError:
                 return
-            self._window.restoreState(state, _LAYOUT_VERSION)
+            self.restore_docks(state)
+
+    def dock_state(self) -> bytes:
+        """Return the arrangement of the panels, as Qt writes it."""
+        return bytes(self._window.saveState(_LAYOUT_VERSION).data())
+
+    def restore_docks(self, state: bytes) -> None:
+        """Arrange the panels as they were; what is no arrangement changes nothing."""
+        self._window.restoreState(state, _LAYOUT_VERSION)
 
     def _connect(self) -> None:
         self.find_bar.step_wanted.connect(self.navigation.step_hit)

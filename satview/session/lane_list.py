@@ -115,6 +115,14 @@ class LaneList(QObject):
         """Return whether a lane is at the top because the user wants it there."""
         return self._places.keys[index] in self._now.pinned
 
+    def opens_at_first(self, key: LaneKey) -> bool:
+        """Return whether a lane is open unless the user has turned it."""
+        return any(self._opens_at_first(index) for index in self._places.indices_of([key]))
+
+    def is_open(self, key: LaneKey) -> bool:
+        """Return whether the lanes under a lane show."""
+        return any(self._is_open(index) for index in self._places.indices_of([key]))
+
     def fold(self, index: int, is_open: bool | None = None) -> None:
         """Open or close a lane; None turns it round."""
         if index in self._places.parents and is_open is not self._is_open(index):
@@ -145,8 +153,15 @@ class LaneList(QObject):
         """Show what was hidden by hand, empty lanes too."""
         self._change("show all lanes", replace(self._now, hidden=frozenset(), hides_empty=False))
 
-    def arrange(self, arrangement: LaneArrangement, title: str = "arrangement of lanes") -> None:
-        """Put another arrangement in force; can be undone under that title."""
+    def arrange(self, arrangement: LaneArrangement, window: TimeWindow, title: str) -> None:
+        """Put another arrangement in force.
+
+        Args:
+            arrangement: How lanes are arranged.
+            window: What shows, for empty lanes.
+            title: Under which it can be undone.
+        """
+        self._window = window
         self._change(title, arrangement)
 
     def begin_with(self, arrangement: LaneArrangement, window: TimeWindow) -> None:

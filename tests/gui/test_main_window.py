@@ -24,16 +24,20 @@ def page(window):
     return window.centralWidget().currentWidget()
 
 
+def entries(menu):
+    return [entry.text() for entry in menu.actions() if not entry.isSeparator() and QMenu.menuInAction(entry) is None]
+
+
 def test_every_command_is_bound_and_stands_in_its_menu(empty_window):
     assert empty_window.registry.unbound() == ()
     titles = {entry.value: entry for entry in Menu}
     for action in empty_window.menuBar().actions():
         menu = QMenu.menuInAction(action)
-        expected = [command.title for command in COMMANDS if command.menu is titles[action.text()]]
-        found = [
-            entry.text() for entry in menu.actions() if not entry.isSeparator() and QMenu.menuInAction(entry) is None
-        ]
-        assert found == expected
+        mine = [command for command in COMMANDS if command.menu is titles[action.text()]]
+        assert entries(menu) == [command.title for command in mine if not command.submenu]
+        for submenu in {command.submenu for command in mine} - {""}:
+            within = next(QMenu.menuInAction(entry) for entry in menu.actions() if entry.text() == submenu)
+            assert entries(within) == [command.title for command in mine if command.submenu == submenu]
 
 
 def test_shortcuts_are_live_and_unique(empty_window):

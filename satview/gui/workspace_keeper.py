@@ -1,0 +1,157 @@
+"""Keeps what a window shows of a trace, and shows it so again when the trace is opened the next time."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from PySide6.QtCore import QObject, QTimer, Slot
+
+from satview.base.errors import UsageError
+from satview.session.carry_over import lane_keys
+from satview.session.put_state import put_filter, put_lanes, put_selection, put_view
+from satview.session.state_files import StateFiles, is_same, sign_of
+from satview.session.take_state import take_filter, take_lanes, take_selection, take_view
+from satview.session.workspace_state import PanelsState, ViewState, WorkspaceState, from_json, to_json
+
+if TYPE_CHECKING:
+    from satview.gui.workspace import Workspace
+
+_DOCKS_MAX: Final = 64 << 10
+_KEEP_MS: Final = 20_000  # after a change; what is closed in good order is kept at once
+
+
+class WorkspaceKeeper(QObject):
+    """The kept state of one workspace.
+
+    Attributes:
+        file: Where it is kept; tells whether that worked.
+    """
+
+    def __init__(self, work: Workspace, files: StateFiles, path: Path, is_lasting: bool) -> None:
+        """Prepare; nothing is read yet.
+
+        Args:
+            work: The views.
+            files: Where states are kept.
+            path: The trace.
+            is_lasting: The trace will be there the next time; else nothing is kept of it.
+        """
+        super().__init__(work)
+        self._work, self._files, self._path = work, files, path
+        self.file = files.of_trace(path) if is_lasting else StateFiles().of_trace(path)
+        self.file.setParent(self)
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.setInterval(_KEEP_MS)
+        self._timer.timeout.connect(self.keep)
+
+    def begin(self, is_followed: bool) -> None:
+        """Show the trace as it was shown last; what is kept of another file under its name gives the lanes only.
+
+        Args:
+            is_followed: The file grows: its end shows, not the part that showed last.
+        """
+        content = self.file.load()
+        if content is not None:
+            state = from_json(content)
+            same = is_same(state.trace, self._path)
+            if not same or is_followed:
+                state = replace(state, view=None, selection=None, filter=state.filter if same else None)
+            self._begin_with(state, same)
+        elif self.file.notice:
+            QTimer.singleShot(0, self, self.keep)  # at once: that sets the damaged file aside, and says so
+        opened = self._work.opened
+        for signal in (opened.viewport.window_changed, opened.lanes.changed, opened.filters.changed):
+            signal.connect(self._on_change)
+
+    def _begin_with(self, state: WorkspaceState, same: bool) -> None:
+        work, opened = self._work, self._work.opened
+        try:
+            if state.view is not None:
+                put_view(opened, state.view, same, is_first=True)
+            if state.filter is not None:
+                put_filter(opened, state.filter, same, is_first=True)
+            if state.lanes is not None:
+                put_lanes(opened, state.lanes, same, is_first=True)
+        except UsageError as error:  # a pattern that somebody wrote into the file
+            work.tell_failure(str(error))
+        if state.panels is not None:
+            put_panels(work, state.panels)
+        if state.selection is not None:
+            put_selection(opened, state.selection)
+        if state.view is not None:
+            # A turn later: the lanes have their height by then.
+            QTimer.singleShot(0, self, partial(scroll_to, work, state.view))
+
+    @Slot()
+    def _on_change(self) -> None:
+        if self.file.path is not None and not self._timer.isActive():
+            self._timer.start()
+
+    @Slot()
+    def keep(self) -> None:
+        """Store what shows now."""
+        if self.file.path is None:
+            return
+        self._timer.stop()
+        state = replace(taken(self._work), trace=sign_of(self._path))
+        if state.trace is not None:  # else the trace is gone: what was kept of it stays
+            content = to_json(state)
+            self.file.store(lambda _before: content)
+
+    def close(self) -> None:
+        """Keep what shows, and give up what cannot be stored: it is no work of the user."""
+        self.keep()
+        self.file.give_up()
+        self._files.shrink()
+
+
+def taken(work: Workspace) -> WorkspaceState:
+    """Return the state of a workspace; it does not say of which trace it is."""
+    opened = work.opened
+    return WorkspaceState(
+        None,
+        take_view(opened, work.area.view.scroll_px),
+        take_selection(opened),
+        take_lanes(opened.lanes),
+        take_filter(opened.trace, opened.filters.state),
+        take_panels(work),
+    )
+
+
+def take_panels(work: Workspace) -> PanelsState:
+    """Return the arrangement of panels, and what each keeps."""
+    values = dict(work.kept_values)
+    for name, panel in work.panels.made.items():
+        values[name] = panel.kept_values()
+    docks = base64.b64encode(work.dock_state()).decode("ascii")
+    return PanelsState(docks, {name: found for name, found in values.items() if found}, work.opened.search.text,
+                       not work.find_bar.isHidden())  # fmt: skip
+
+
+def put_panels(work: Workspace, state: PanelsState) -> None:
+    """Arrange panels as they were; what is damaged leaves them as they are."""
+    try:
+        docks = base64.b64decode(state.docks, validate=True)
+    except (ValueError, binascii.Error):
+        docks = b""
+    if 0 < len(docks) <= _DOCKS_MAX:
+        work.restore_docks(docks)
+    work.kept_values = {name: dict(found) for name, found in state.values.items()}
+    for name, panel in work.panels.made.items():
+        panel.take_values(work.kept_values.get(name, {}))
+    work.find_bar.restore(state.search, state.finds)
+
+
+def scroll_to(work: Workspace, state: ViewState) -> None:
+    """Scroll the lanes to the one that was at the top."""
+    if state.top is not None:
+        keys = lane_keys(work.opened.timeline)
+        top = next((row for row in work.opened.lanes.rows if keys[row.index] == state.top), None)
+        if top is not None:
+            work.area.view.scroll_to(top.y_px + state.top_px)
