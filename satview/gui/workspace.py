@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from typing import Final, TypeVar
 
 from PySide6.QtCore import QPoint, Qt, QTimer, Signal, Slot
@@ -10,6 +9,7 @@ from PySide6.QtWidgets import QDockWidget, QMainWindow, QVBoxLayout, QWidget
 
 from satview.base.memory import borrowed
 from satview.base.safe_text import visible_line
+from satview.gui.docks import put_layout, take_layout
 from satview.gui.event_list.panel import EventListPanel
 from satview.gui.filter_panel import FilterPanel
 from satview.gui.filters.chips import ChipBar
@@ -25,11 +25,11 @@ from satview.gui.theme import Theme
 from satview.session.dismantle import dismantle
 from satview.session.navigation import Navigation
 from satview.session.open_trace import OpenTrace
+from satview.session.panel_layout import PanelLayout, from_text, to_text
 from satview.session.panel_table import PANELS, Side
 from satview.session.settings import Settings
 from satview.session.stored_json import StoredJson
 
-_LAYOUT_VERSION: Final = 3
 _RIGHT_PX: Final = 340
 _CHECK_AFTER_MS: Final = 200  # between looks whether the lanes are exact
 _CHECK_AGAIN_AFTER_MS: Final = 2000  # since a trace grew last
@@ -235,7 +235,7 @@ class Workspace(QWidget):
 
     def close_down(self) -> None:
         """Store the arrangement, stop all work, leave the window."""
-        self._settings.set("window/docks", base64.b64encode(self.dock_state()).decode("ascii"))
+        self._settings.set("window/panels", to_text(self.layout_of_panels()))
         self._stop()
         for dock in self.docks.values():
             self._window.removeDockWidget(dock)
@@ -271,22 +271,18 @@ class Workspace(QWidget):
         dock.setObjectName(f"dock.{name}")
         return dock
 
+    def layout_of_panels(self) -> PanelLayout:
+        """Return where the panels are."""
+        return take_layout(self._window, self.docks)
+
+    def put_panels(self, layout: PanelLayout) -> None:
+        """Put the panels where they were."""
+        put_layout(self._window, self.docks, layout)
+
     def _restore_docks(self) -> None:
-        stored = self._settings.text("window/docks")
-        if stored:
-            try:
-                state = base64.b64decode(stored, validate=True)
-            except ValueError:
-                return
-            self.restore_docks(state)
-
-    def dock_state(self) -> bytes:
-        """Return the arrangement of the panels, as Qt writes it."""
-        return bytes(self._window.saveState(_LAYOUT_VERSION).data())
-
-    def restore_docks(self, state: bytes) -> None:
-        """Arrange the panels as they were; what is no arrangement changes nothing."""
-        self._window.restoreState(state, _LAYOUT_VERSION)
+        layout = from_text(self._settings.text("window/panels"))
+        if layout is not None:
+            self.put_panels(layout)
 
     def _connect(self) -> None:
         self.find_bar.step_wanted.connect(self.navigation.step_hit)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -21,7 +19,6 @@ from satview.session.workspace_state import PanelsState, ViewState, WorkspaceSta
 if TYPE_CHECKING:
     from satview.gui.workspace import Workspace
 
-_DOCKS_MAX: Final = 64 << 10
 _KEEP_MS: Final = 20_000  # after a change; what is closed in good order is kept at once
 
 
@@ -129,19 +126,14 @@ def take_panels(work: Workspace) -> PanelsState:
     values = dict(work.kept_values)
     for name, panel in work.panels.made.items():
         values[name] = panel.kept_values()
-    docks = base64.b64encode(work.dock_state()).decode("ascii")
-    return PanelsState(docks, {name: found for name, found in values.items() if found}, work.opened.search.text,
-                       not work.find_bar.isHidden())  # fmt: skip
+    kept = {name: found for name, found in values.items() if found}
+    return PanelsState(work.layout_of_panels(), kept, work.opened.search.text, not work.find_bar.isHidden())
 
 
 def put_panels(work: Workspace, state: PanelsState) -> None:
-    """Arrange panels as they were; what is damaged leaves them as they are."""
-    try:
-        docks = base64.b64decode(state.docks, validate=True)
-    except (ValueError, binascii.Error):
-        docks = b""
-    if 0 < len(docks) <= _DOCKS_MAX:
-        work.restore_docks(docks)
+    """Arrange panels as they were, and give each what it kept."""
+    if state.layout is not None:
+        work.put_panels(state.layout)
     work.kept_values = {name: dict(found) for name, found in state.values.items()}
     for name, panel in work.panels.made.items():
         panel.take_values(work.kept_values.get(name, {}))

@@ -16,6 +16,7 @@ from satview.events.wire import CODE_COUNT
 from satview.filters.views.passes import Effect, Pass, PassStack
 from satview.session.carry_over import LaneKey
 from satview.session.lane_arrangement import GroupBy, LaneArrangement, LaneGroup, SortBy
+from satview.session.panel_layout import PanelLayout, layout_of
 
 KEY: Final = "satview_session"
 VERSION: Final = 1
@@ -125,13 +126,13 @@ class PanelsState:
     """Panels around the lanes.
 
     Attributes:
-        docks: Their arrangement, as Qt writes it, in base 64.
+        layout: Where they are; None = as they are anyway.
         values: What each panel keeps: name of the panel to names and values.
         search: What the find bar looks for.
         finds: The find bar shows.
     """
 
-    docks: str = ""
+    layout: PanelLayout | None = None
     values: dict[str, dict[str, Any]] = field(default_factory=dict)
     search: str = ""
     finds: bool = False
@@ -347,4 +348,7 @@ def _panels(fields: Fields) -> PanelsState:
     for name in found.names() if found is not None else ():
         panel = found.part(name) if found is not None else None
         values[name] = dict(panel.plain()) if panel is not None else {}
-    return PanelsState(fields.text("docks"), values, fields.text("search"), fields.flag("finds"))
+    layout = fields.part("layout")
+    return PanelsState(
+        None if layout is None else layout_of(layout), values, fields.text("search"), fields.flag("finds")
+    )

@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pytest
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
 
 from satview.base.time import TimeWindow
@@ -170,7 +171,8 @@ def test_a_damaged_file_is_named_and_set_aside_and_costs_no_note(open_again, qtb
     "content",
     ["", "[]", "{", '{"satview_session": 2}', '{"satview_session": 1, "view": {"start_cycles": "x"}}',
      '{"satview_session": 1, "filter": {"passes": [{"name": "A"}, {"name": "A"}]}}',
-     '{"satview_session": 1, "selection": {"lane": [1, 2]}}', '{"satview_session": 1, "panels": {"docks": 7}}'],
+     '{"satview_session": 1, "selection": {"lane": [1, 2]}}',
+     '{"satview_session": 1, "panels": {"layout": {"groups": [{"area": "x"}]}}}'],
 )  # fmt: skip
 def test_whatever_the_file_holds_the_trace_opens(open_again, qtbot, tmp_path, content):
     path = scene(tmp_path)
@@ -187,7 +189,9 @@ def test_docks_of_a_stranger_and_values_that_fit_nothing_do_no_harm(open_again, 
     close(open_again(path), qtbot)
     kept = kept_file(tmp_path)
     content = json.loads(kept.read_text())
-    content["panels"]["docks"] = "AAAA"
+    content["panels"]["layout"] = {"groups": [{"area": "top", "tabs": ["events", "x", "events"], "front": "x",
+                                               "width_px": 30_000}], "hidden": ["y"],
+                                   "floating": [{"name": "sql", "x_px": -30_000, "width_px": 1}]}  # fmt: skip
     content["panels"]["values"] = {"statistics": {"tabs": 99, "follows": "yes"}, "events": {"top": -1}, "x": {"y": 1}}
     content["view"] |= {"start_cycles": -(2**62), "end_cycles": 2**62, "width_px": 1 << 20}
     content["selection"] = {"event": 10**12, "lane": ["thread", 9, 9, 9], "cursor_a": 2**62}
@@ -216,3 +220,30 @@ def test_a_live_demo_and_standard_input_leave_nothing(open_again, qtbot, tmp_pat
     folder.mkdir()
     close(open_again(scene(folder)), qtbot)
     assert not (tmp_path / "views").exists()
+
+
+def test_panels_that_were_moved_stay_where_they_were_put(open_again, qtbot, tmp_path):
+    path = scene(tmp_path)
+    window = open_again(path)
+    docks = window.workspace.docks
+    window.addDockWidget(Qt.DockWidgetArea.LeftDockWidgetArea, docks["details"])
+    window.addDockWidget(Qt.DockWidgetArea.LeftDockWidgetArea, docks["plots"])  # below the details
+    docks["sql"].setFloating(True)
+    docks["sql"].setGeometry(40, 60, 420, 300)
+    docks["doctor"].hide()
+    for _ in range(3):  # Qt moves panels in several turns
+        QApplication.processEvents()
+    before = window.workspace.layout_of_panels()
+    assert [(group.area, group.tabs) for group in before.groups if group.area != "bottom"] == [
+        ("left", ("details",)), ("left", ("plots",)), ("right", ("filter",))]  # fmt: skip
+    assert before.hidden == ("doctor",)
+    close(window, qtbot)
+    window = open_again(path)
+    after = window.workspace.layout_of_panels()
+    assert [(group.area, group.tabs, group.front) for group in after.groups] == [
+        (group.area, group.tabs, group.front) for group in before.groups
+    ]
+    assert (after.floating, after.hidden) == (before.floating, before.hidden)
+    for group, was in zip(after.groups, before.groups, strict=True):
+        assert abs(group.width_px - was.width_px) <= 8
+        assert abs(group.height_px - was.height_px) <= 8
