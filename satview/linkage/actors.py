@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.core import passes
+from satview.core import library
 from satview.events import wire
 from satview.linkage.calls import scanned
 from satview.linkage.rows import (
@@ -41,7 +41,7 @@ def open_calls(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
     Returns:
         uint32 (n,), rows of entries; `NO_EVENT` for none, as within the work of an interrupt.
     """
-    if passes.is_available():
+    if library.is_available():
         return scanned(trace).entry[rows]
     if len(rows) < len(trace.events) >> 6:
         return _open_calls(trace, rows)
@@ -97,7 +97,7 @@ def _calls_from(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
 
 def last_work(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
     """Return the last event before each at which its CPU turned to other work, uint32 (n,); `NO_EVENT` for none."""
-    if passes.is_available():
+    if library.is_available():
         return last_in_table(trace, _TURNS, rows)
     return last_before(trace, tuple((cpu, work.row) for cpu, work in works(trace).items()), rows)
 

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.core import passes
+from satview.core import library, links
 from satview.events.wire import CLASS_SHIFT, CODE_COUNT, WireClass
 from satview.linkage.table import NO_EVENT
 from satview.store.trace import Trace
@@ -53,8 +53,8 @@ def rows_where(trace: Trace, table: NDArray[np.bool_]) -> NDArray[np.uint32]:
         table: bool (32768,), codes.
     """
     code = trace.events.code
-    if passes.is_available():
-        return passes.rows_where(code, table, int(trace.code_counts[table].sum()))
+    if library.is_available():
+        return links.rows_where(code, table, int(trace.code_counts[table].sum()))
     found = [np.flatnonzero(table[code[i : i + _BLOCK]]) + i for i in range(0, len(code), _BLOCK)]
     return np.concatenate(found).astype(np.uint32) if found else np.empty(0, np.uint32)
 
@@ -136,7 +136,7 @@ def last_of_codes(trace: Trace, codes: tuple[int, ...], rows: NDArray[np.uint32]
     """
     if not trace.code_counts[list(codes)].any():
         return np.full(len(rows), NO_EVENT, np.uint32)
-    if len(rows) <= _FEW or not passes.is_available():
+    if len(rows) <= _FEW or not library.is_available():
         return last_before(trace, rows_by_cpu(trace, *codes), rows)
     table = np.zeros(CODE_COUNT, np.bool_)
     table[list(codes)] = True
@@ -154,10 +154,10 @@ def last_in_table(trace: Trace, table: NDArray[np.bool_], rows: NDArray[np.uint3
     Returns:
         uint32 (n,), `NO_EVENT` for none.
     """
-    if not passes.is_available():
+    if not library.is_available():
         return last_before(trace, tuple(by_cpu(trace, rows_where(trace, table))), rows)
     return in_time_order(
-        trace, rows, lambda ordered: passes.last_before(trace.events.code, trace.events.cpu, table, ordered)
+        trace, rows, lambda ordered: links.last_before(trace.events.code, trace.events.cpu, table, ordered)
     )
 
 

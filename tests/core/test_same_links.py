@@ -9,7 +9,7 @@ import pytest
 
 from satview.base.errors import SatviewError
 from satview.capture.workloads import registry
-from satview.core import passes
+from satview.core import library, links
 from satview.events import wire
 from satview.events.spec import Release
 from satview.formats.kev import slot_source
@@ -24,7 +24,7 @@ from tests.analysis.test_why import made_of
 from tests.fuzz import traces
 from tests.helpers.core import without_core
 
-pytestmark = pytest.mark.skipif(not passes.is_available(), reason="no C compiler here: the numpy code runs alone")
+pytestmark = pytest.mark.skipif(not library.is_available(), reason="no C compiler here: the numpy code runs alone")
 
 FILES = 120
 TABLES = (
@@ -94,13 +94,13 @@ def test_calls_of_threads_that_nobody_knows():
     stays[[3, 5]] = True
     traits = np.zeros(wire.CODE_COUNT, np.uint8)
     call = wire.code(wire.WireClass.KER_CALL, 0)
-    traits[[call + 3, call + 5, call + 9]] = passes.IS_CALL | passes.IS_ENTRY
-    traits[[call + 3 + 128, call + 5 + 128, call + 9 + 256]] = passes.IS_CALL | passes.IS_END
-    traits[wire.THREAD_RUNNING] = passes.IS_TURN | passes.IS_RUNNING
+    traits[[call + 3, call + 5, call + 9]] = links.IS_CALL | links.IS_ENTRY
+    traits[[call + 3 + 128, call + 5 + 128, call + 9 + 256]] = links.IS_CALL | links.IS_END
+    traits[wire.THREAD_RUNNING] = links.IS_TURN | links.IS_RUNNING
     code = rng.choice(np.flatnonzero(traits), count).astype(np.uint16)
     cpu = rng.integers(0, 3, count).astype(np.uint8)
     thread = rng.choice([0, 0, 1, 2], count).astype(np.uint16)
-    found = passes.calls(code, cpu, thread, 3, traits, stays)
+    found = links.calls(code, cpu, thread, 3, traits, stays)
     newest: dict[int, int] = {}  # per CPU, the event of a call that the next one may end
     expected = []
     for row in range(count):
@@ -110,8 +110,8 @@ def test_calls_of_threads_that_nobody_knows():
             continue
         before = newest.get(here)
         if (
-            thread[row] == 0 and before is not None and traits[mine] & passes.IS_END
-            and traits[code[before]] & passes.IS_ENTRY and (int(code[before]) ^ mine) & 127 == 0 and stays[mine & 127]
+            thread[row] == 0 and before is not None and traits[mine] & links.IS_END
+            and traits[code[before]] & links.IS_ENTRY and (int(code[before]) ^ mine) & 127 == 0 and stays[mine & 127]
         ):  # fmt: skip
             expected.append((before, row))
         newest[here] = row
@@ -150,4 +150,4 @@ def test_rows_that_do_not_ascend_are_refused():
     table = np.ones(wire.CODE_COUNT, np.bool_)
     for asked in ([3, 2], [3, 10]):
         with pytest.raises(AssertionError):
-            passes.last_before(code, cpu, table, np.array(asked, np.uint32))
+            links.last_before(code, cpu, table, np.array(asked, np.uint32))
