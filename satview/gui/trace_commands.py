@@ -295,15 +295,8 @@ class TraceCommands:
         start, end = (time_range.start, time_range.end) if time_range is not None else (self._here(), self._here())
         self._opened.marks.add(Mark(start, end, text, is_temporary))
 
-    def _ask_note(self, work: Workspace) -> None:
-        selected = work.opened.marks.selected
-        LinePrompt(
-            "Note on the selected range or moment",
-            "What is to be remembered?",
-            self._add_mark,
-            self._window,
-            selected.text if selected else "",
-        )
+    def _ask_note(self, _work: Workspace) -> None:
+        LinePrompt("Note on the selected range or moment", "What is to be remembered?", self._add_mark, self._window)
 
     def _remove_mark(self, work: Workspace) -> None:
         selected = work.opened.marks.selected
