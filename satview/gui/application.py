@@ -15,11 +15,11 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 
 from satview import __version__
-from satview.base.errors import SourceChangedError
+from satview.base.errors import SatviewError, SourceChangedError
 from satview.base.process_end import Ended, internal_report, say
 from satview.gui import theme as themes
 from satview.gui.end_signals import EndSignals
-from satview.gui.first_look import FirstLook, FirstLooks
+from satview.gui.first_look import FirstLooks, look_at
 from satview.gui.garbage import GuiThreadCollector
 from satview.gui.icons import app_icon
 from satview.gui.main_window import MainWindow
@@ -27,6 +27,7 @@ from satview.session.recent_files import RecentFiles, recent_files_file
 from satview.session.session import Stage
 from satview.session.settings import Settings, settings_file
 from satview.session.state_files import StateFiles, users_files
+from satview.session.trace_link import TraceLink
 
 _log = logging.getLogger(__name__)
 _END_WITHIN_S: Final = 0.7
@@ -64,6 +65,7 @@ class Application(QObject):
         """
         super().__init__(parent)
         self.files = files or StateFiles()
+        self._looks = FirstLooks(self)
         GuiThreadCollector(self)
         self.settings = settings
         self.recent = recent
@@ -77,6 +79,7 @@ class Application(QObject):
         """Show an empty window."""
         window = MainWindow(self.settings, self.recent, self.theme, self.files)
         window.files_wanted.connect(self._on_files)
+        window.link_wanted.connect(self._on_link)
         window.window_wanted.connect(self.new_window)
         window.quit_wanted.connect(self.close_all)
         window.destroyed.connect(self._on_destroyed)
@@ -93,10 +96,39 @@ class Application(QObject):
             window: For the first one; None = another one.
             is_followed: Keep in step with them while they grow.
         """
-        for path in paths:
+        self.open_links([TraceLink(path) for path in paths], window, is_followed)
+
+    def open_links(self, links: list[TraceLink], window: MainWindow | None = None, is_followed: bool = False) -> None:
+        """Open files and go to places in them; arguments as of `open_files`."""
+        for link in links:
             if window is None or window.session.stage in (Stage.READY, Stage.LOADING):
                 window = self.new_window()
-            window.session.open(path, is_followed)
+            window.session.open(link.path, is_followed)
+            self._looks.watch(window, link)
+
+    def open_link(self, link: TraceLink, window: MainWindow) -> None:
+        """Go to a place that a link names: in a window that shows the file, else in this or another one.
+
+        Raises:
+            UsageError: There is no such place in the file that shows.
+        """
+        path = link.path.absolute()
+        for shown in (window, *self.windows):
+            work, its_path = shown.workspace, shown.session.path
+            if work is not None and its_path is not None and its_path.absolute() == path and link.has_place:
+                look_at(work, link)
+                shown.raise_()
+                shown.activateWindow()
+                return
+        self.open_links([link], window)
+
+    def open_for_others(self, links: list[TraceLink], is_followed: bool) -> None:
+        """Open what another invocation was asked for, in windows of their own, in front of the others."""
+        for link in links:
+            window = self.new_window()
+            self.open_links([link], window, is_followed)
+            window.raise_()
+            window.activateWindow()
 
     @Slot()
     def close_all(self) -> None:
@@ -118,6 +150,16 @@ class Application(QObject):
         themes.apply(app, self.theme)
         for window in self.windows:
             window.set_theme(self.theme)
+
+    @Slot(object)
+    def _on_link(self, link: TraceLink) -> None:
+        window = self.sender()
+        assert isinstance(window, MainWindow)
+        try:
+            self.open_link(link, window)
+        except SatviewError as error:
+            if window.workspace is not None:
+                window.workspace.tell_failure(str(error))
 
     @Slot(list)
     def _on_files(self, paths: list[Path]) -> None:
@@ -145,29 +187,32 @@ class Application(QObject):
 
 
 def run(
-    paths: list[Path],
+    links: list[TraceLink],
     theme: str = "",
     is_followed: bool = False,
     *,
     is_cached: bool = True,
     palette: str = "",
-    range_text: str = "",
-    event: int | None = None,
+    is_shared: bool = False,
 ) -> int:
     """Show windows until the user closes them.
 
     Args:
-        paths: Files to open.
+        links: Files to open, and places in them.
         theme: `light`, `dark` or `system`; empty = as it is set.
         is_followed: Keep in step with the files while they grow.
         is_cached: Use what is kept of large files that were decoded before.
         palette: Colours of states; empty = as they are set.
-        range_text: `A..B`, the part of each trace that shows first; empty = all of it.
-        event: Number of the event that is selected first, from 1; None for none.
+        is_shared: Let an instance that runs already open them, if there is one.
 
     Returns:
         0; 1 if one of the files lost data, 2 if one could not be opened; 128 and the number of a signal that ended it.
     """
+    if is_shared and links and all(link.path.is_file() for link in links):
+        from satview.gui.running_instance import hand_over
+
+        if hand_over(links, is_followed):
+            return 0
     app = make_qt_application()
     settings = Settings(settings_file())
     if theme:
@@ -181,18 +226,16 @@ def run(
     sys.excepthook = _last_resort
     ending = _Ending(application)
     with ending.signals.watched():
-        looks = FirstLooks(FirstLook(range_text, event), application)
-        code = _run_windows(app, application, paths, is_followed, ending, looks)
+        code = _run_windows(app, application, links, is_followed, ending)
     return ending.code or code
 
 
 def _run_windows(
     app: QApplication,
     application: Application,
-    paths: list[Path],
+    links: list[TraceLink],
     is_followed: bool,
     ending: _Ending,
-    looks: FirstLooks,
 ) -> int:
     outcome = Outcome()
     window = application.new_window()
@@ -201,12 +244,13 @@ def _run_windows(
     app.setWindowIcon(app_icon())
     outcome.watch(window)
     application.window_shown.connect(outcome.watch)
-    looks.watch(window)
-    application.window_shown.connect(looks.watch)
-    application.open_files(paths, window, is_followed)
-    application.window_shown.disconnect(looks.watch)  # what is opened later, by hand, shows all of its trace
+    application.open_links(links, window, is_followed)
+    from satview.gui.running_instance import InstanceServer  # the first window does not wait for it
+
+    server = InstanceServer(application.open_for_others, application)
     if not ending.code:  # no signal has come so far; those that come from here on end the loop
         app.exec()
+    server.close()
     return outcome.code
 
 

@@ -81,11 +81,13 @@ class MainWindow(QMainWindow):
 
     Signals:
         files_wanted: Files were chosen or dropped: paths.
+        link_wanted: A link was chosen: a `TraceLink`.
         window_wanted: Another empty window is wanted.
         quit_wanted: All windows are to close.
     """
 
     files_wanted = Signal(list)
+    link_wanted = Signal(object)
     window_wanted = Signal()
     quit_wanted = Signal()
 
@@ -141,6 +143,20 @@ class MainWindow(QMainWindow):
         """Close without asking about notes that are not saved."""
         self._asks = False
         self.close()
+
+    def open_session(self, name: str) -> None:
+        """Let the open trace look as a saved session says.
+
+        Args:
+            name: Of the session, or of its file.
+
+        Raises:
+            UsageError: There is none, or it cannot be used.
+        """
+        from satview.gui.workspace_keeper import put_session  # brings numpy
+
+        if self.workspace is not None:
+            put_session(self.workspace, self.files.load(name))
 
     def save_notes(self) -> list[str]:
         """Try once more to save notes that could not be saved; return what failed again, as sentences."""

@@ -12,6 +12,7 @@ from typing import Final
 from satview.base.errors import SatviewError
 from satview.base.palettes import STANDARD
 from satview.base.targets import find_target
+from satview.session.trace_link import TraceLink
 
 _PATIENCE_S: Final = 600
 _WAKE_MS: Final = 20  # between looks at conditions that no signal tells
@@ -67,7 +68,7 @@ def take(request: ScreenshotRequest) -> int:
     from PySide6.QtCore import QDeadlineTimer, QEventLoop, QTimer
 
     from satview.gui.application import Application, make_qt_application, silence_offscreen
-    from satview.gui.first_look import FirstLook, look_at
+    from satview.gui.first_look import look_at
     from satview.gui.main_window import MainWindow
     from satview.gui.pictures import save_png
     from satview.session.recent_files import RecentFiles
@@ -101,7 +102,7 @@ def take(request: ScreenshotRequest) -> int:
                 raise window.session.error
             raise RuntimeError("the trace could not be read") from window.session.error
         assert window.workspace is not None
-        look_at(window.workspace, FirstLook(request.range_text, request.event))
+        look_at(window.workspace, TraceLink(request.trace, request.range_text, request.event))
         wait_while(lambda: not _is_settled(window))
         app.processEvents()  # what has another text by now is laid out again
         save_png(window.grab(), request.output, reading, streams=True)

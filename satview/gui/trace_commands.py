@@ -17,6 +17,7 @@ from satview.session.commands import CommandRegistry, Needs
 from satview.session.panel_table import PANELS
 from satview.session.settings import Settings
 from satview.session.step import BACK, ON
+from satview.session.trace_link import link_to
 
 if TYPE_CHECKING:
     from satview.gui.main_window import MainWindow
@@ -157,6 +158,7 @@ class TraceCommands:
             ("edit.undo", self._undo),
             ("edit.redo", self._redo),
             ("edit.copy", self._copy),
+            ("edit.copy_link", _copy_link),
             ("edit.find", lambda work: work.find_bar.start()),
             ("edit.find_next", lambda work: work.navigation.step_hit(ON)),
             ("edit.find_previous", lambda work: work.navigation.step_hit(BACK)),
@@ -312,3 +314,8 @@ class TraceCommands:
 
             save_png(work.area.picture(), path, source_files(work.opened.trace.path))
             work.tell(f"Saved {path.name}")
+
+
+def _copy_link(work: Workspace) -> None:
+    QGuiApplication.clipboard().setText(link_to(work.opened))
+    work.tell("Copied a link to this view; File > Open link or satview 'LINK' opens it")

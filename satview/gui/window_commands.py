@@ -5,13 +5,15 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from PySide6.QtGui import QKeySequence
+from PySide6.QtGui import QGuiApplication, QKeySequence
 
+from satview.base.errors import UsageError
 from satview.base.resources import sample_trace
 from satview.gui import dialogs
-from satview.gui.quick_pick import Choice, QuickPick
+from satview.gui.quick_pick import Choice, LinePrompt, QuickPick
 from satview.session.commands import CommandRegistry
 from satview.session.settings import Settings
+from satview.session.trace_link import parse_link
 
 if TYPE_CHECKING:
     from satview.gui.main_window import MainWindow
@@ -28,6 +30,7 @@ class WindowCommands:
         """Bind all of them."""
         window = self._window
         registry.bind("file.open", self._open)
+        registry.bind("file.open_link", self._open_link)
         registry.bind("file.sample", self._open_sample)
         registry.bind("file.new_window", window.window_wanted.emit)
         registry.bind("file.reload", self._reload)
@@ -53,6 +56,22 @@ class WindowCommands:
         files = dialogs.ask_open(self._window, recent[0].parent if recent else None)
         if files:
             self._window.files_wanted.emit(files)
+
+    def _open_link(self) -> None:
+        copied = QGuiApplication.clipboard().text().strip()
+        LinePrompt(
+            "Open a link",
+            "/traces/boot.kev#t=1.2s..1.5s&sel=1200",
+            self._take_link,
+            self._window,
+            copied if "#" in copied and "\n" not in copied else "",
+        )
+
+    def _take_link(self, text: str) -> None:
+        link = parse_link(text)
+        if not link.path.is_file():
+            raise UsageError(f"there is no file {str(link.path)[:200]!r}")
+        self._window.link_wanted.emit(link)
 
     def _open_sample(self) -> None:
         self._window.files_wanted.emit([sample_trace()])

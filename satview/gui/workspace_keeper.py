@@ -108,6 +108,27 @@ class WorkspaceKeeper(QObject):
         self._files.shrink()
 
 
+def put_session(work: Workspace, state: WorkspaceState) -> None:
+    """Let a trace look as a saved session says, as far as it has what the names in it say; undo takes it back.
+
+    Args:
+        work: The views of the trace.
+        state: The session.
+
+    Raises:
+        UsageError: A pattern of names is faulty.
+    """
+    opened = work.opened
+    if state.filter is not None:
+        put_filter(opened, state.filter, is_same=False)
+    if state.lanes is not None:
+        put_lanes(opened, state.lanes, is_same=False)
+    if state.view is not None:
+        put_view(opened, state.view, is_same=False)
+    if state.panels is not None:
+        put_panels(work, state.panels)
+
+
 def taken(work: Workspace) -> WorkspaceState:
     """Return the state of a workspace; it does not say of which trace it is."""
     opened = work.opened

@@ -11,6 +11,8 @@ from satview.session.panel_table import panel_commands
 # A table: a command is one row, which a call with an argument per line would hide.
 COMMANDS: Final = (
     Command("file.open", "&Open\N{HORIZONTAL ELLIPSIS}", Menu.FILE, ("Ctrl+O",), "Open a trace.", icon="open"),
+    Command("file.open_link", "Open lin&k\N{HORIZONTAL ELLIPSIS}", Menu.FILE, ("Ctrl+Shift+O",),
+            "Open a trace at a place that was copied as a link: FILE#t=1.2s..1.5s&sel=1200."),
     Command("file.sample", "Open a s&ample", Menu.FILE, (),
             "Open the trace that comes with satview: an assistance system of a car on 4 CPUs, 7 s."),
     Command("file.new_capture", "New ca&pture\N{HORIZONTAL ELLIPSIS}", Menu.FILE, ("Ctrl+Shift+N",),
@@ -31,6 +33,8 @@ COMMANDS: Final = (
     Command("edit.redo", "&Redo", Menu.EDIT, ("Ctrl+Y", "Ctrl+Shift+Z"), "Do it again.", Needs.TRACE),
     Command("edit.copy", "&Copy", Menu.EDIT, ("Ctrl+C",),
             "Copy the selected rows of the list, or the details of the selection.", Needs.SELECTION, starts_group=True),
+    Command("edit.copy_link", "Copy l&ink", Menu.EDIT, ("Ctrl+Shift+C",),
+            "Copy a link to what shows: the file with the part in view, the selected event and range.", Needs.TRACE),
     Command("edit.find", "&Find\N{HORIZONTAL ELLIPSIS}", Menu.EDIT, ("/", "Ctrl+F"),
             "Find events by a name, a /pattern/ or a condition such as duration > 2ms.", Needs.TRACE,
             starts_group=True, icon="find"),
