@@ -19,6 +19,7 @@ from satview.gui.capture.commands import CaptureCommands
 from satview.gui.capture.job import CaptureJob
 from satview.gui.live_field import LiveField
 from satview.gui.pages import FailedPage, LoadingPage, WelcomePage
+from satview.gui.session_commands import SessionCommands
 from satview.gui.store_field import StoreField
 from satview.gui.theme import Theme
 from satview.gui.trace_commands import TraceCommands
@@ -122,6 +123,7 @@ class MainWindow(QMainWindow):
         self.registry = CommandRegistry(COMMANDS)
         trace_commands = TraceCommands(self, settings)
         WindowCommands(self, settings).bind(self.registry)
+        SessionCommands(self).bind(self.registry)
         self.captures = CaptureCommands(self)
         self.captures.bind(self.registry)
         trace_commands.bind(self.registry)
