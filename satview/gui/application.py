@@ -28,6 +28,7 @@ from satview.session.session import Stage
 from satview.session.settings import Settings, settings_file
 from satview.session.state_files import StateFiles, users_files
 from satview.session.trace_link import TraceLink
+from satview.session.view_links import ViewLinks
 
 _log = logging.getLogger(__name__)
 _END_WITHIN_S: Final = 0.7
@@ -41,6 +42,7 @@ class Application(QObject):
         recent: Files opened last.
         windows: Open windows.
         files: Where what windows show of traces is kept.
+        view_links: Which views show the same.
 
     Signals:
         window_shown: Another window is on the screen.
@@ -65,6 +67,7 @@ class Application(QObject):
         """
         super().__init__(parent)
         self.files = files or StateFiles()
+        self.view_links = ViewLinks(self)
         self._looks = FirstLooks(self)
         GuiThreadCollector(self)
         self.settings = settings
@@ -77,9 +80,10 @@ class Application(QObject):
 
     def new_window(self) -> MainWindow:
         """Show an empty window."""
-        window = MainWindow(self.settings, self.recent, self.theme, self.files)
+        window = MainWindow(self.settings, self.recent, self.theme, self.files, self.view_links)
         window.files_wanted.connect(self._on_files)
         window.link_wanted.connect(self._on_link)
+        window.another_wanted.connect(self._on_another)
         window.window_wanted.connect(self.new_window)
         window.quit_wanted.connect(self.close_all)
         window.destroyed.connect(self._on_destroyed)
@@ -150,6 +154,20 @@ class Application(QObject):
         themes.apply(app, self.theme)
         for window in self.windows:
             window.set_theme(self.theme)
+
+    @Slot()
+    def _on_another(self) -> None:
+        """Show a trace in one more window, linked with the first."""
+        window = self.sender()
+        if not isinstance(window, MainWindow) or window.workspace is None:
+            return
+        if window.keeper is not None:
+            window.keeper.keep()  # the other one begins with what shows
+        other = self.new_window()
+        other.session.open_shared(window.session)
+        if other.workspace is not None:
+            for view in (*window.workspace.views(), *other.workspace.views()):
+                self.view_links.add(view)
 
     @Slot(object)
     def _on_link(self, link: TraceLink) -> None:

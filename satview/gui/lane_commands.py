@@ -41,39 +41,39 @@ class LaneCommands:
 
     def _lane_commands(self) -> tuple[tuple[str, Run], ...]:
         return (
-            ("lanes.fold", lambda work: work.opened.lanes.fold(self._lane())),
-            ("lanes.unfold_all", lambda work: work.opened.lanes.unfold_all()),
-            ("lanes.fold_all", lambda work: work.opened.lanes.fold_all()),
-            ("lanes.hide", lambda work: work.opened.lanes.hide(self._lane())),
-            ("lanes.show_all", lambda work: work.opened.lanes.show_all()),
-            ("lanes.up", lambda work: work.opened.lanes.step(self._lane(), BACK)),
-            ("lanes.down", lambda work: work.opened.lanes.step(self._lane(), ON)),
-            ("lanes.taller", lambda work: work.area.change_lane_height(1)),
-            ("lanes.shorter", lambda work: work.area.change_lane_height(-1)),
+            ("lanes.fold", lambda work: work.active.opened.lanes.fold(self._lane())),
+            ("lanes.unfold_all", lambda work: work.active.opened.lanes.unfold_all()),
+            ("lanes.fold_all", lambda work: work.active.opened.lanes.fold_all()),
+            ("lanes.hide", lambda work: work.active.opened.lanes.hide(self._lane())),
+            ("lanes.show_all", lambda work: work.active.opened.lanes.show_all()),
+            ("lanes.up", lambda work: work.active.opened.lanes.step(self._lane(), BACK)),
+            ("lanes.down", lambda work: work.active.opened.lanes.step(self._lane(), ON)),
+            ("lanes.taller", lambda work: work.active.area.change_lane_height(1)),
+            ("lanes.shorter", lambda work: work.active.area.change_lane_height(-1)),
         )
 
     def _pin(self, work: Workspace) -> None:
-        work.opened.lanes.pin(self._lane())
+        work.active.opened.lanes.pin(self._lane())
 
     def _is_pinned(self) -> bool:
-        lane = self._trace.work.opened.selection.lane
-        return lane is not None and self._trace.work.opened.lanes.is_pinned(lane)
+        lane = self._trace.work.active.opened.selection.lane
+        return lane is not None and self._trace.work.active.opened.lanes.is_pinned(lane)
 
     def _hide_empty(self, work: Workspace) -> None:
-        lanes = work.opened.lanes
-        lanes.hide_empty(not lanes.hides_empty, work.opened.viewport.window)
+        lanes = work.active.opened.lanes
+        lanes.hide_empty(not lanes.hides_empty, work.active.opened.viewport.window)
 
     def _hides_empty(self) -> bool:
-        return self._trace.work.opened.lanes.hides_empty
+        return self._trace.work.active.opened.lanes.hides_empty
 
     def _lane(self) -> int:
-        lane = self._trace.work.opened.selection.lane
+        lane = self._trace.work.active.opened.selection.lane
         assert lane is not None, "the command needs a lane"
         return lane
 
     @property
     def _arrangement(self) -> LaneArrangement:
-        return self._trace.work.opened.lanes.arrangement
+        return self._trace.work.active.opened.lanes.arrangement
 
     def _is_sorted(self, sort: SortBy) -> bool:
         return self._arrangement.sort is sort
@@ -83,18 +83,18 @@ class LaneCommands:
 
 
 def _sort(sort: SortBy, work: Workspace) -> None:
-    work.opened.sort_lanes(sort)
+    work.active.opened.sort_lanes(sort)
 
 
 def _group(group: GroupBy, work: Workspace) -> None:
-    work.opened.group_lanes(group)
+    work.active.opened.group_lanes(group)
 
 
 def _ask_groups(work: Workspace) -> None:
     LinePrompt(
         "Groups of lanes by names of processes",
         "Drivers: devb-*, io-*; HMI: hmi*",
-        partial(work.opened.group_lanes, GroupBy.PATTERN),
+        partial(work.active.opened.group_lanes, GroupBy.PATTERN),
         work.window(),
-        work.opened.lanes.arrangement.patterns,
+        work.active.opened.lanes.arrangement.patterns,
     )

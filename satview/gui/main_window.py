@@ -32,6 +32,7 @@ from satview.session.recent_files import RecentFiles
 from satview.session.session import Session, Stage
 from satview.session.settings import Settings
 from satview.session.state_files import StateFiles
+from satview.session.view_links import ViewLinks
 
 if TYPE_CHECKING:
     from satview.gui.preview_page import PreviewPage
@@ -78,21 +79,31 @@ class MainWindow(QMainWindow):
         workspace: The views of the open trace, or None.
         files: Where what windows show of traces is kept.
         keeper: Keeps it of the open trace, or None.
+        view_links: Which views of all windows show the same.
         preview_page: Shows what some places of a large file tell while it is read; None before the first one.
 
     Signals:
         files_wanted: Files were chosen or dropped: paths.
         link_wanted: A link was chosen: a `TraceLink`.
+        another_wanted: Another window on the same trace is wanted.
         window_wanted: Another empty window is wanted.
         quit_wanted: All windows are to close.
     """
 
     files_wanted = Signal(list)
     link_wanted = Signal(object)
+    another_wanted = Signal()
     window_wanted = Signal()
     quit_wanted = Signal()
 
-    def __init__(self, settings: Settings, recent: RecentFiles, theme: Theme, files: StateFiles | None = None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        recent: RecentFiles,
+        theme: Theme,
+        files: StateFiles | None = None,
+        view_links: ViewLinks | None = None,
+    ) -> None:
         super().__init__()
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setAcceptDrops(True)
@@ -109,6 +120,7 @@ class MainWindow(QMainWindow):
         self.theme = theme
         self.files = files or StateFiles()
         self.keeper: WorkspaceKeeper | None = None
+        self.view_links = view_links or ViewLinks(self)
         self.workspace: Workspace | None = None
         self.preview_page: PreviewPage | None = None
         self._asks = True
@@ -281,9 +293,18 @@ class MainWindow(QMainWindow):
         for signal in (opened.selection.changed, opened.selection.range_changed, opened.search.changed):
             signal.connect(refresh)
         self.workspace.area.menu_wanted.connect(self._show_context_menu)
+        self.workspace.panes.added.connect(self._on_pane)
         self.workspace.menu_wanted.connect(self._show_context_menu)
         self.workspace.area.view.source.refined.connect(self._on_refined)
         opened.capture_wanted.connect(self._capture_with)
+
+    @Slot()
+    def _on_pane(self) -> None:
+        """Let keys and the menu work in a second set of lanes."""
+        second = self.workspace.panes.second if self.workspace is not None else None
+        if second is not None:
+            self.actions_by_id.attach_lane_keys(second.area)
+            second.area.menu_wanted.connect(self._show_context_menu)
 
     @Slot()
     def _on_refined(self) -> None:

@@ -47,6 +47,9 @@ class TraceCommands:
         LaneCommands(self).bind(registry)
         for mode in ("off", "selection", "all"):
             registry.bind(f"view.arrows_{mode}", partial(self._set_arrows, mode), partial(self._has_arrows, mode))
+        registry.bind("view.split", partial(self.run, self._split), lambda: self.work.is_split)
+        registry.bind("view.another", self._window.another_wanted.emit)
+        registry.bind("view.linked", partial(self.run, self._toggle_linked), self._is_linked)
         registry.bind("view.shares", self._toggle_shares, partial(self._settings.flag, "swimlane/shares"))
         registry.bind("view.legend", self._toggle_legend, partial(self._settings.flag, "swimlane/show_legend"))
         for row in PANELS:
@@ -95,40 +98,40 @@ class TraceCommands:
 
     def _view_commands(self) -> tuple[tuple[str, Run], ...]:
         return (
-            ("view.zoom_in", lambda work: work.motion.zoom(1)),
-            ("view.zoom_out", lambda work: work.motion.zoom(-1)),
-            ("view.pan_left", lambda work: work.motion.pan(BACK)),
-            ("view.pan_right", lambda work: work.motion.pan(ON)),
-            ("view.page_left", lambda work: work.opened.viewport.pan(BACK)),
-            ("view.page_right", lambda work: work.opened.viewport.pan(ON)),
-            ("view.focus", lambda work: work.navigation.focus()),
+            ("view.zoom_in", lambda work: work.active.motion.zoom(1)),
+            ("view.zoom_out", lambda work: work.active.motion.zoom(-1)),
+            ("view.pan_left", lambda work: work.active.motion.pan(BACK)),
+            ("view.pan_right", lambda work: work.active.motion.pan(ON)),
+            ("view.page_left", lambda work: work.active.opened.viewport.pan(BACK)),
+            ("view.page_right", lambda work: work.active.opened.viewport.pan(ON)),
+            ("view.focus", lambda work: work.active.navigation.focus()),
             ("view.zoom_range", self._zoom_range),
-            ("view.zoom_all", lambda work: work.opened.viewport.show_all()),
-            ("view.back", lambda work: work.opened.viewport.back()),
-            ("view.forward", lambda work: work.opened.viewport.forward()),
+            ("view.zoom_all", lambda work: work.active.opened.viewport.show_all()),
+            ("view.back", lambda work: work.active.opened.viewport.back()),
+            ("view.forward", lambda work: work.active.opened.viewport.forward()),
         )
 
     def _go_commands(self) -> tuple[tuple[str, Run], ...]:
         return (
-            ("go.previous_edge", lambda work: work.navigation.step_edge(BACK)),
-            ("go.next_edge", lambda work: work.navigation.step_edge(ON)),
-            ("go.extend_left", lambda work: work.navigation.step_edge(BACK, extend=True)),
-            ("go.extend_right", lambda work: work.navigation.step_edge(ON, extend=True)),
-            ("go.previous_event", lambda work: work.navigation.step_event(BACK)),
-            ("go.next_event", lambda work: work.navigation.step_event(ON)),
-            ("go.partner", lambda work: work.navigation.show_partner()),
-            ("go.cause", lambda work: work.navigation.show_cause()),
-            ("go.effect", lambda work: work.navigation.show_effect()),
+            ("go.previous_edge", lambda work: work.active.navigation.step_edge(BACK)),
+            ("go.next_edge", lambda work: work.active.navigation.step_edge(ON)),
+            ("go.extend_left", lambda work: work.active.navigation.step_edge(BACK, extend=True)),
+            ("go.extend_right", lambda work: work.active.navigation.step_edge(ON, extend=True)),
+            ("go.previous_event", lambda work: work.active.navigation.step_event(BACK)),
+            ("go.next_event", lambda work: work.active.navigation.step_event(ON)),
+            ("go.partner", lambda work: work.active.navigation.show_partner()),
+            ("go.cause", lambda work: work.active.navigation.show_cause()),
+            ("go.effect", lambda work: work.active.navigation.show_effect()),
             ("go.why", self._why),
             ("go.path", self._path),
-            ("go.lane_up", lambda work: work.navigation.step_lane(lambda place, _: place - 1)),
-            ("go.lane_down", lambda work: work.navigation.step_lane(lambda place, _: place + 1)),
-            ("go.page_up", lambda work: work.navigation.step_lane(lambda place, _: place - self._page())),
-            ("go.page_down", lambda work: work.navigation.step_lane(lambda place, _: place + self._page())),
-            ("go.first_lane", lambda work: work.navigation.step_lane(lambda _place, _count: 0)),
-            ("go.last_lane", lambda work: work.navigation.step_lane(lambda _, count: count - 1)),
-            ("go.start", lambda work: work.opened.viewport.pan(-1e6)),
-            ("go.end", lambda work: work.opened.viewport.pan(1e6)),
+            ("go.lane_up", lambda work: work.active.navigation.step_lane(lambda place, _: place - 1)),
+            ("go.lane_down", lambda work: work.active.navigation.step_lane(lambda place, _: place + 1)),
+            ("go.page_up", lambda work: work.active.navigation.step_lane(lambda place, _: place - self._page())),
+            ("go.page_down", lambda work: work.active.navigation.step_lane(lambda place, _: place + self._page())),
+            ("go.first_lane", lambda work: work.active.navigation.step_lane(lambda _place, _count: 0)),
+            ("go.last_lane", lambda work: work.active.navigation.step_lane(lambda _, count: count - 1)),
+            ("go.start", lambda work: work.active.opened.viewport.pan(-1e6)),
+            ("go.end", lambda work: work.active.opened.viewport.pan(1e6)),
             ("go.to_time", self._ask_time),
             ("go.to_lane", self._ask_lane),
         )
@@ -144,12 +147,12 @@ class TraceCommands:
                 lambda work: work.opened.selection.set_cursors(work.opened.selection.cursor_a, self._here()),
             ),
             ("marks.clear_cursors", lambda work: work.opened.selection.set_cursors(None, None)),
-            ("marks.range", lambda work: work.opened.selection.set_range(work.navigation.target())),
+            ("marks.range", lambda work: work.opened.selection.set_range(work.active.navigation.target())),
             ("marks.temporary", lambda _: self._add_mark("", is_temporary=True)),
             ("marks.bookmark", lambda _: self._add_mark("")),
             ("marks.note", self._ask_note),
-            ("marks.next", lambda work: work.navigation.step_mark(ON)),
-            ("marks.previous", lambda work: work.navigation.step_mark(BACK)),
+            ("marks.next", lambda work: work.active.navigation.step_mark(ON)),
+            ("marks.previous", lambda work: work.active.navigation.step_mark(BACK)),
             ("marks.remove", self._remove_mark),
         )
 
@@ -160,8 +163,8 @@ class TraceCommands:
             ("edit.copy", self._copy),
             ("edit.copy_link", _copy_link),
             ("edit.find", lambda work: work.find_bar.start()),
-            ("edit.find_next", lambda work: work.navigation.step_hit(ON)),
-            ("edit.find_previous", lambda work: work.navigation.step_hit(BACK)),
+            ("edit.find_next", lambda work: work.active.navigation.step_hit(ON)),
+            ("edit.find_previous", lambda work: work.active.navigation.step_hit(BACK)),
             ("edit.clear", self._clear),
             ("filter.only_thread", lambda work: work.opened.filters.only_threads([self._thread()], "only this thread")),
             (
@@ -181,7 +184,7 @@ class TraceCommands:
         )
 
     def _page(self) -> int:
-        return max(1, len(self.work.area.view.visible_rows()) - 1)
+        return max(1, len(self.work.active.area.view.visible_rows()) - 1)
 
     def _thread(self) -> int:
         """Return the thread of the selection: of its interval, else of its event.
@@ -205,20 +208,20 @@ class TraceCommands:
         return int(self._opened.trace.events.code[event])
 
     def _here(self) -> int:
-        return self.work.motion.anchor()
+        return self.work.active.motion.anchor()
 
     def _why(self, work: Workspace) -> None:
-        work.navigation.ask_why(self._thread())
+        work.active.navigation.ask_why(self._thread())
         work.show_panel("details")
 
     def _path(self, work: Workspace) -> None:
-        work.navigation.ask_path(self._thread())
+        work.active.navigation.ask_path(self._thread())
         work.show_panel("path")
 
     def _zoom_range(self, work: Workspace) -> None:
         time_range = work.opened.selection.time_range
         if time_range is not None:
-            work.opened.viewport.jump(time_range)
+            work.active.opened.viewport.jump(time_range)
 
     def _undo(self, work: Workspace) -> None:
         title = work.opened.edits.undo_title
@@ -246,6 +249,25 @@ class TraceCommands:
             selection.select(None, None, None)
         else:
             work.opened.path.forget()
+
+    def _split(self, work: Workspace) -> None:
+        work.toggle_split()
+        if work.is_split:
+            self._link(work, True)
+            work.tell("Linked: both show the same part of time; Ctrl+Shift+L lets each go its own way")
+
+    def _link(self, work: Workspace, links: bool) -> None:
+        for view in work.views():
+            change = self._window.view_links.add if links else self._window.view_links.remove
+            change(view)
+
+    def _toggle_linked(self, work: Workspace) -> None:
+        links = not self._is_linked()
+        self._link(work, links)
+        work.tell("Linked with the other views of this trace" if links else "This window's views go their own ways")
+
+    def _is_linked(self) -> bool:
+        return all(self._window.view_links.has(view) for view in self.work.views())
 
     def _toggle_legend(self) -> None:
         self._settings.set("swimlane/show_legend", not self._settings.flag("swimlane/show_legend"))
@@ -277,14 +299,14 @@ class TraceCommands:
         LinePrompt(
             "Go to time, cycles or event number",
             "1.25s   350us   0x1f00c   #1200",
-            work.navigation.show_place,
+            work.active.navigation.show_place,
             self._window,
         )
 
     def _ask_lane(self, work: Workspace) -> None:
         from satview.session.event_text import lane_path  # with the trace, not before: brings numpy
 
-        timeline, show = work.opened.timeline, work.navigation.show_lane
+        timeline, show = work.opened.timeline, work.active.navigation.show_lane
         choices = [
             Choice(lane_path(timeline, info.index), info.subtitle, partial(show, info.index)) for info in timeline.infos
         ]
@@ -312,7 +334,7 @@ class TraceCommands:
         if path is not None:
             from satview.formats.registry import source_files  # with the trace, not before: brings numpy
 
-            save_png(work.area.picture(), path, source_files(work.opened.trace.path))
+            save_png(work.active.area.picture(), path, source_files(work.opened.trace.path))
             work.tell(f"Saved {path.name}")
 
 

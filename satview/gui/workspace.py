@@ -15,6 +15,7 @@ from satview.gui.filter_panel import FilterPanel
 from satview.gui.filters.chips import ChipBar
 from satview.gui.find_bar import FindBar
 from satview.gui.kept_values import Value
+from satview.gui.pane import Pane, Panes
 from satview.gui.panel import Panel, PanelContext, make_panel
 from satview.gui.panel_set import PanelSet
 from satview.gui.status_bar import StatusFields
@@ -46,6 +47,7 @@ class Workspace(QWidget):
 
     Attributes:
         area, chips, find_bar: The views that are always there.
+        panes: The lanes, and a second set of them, if wanted.
         panels: Name of the panel to its widget, made when it is first seen or asked for.
         navigation, motion: The moves.
         kept_values: What panels kept, by name of the panel, for those that are not made yet.
@@ -85,6 +87,7 @@ class Workspace(QWidget):
         self.chips = ChipBar(opened, theme, self)
         self.find_bar = FindBar(opened, theme, self)
         self.motion = Motion(opened, self.area.view)
+        self.panes = Panes(Pane(opened, self.area, self.navigation, self.motion), self._settings, self)
         self.panels = PanelSet(borrowed(self._make_panel))
         self.status = StatusFields(opened, window.statusBar())
         self.unsaved = StoreField(opened.marks.file, "Notes", window.statusBar())
@@ -92,12 +95,34 @@ class Workspace(QWidget):
         layout = self.layout()
         assert isinstance(layout, QVBoxLayout)
         layout.addWidget(self.chips)
-        layout.addWidget(self.area, 1)
+        layout.addWidget(self.panes, 1)
         layout.addWidget(self.find_bar)
         self._check = QTimer(self)
         self._check.timeout.connect(self._look_for_verdicts)
         self._check.start(_CHECK_AFTER_MS)
         self._connect()
+
+    @property
+    def active(self) -> Pane:
+        """The lanes that commands act on: those that had the keyboard last."""
+        return self.panes.active
+
+    @property
+    def is_split(self) -> bool:
+        """True while there are two sets of lanes."""
+        return self.panes.second is not None
+
+    def toggle_split(self) -> None:
+        """Show a second set of lanes below the first, or take it away."""
+        if self.is_split:
+            self.panes.join()
+        else:
+            self.panes.split(self._theme)
+
+    def views(self) -> tuple[OpenTrace, ...]:
+        """Return what each set of lanes shows."""
+        second = self.panes.second
+        return (self.opened,) if second is None else (self.opened, second.opened)
 
     def panel(self, kind: type[_Found]) -> _Found:
         """Return the panel of a class."""
@@ -193,7 +218,7 @@ class Workspace(QWidget):
     def set_theme(self, theme: Theme) -> None:
         """Draw in other colours."""
         self._theme = theme
-        for view in (self.area, self.chips, self.find_bar):
+        for view in (self.panes, self.chips, self.find_bar):
             view.set_theme(theme)
         for panel in self.panels.made.values():
             panel.set_theme(theme)
@@ -244,8 +269,7 @@ class Workspace(QWidget):
 
     def _stop(self) -> None:
         self._check.stop()
-        self.motion.stop()
-        self.area.close_down()
+        self.panes.close_down()
         for panel in self.panels.made.values():
             panel.close_down()
         self.status.take_out()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QObject, Signal, Slot
@@ -35,6 +37,9 @@ from satview.store.trace import Trace
 from satview.timeline.lane_tree import LaneKind, Timeline
 from satview.timeline.preview import Preview
 
+if TYPE_CHECKING:
+    from satview.session.second_view import SecondView
+
 
 class OpenTrace(QObject):
     """What all views of one window share.
@@ -44,6 +49,7 @@ class OpenTrace(QObject):
         timeline: Its lanes.
         viewport, selection, filters, lanes, sorter, marks, search, edits: The parts; each sends its own signals.
         events_of_thread: int64, shape (threads,), how many events each thread has.
+        others: Other views of it in the same window.
         preview: What shows on CPU lanes that are not built yet; None = nothing.
 
     Signals:
@@ -77,6 +83,7 @@ class OpenTrace(QObject):
         """
         super().__init__(parent)
         self._basis: Basis | None = None
+        self.others: list[SecondView] = []
         self.preview: Preview | None = None
         self._take(trace, timeline, events_per_thread(trace) if events_of_thread is None else events_of_thread)
         self.edits = EditHistory(self)
@@ -117,8 +124,12 @@ class OpenTrace(QObject):
         before, reading = self.trace, reload.reading
         self._take(reading.trace, reading.timeline, reading.events_of_thread)
         self.lanes.reload(self.timeline, reading.silent)
+        for other in self.others:
+            other.take_reload(reload)
         self.filters.reload(self.trace, reload.evaluator, reload.state, reload.view)
-        self.viewport.grow(with_margin(self.trace.window), self.trace.window.end, is_at_end)
+        for view in (self, *self.others):
+            sticks = is_at_end and (view is self or view.viewport.is_at_end)
+            view.viewport.grow(with_margin(self.trace.window), self.trace.window.end, sticks)
         self.marks.set_limits(self.viewport.limits)
         self.event_links.take(self.trace)
         self.verdicts.take(self.trace)
