@@ -23,12 +23,13 @@ from satview.gui.first_look import FirstLooks, look_at
 from satview.gui.garbage import GuiThreadCollector
 from satview.gui.icons import app_icon
 from satview.gui.main_window import MainWindow
+from satview.gui.shared import Shared
+from satview.session.key_bindings import KeyBindings, keys_file
 from satview.session.recent_files import RecentFiles, recent_files_file
 from satview.session.session import Stage
 from satview.session.settings import Settings, settings_file
-from satview.session.state_files import StateFiles, users_files
+from satview.session.state_files import users_files
 from satview.session.trace_link import TraceLink
-from satview.session.view_links import ViewLinks
 
 _log = logging.getLogger(__name__)
 _END_WITHIN_S: Final = 0.7
@@ -38,11 +39,9 @@ class Application(QObject):
     """Owns settings, recent files and windows.
 
     Attributes:
+        shared: What all windows have in common.
         settings: Those of the user.
-        recent: Files opened last.
         windows: Open windows.
-        files: Where what windows show of traces is kept.
-        view_links: Which views show the same.
 
     Signals:
         window_shown: Another window is on the screen.
@@ -50,37 +49,26 @@ class Application(QObject):
 
     window_shown = Signal(QObject)
 
-    def __init__(
-        self,
-        settings: Settings,
-        recent: RecentFiles,
-        parent: QObject | None = None,
-        files: StateFiles | None = None,
-    ) -> None:
+    def __init__(self, shared: Shared, parent: QObject | None = None) -> None:
         """Begin without a window.
 
         Args:
-            settings: Those of the user.
-            recent: Files opened last.
+            shared: What all windows have in common.
             parent: Owner.
-            files: Where what windows show of traces is kept; None keeps nothing.
         """
         super().__init__(parent)
-        self.files = files or StateFiles()
-        self.view_links = ViewLinks(self)
-        self._looks = FirstLooks(self)
         GuiThreadCollector(self)
-        self.settings = settings
-        self.recent = recent
+        self.shared, self.settings = shared, shared.settings
+        self._looks = FirstLooks(self)
         self.windows: list[MainWindow] = []
-        self.theme = themes.theme_for(settings.text("window/theme"), settings.text("swimlane/palette"))
+        self.theme = themes.theme_for(self.settings.text("window/theme"), self.settings.text("swimlane/palette"))
         self._apply_theme()
-        settings.changed.connect(self._on_setting)
+        self.settings.changed.connect(self._on_setting)
         QGuiApplication.styleHints().colorSchemeChanged.connect(self._on_system_theme)
 
     def new_window(self) -> MainWindow:
         """Show an empty window."""
-        window = MainWindow(self.settings, self.recent, self.theme, self.files, self.view_links)
+        window = MainWindow(self.shared, self.theme)
         window.files_wanted.connect(self._on_files)
         window.link_wanted.connect(self._on_link)
         window.another_wanted.connect(self._on_another)
@@ -167,7 +155,7 @@ class Application(QObject):
         other.session.open_shared(window.session)
         if other.workspace is not None:
             for view in (*window.workspace.views(), *other.workspace.views()):
-                self.view_links.add(view)
+                self.shared.view_links.add(view)
 
     @Slot(object)
     def _on_link(self, link: TraceLink) -> None:
@@ -240,7 +228,7 @@ def run(
     if not is_cached:
         settings.set("files/cache_mb", 0, is_kept=False)
     recent = RecentFiles(recent_files_file(), settings.number("files/recent_count"))
-    application = Application(settings, recent, files=users_files())
+    application = Application(Shared(settings, recent, users_files(), KeyBindings(keys_file())))
     sys.excepthook = _last_resort
     ending = _Ending(application)
     with ending.signals.watched():

@@ -20,6 +20,7 @@ from satview.gui.capture.job import CaptureJob
 from satview.gui.live_field import LiveField
 from satview.gui.pages import FailedPage, LoadingPage, WelcomePage
 from satview.gui.session_commands import SessionCommands
+from satview.gui.shared import Shared
 from satview.gui.store_field import StoreField
 from satview.gui.theme import Theme
 from satview.gui.trace_commands import TraceCommands
@@ -28,11 +29,7 @@ from satview.session.command_table import COMMANDS
 from satview.session.commands import CommandRegistry, Menu
 from satview.session.dismantle import dismantle
 from satview.session.panel_table import PANELS
-from satview.session.recent_files import RecentFiles
 from satview.session.session import Session, Stage
-from satview.session.settings import Settings
-from satview.session.state_files import StateFiles
-from satview.session.view_links import ViewLinks
 
 if TYPE_CHECKING:
     from satview.gui.preview_page import PreviewPage
@@ -73,13 +70,12 @@ class MainWindow(QMainWindow):
     """One window with at most one trace.
 
     Attributes:
+        shared: What it has in common with the other windows; `settings`, `recent`, `files` and `view_links` are of it.
         session: Its document.
         registry: Its commands.
         capture_job: The capture that it began, if any.
         workspace: The views of the open trace, or None.
-        files: Where what windows show of traces is kept.
-        keeper: Keeps it of the open trace, or None.
-        view_links: Which views of all windows show the same.
+        keeper: Keeps what shows of the open trace, or None.
         preview_page: Shows what some places of a large file tell while it is read; None before the first one.
 
     Signals:
@@ -96,14 +92,7 @@ class MainWindow(QMainWindow):
     window_wanted = Signal()
     quit_wanted = Signal()
 
-    def __init__(
-        self,
-        settings: Settings,
-        recent: RecentFiles,
-        theme: Theme,
-        files: StateFiles | None = None,
-        view_links: ViewLinks | None = None,
-    ) -> None:
+    def __init__(self, shared: Shared, theme: Theme) -> None:
         super().__init__()
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setAcceptDrops(True)
@@ -115,12 +104,12 @@ class MainWindow(QMainWindow):
             | QMainWindow.DockOption.AllowNestedDocks
         )
         self.resize(1440, 900)
-        self.settings = settings
-        self.recent = recent
+        self.shared = shared
+        self.settings = settings = shared.settings
+        self.recent = shared.recent
         self.theme = theme
-        self.files = files or StateFiles()
+        self.files, self.view_links = shared.files, shared.view_links
         self.keeper: WorkspaceKeeper | None = None
-        self.view_links = view_links or ViewLinks(self)
         self.workspace: Workspace | None = None
         self.preview_page: PreviewPage | None = None
         self._asks = True
@@ -139,7 +128,7 @@ class MainWindow(QMainWindow):
         self.captures = CaptureCommands(self)
         self.captures.bind(self.registry)
         trace_commands.bind(self.registry)
-        self.actions_by_id = CommandActions(self.registry, trace_commands.is_met, self)
+        self.actions_by_id = CommandActions(self.registry, trace_commands.is_met, shared.keys, self)
         self.actions_by_id.fill_menus(self)
         self._recent_menu = QMenu("Open &recent", self)
         self._recent_menu.aboutToShow.connect(self._fill_recent)
@@ -200,6 +189,7 @@ class MainWindow(QMainWindow):
         self.actions_by_id.menus[Menu.FILE].insertMenu(self.actions_by_id.by_id["file.reload"], self._recent_menu)
         self.statusBar().setSizeGripEnabled(False)
         self.unsaved_settings = StoreField(self.settings.file, "Settings", self.statusBar())
+        self.unsaved_keys = StoreField(self.shared.keys.file, "Keys", self.statusBar())
         self.live = LiveField(self.session, self.statusBar())
         self.live.stick_wanted.connect(self.captures.toggle_stick)
 

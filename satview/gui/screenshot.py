@@ -71,6 +71,7 @@ def take(request: ScreenshotRequest) -> int:
     from satview.gui.first_look import look_at
     from satview.gui.main_window import MainWindow
     from satview.gui.pictures import save_png
+    from satview.gui.shared import Shared
     from satview.session.recent_files import RecentFiles
     from satview.session.session import Stage
     from satview.session.settings import Settings
@@ -78,11 +79,9 @@ def take(request: ScreenshotRequest) -> int:
     silence_offscreen()
     app = make_qt_application()
     settings = Settings(None)
-    settings.set("window/theme", request.theme)
-    settings.set("swimlane/palette", request.palette)
-    if not request.is_cached:
-        settings.set("files/cache_mb", 0)
-    application = Application(settings, RecentFiles(None, 0))
+    for key, value in _settings(request).items():
+        settings.set(key, value)
+    application = Application(Shared(settings, RecentFiles(None, 0)))
     window: MainWindow = application.new_window()
     window.resize(request.width_px, request.height_px)
     window.session.adds_to_cache = False  # nobody asked for more files than the picture
@@ -112,6 +111,12 @@ def take(request: ScreenshotRequest) -> int:
         wakes.stop()
         window.close()
         app.processEvents()
+
+
+def _settings(request: ScreenshotRequest) -> dict[str, str | int]:
+    """Return the settings that a picture needs; all others are as they come."""
+    found: dict[str, str | int] = {"window/theme": request.theme, "swimlane/palette": request.palette}
+    return found if request.is_cached else found | {"files/cache_mb": 0}
 
 
 def _is_settled(window: object) -> bool:

@@ -36,6 +36,7 @@ class WindowCommands:
         registry.bind("file.reload", self._reload)
         registry.bind("file.info", self._info)
         registry.bind("file.settings", self._show_settings)
+        registry.bind("file.keys", self._change_keys)
         registry.bind("file.close", self._close)
         registry.bind("file.quit", window.quit_wanted.emit)
         for choice in ("system", "light", "dark"):
@@ -92,6 +93,11 @@ class WindowCommands:
         from satview.gui.settings_dialog import SettingsDialog  # on first use
 
         SettingsDialog(self._settings, self._window).show()
+
+    def _change_keys(self) -> None:
+        from satview.gui.keys_dialog import KeysDialog  # on first use
+
+        KeysDialog(self._window.shared.keys, self._window).show()
 
     def _is_theme(self, choice: str) -> bool:
         return self._settings.text("window/theme") == choice

@@ -31,6 +31,8 @@ COMMANDS: Final = (
             "Save what the swimlanes show as a PNG file.", Needs.TRACE),
     Command("file.settings", "&Settings\N{HORIZONTAL ELLIPSIS}", Menu.FILE, ("Ctrl+,",), "Change settings.",
             starts_group=True),
+    Command("file.keys", "Change ke&ys\N{HORIZONTAL ELLIPSIS}", Menu.FILE, ("Ctrl+Shift+K",),
+            "Give commands other keys."),
     Command("file.close", "&Close window", Menu.FILE, ("Ctrl+W",), "Close this window.", starts_group=True),
     Command("file.quit", "&Quit", Menu.FILE, ("Ctrl+Q",), "Close all windows."),
 

@@ -14,6 +14,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
 from satview.gui.application import Application
+from satview.gui.shared import Shared
 from satview.session import session
 from satview.session.recent_files import RecentFiles
 from satview.session.session import Stage
@@ -69,7 +70,7 @@ def application(qapp, state_files):
     qapp.setStyle("Fusion")
     settings = Settings(None)
     settings.set("window/theme", "light")
-    app = Application(settings, RecentFiles(None, 10), files=state_files)
+    app = Application(Shared(settings, RecentFiles(None, 10), state_files))
     yield app
     app.close_all()
     app.deleteLater()
