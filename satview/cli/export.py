@@ -52,7 +52,7 @@ def add_parser(subparsers: Any) -> None:
     add("-o", "--output", required=True, metavar="OUT", help="the new file, or a new folder; - is standard output")
     add("--table", action="append", default=[], metavar="NAME", help="which table (default: event); several, or all")
     add("--by-class", action="store_true", help="events in a folder, one file per class: class=THREAD/event.parquet")
-    add("--format", choices=("parquet", "arrow", "csv", "jsonl"), help="in place of the ending; of folders (parquet)")
+    add("--format", choices=("parquet", "arrow", "csv", "jsonl"), help="instead of the ending; of folders (parquet)")
     add("--range", default="", metavar="A..B", help="only events of this part of the trace, such as 1.2s..1.5s")
     add("-e", "--filter", dest="expression", metavar="EXPR", action="append", default=[],
         help="only events for which this condition holds; several must all hold")  # fmt: skip
@@ -104,22 +104,22 @@ def _kind(args: argparse.Namespace, *, is_folder: bool) -> str:
 
 
 def _rows(args: argparse.Namespace, trace: Trace) -> NDArray[np.bool_] | None:
-    """Return the events that were chosen, bool (events,); None for all."""
+    """Return the events that were selected, bool (events,); None for all."""
     if not args.range and not args.expression:
         return None
     import numpy as np
 
-    from satview.cli.filter import built_rules, chosen_events
+    from satview.cli.filter import built_rules, selected_events
     from satview.filters.derived_columns import TraceDerivedColumns
     from satview.session.time_text import axis_of, parse_range
 
     _, built = built_rules([], False, trace)
-    chosen = chosen_events(built, args.expression, trace, TraceDerivedColumns(trace))
+    selected = selected_events(built, args.expression, trace, TraceDerivedColumns(trace))
     if args.range:
-        inside = np.zeros(len(chosen), np.bool_)
+        inside = np.zeros(len(selected), np.bool_)
         inside[trace.rows_between(parse_range(args.range, axis_of(trace)))] = True
-        chosen &= inside
-    return chosen
+        selected &= inside
+    return selected
 
 
 def _write(args: argparse.Namespace, trace: Trace, names: list[str], kind: str, rows: NDArray[np.bool_] | None) -> int:

@@ -69,11 +69,11 @@ class Application(QObject):
     def new_window(self) -> MainWindow:
         """Show an empty window."""
         window = MainWindow(self.shared, self.theme)
-        window.files_wanted.connect(self._on_files)
-        window.link_wanted.connect(self._on_link)
-        window.another_wanted.connect(self._on_another)
-        window.window_wanted.connect(self.new_window)
-        window.quit_wanted.connect(self.close_all)
+        window.files_requested.connect(self._on_files)
+        window.link_requested.connect(self._on_link)
+        window.another_requested.connect(self._on_another)
+        window.window_requested.connect(self.new_window)
+        window.quit_requested.connect(self.close_all)
         window.destroyed.connect(self._on_destroyed)
         self.windows.append(window)
         window.show()
@@ -165,7 +165,7 @@ class Application(QObject):
             self.open_link(link, window)
         except SatviewError as error:
             if window.workspace is not None:
-                window.workspace.tell_failure(str(error))
+                window.workspace.report_failure(str(error))
 
     @Slot(list)
     def _on_files(self, paths: list[Path]) -> None:
@@ -182,9 +182,9 @@ class Application(QObject):
         self._change_theme()
 
     def _change_theme(self) -> None:
-        wanted = themes.theme_for(self.settings.text("window/theme"), self.settings.text("swimlane/palette"))
-        if wanted != self.theme:
-            self.theme = wanted
+        requested = themes.theme_for(self.settings.text("window/theme"), self.settings.text("swimlane/palette"))
+        if requested != self.theme:
+            self.theme = requested
             self._apply_theme()
 
     @Slot(QObject)

@@ -9,6 +9,7 @@ from PySide6.QtCore import QObject, QTimer, Slot
 
 from satview.base.errors import SatviewError
 from satview.gui.main_window import MainWindow
+from satview.gui.session_commands import use_session
 from satview.session.session import Session, Stage
 from satview.session.trace_link import TraceLink
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from satview.gui.workspace import Workspace
 
 
-def look_at(work: Workspace, link: TraceLink) -> None:
+def look_at(views: Workspace, link: TraceLink) -> None:
     """Go to the place of a link.
 
     Raises:
@@ -24,13 +25,13 @@ def look_at(work: Workspace, link: TraceLink) -> None:
     """
     from satview.session.time_text import axis_of, parse_range  # brings numpy, which no first window waits for
 
-    axis = axis_of(work.opened.trace)
+    axis = axis_of(views.opened.trace)
     if link.event is not None:
-        work.navigation.show_place(f"#{link.event}")
+        views.navigation.show_position(f"#{link.event}")
     if link.selected:
-        work.opened.selection.set_range(parse_range(link.selected, axis))
+        views.opened.selection.set_range(parse_range(link.selected, axis))
     if link.range_text:
-        work.opened.viewport.jump(parse_range(link.range_text, axis))
+        views.opened.viewport.jump(parse_range(link.range_text, axis))
 
 
 class FirstLooks(QObject):
@@ -63,7 +64,7 @@ class FirstLooks(QObject):
             return
         try:
             if link.session:
-                window.open_session(link.session)
+                use_session(window, link.session)
             look_at(window.workspace, link)
         except SatviewError as error:
-            window.workspace.tell_failure(str(error))
+            window.workspace.report_failure(str(error))

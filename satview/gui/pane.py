@@ -56,7 +56,7 @@ class Panes(QSplitter):
         area = SwimlaneArea(opened, self._settings, theme, self)
         area.legend.hide()
         navigation = Navigation(opened, self)
-        area.fit_wanted.connect(navigation.fit)
+        area.fit_requested.connect(navigation.fit)
         self.second = Pane(opened, area, navigation, Motion(opened, area.view))
         self.addWidget(area)
         half = max(1, self.height() // 2)

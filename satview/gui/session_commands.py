@@ -13,7 +13,7 @@ from satview.session.commands import CommandRegistry
 from satview.session.state_files import SUFFIX
 
 if TYPE_CHECKING:
-    from satview.gui.main_window import MainWindow
+    from satview.gui.command_window import CommandWindow
 
 _PATTERN = f"Sessions (*{SUFFIX})"
 
@@ -21,7 +21,7 @@ _PATTERN = f"Sessions (*{SUFFIX})"
 class SessionCommands:
     """Binds the commands of one window."""
 
-    def __init__(self, window: MainWindow) -> None:
+    def __init__(self, window: CommandWindow) -> None:
         self._window = window
 
     def bind(self, registry: CommandRegistry) -> None:
@@ -35,28 +35,29 @@ class SessionCommands:
         from satview.gui.workspace_keeper import taken
 
         window = self._window
+        files = window.shared.files
         if window.workspace is not None:
-            SaveSessionDialog(taken(window.workspace), window.files.names(), window.files.save, window).show()
+            SaveSessionDialog(taken(window.workspace), files.names(), files.save, window).show()
 
     def _choose(self) -> None:
-        choices = [Choice(name, "session", partial(self._use, name)) for name in self._window.files.names()]
+        choices = [Choice(name, "session", partial(self._use, name)) for name in self._window.shared.files.names()]
         choices.append(Choice("From a file\N{HORIZONTAL ELLIPSIS}", "", self._use_file))
         QuickPick(choices, "Session", "No session is called that", self._window)
 
     def _choose_to_remove(self) -> None:
-        choices = [Choice(name, "session", partial(self._remove, name)) for name in self._window.files.names()]
+        choices = [Choice(name, "session", partial(self._remove, name)) for name in self._window.shared.files.names()]
         QuickPick(choices, "Session to remove", "No session is called that", self._window)
 
     def _use(self, name: str) -> None:
-        work = self._window.workspace
+        views = self._window.workspace
         try:
-            self._window.open_session(name)
+            use_session(self._window, name)
         except SatviewError as error:
-            if work is not None:
-                work.tell_failure(str(error))
+            if views is not None:
+                views.report_failure(str(error))
         else:
-            if work is not None:
-                work.tell(f"Session {Path(name).stem if name.endswith(SUFFIX) else name}; undo takes it back")
+            if views is not None:
+                views.report(f"Session {Path(name).stem if name.endswith(SUFFIX) else name}; undo takes it back")
 
     def _use_file(self) -> None:
         path = dialogs.ask_file(self._window, "Use session", _PATTERN)
@@ -64,9 +65,25 @@ class SessionCommands:
             self._use(str(path))
 
     def _remove(self, name: str) -> None:
-        work = self._window.workspace
+        views = self._window.workspace
         try:
-            self._window.files.remove(name)
+            self._window.shared.files.remove(name)
         except SatviewError as error:
-            if work is not None:
-                work.tell_failure(str(error))
+            if views is not None:
+                views.report_failure(str(error))
+
+
+def use_session(window: CommandWindow, name: str) -> None:
+    """Let the open trace of a window look as a saved session says.
+
+    Args:
+        window: The window.
+        name: Of the session, or of its file.
+
+    Raises:
+        UsageError: There is none, or it cannot be used.
+    """
+    from satview.gui.workspace_keeper import put_session  # brings numpy
+
+    if window.workspace is not None:
+        put_session(window.workspace, window.shared.files.load(name))

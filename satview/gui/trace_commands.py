@@ -20,7 +20,7 @@ from satview.session.step import BACK, ON
 from satview.session.trace_link import link_to
 
 if TYPE_CHECKING:
-    from satview.gui.main_window import MainWindow
+    from satview.gui.command_window import CommandWindow
     from satview.gui.workspace import Workspace
     from satview.session.open_trace import OpenTrace
 
@@ -31,7 +31,7 @@ Run = Callable[["Workspace"], object]
 class TraceCommands:
     """Binds the commands; each looks up what is open when it runs, so one binding serves one window for its life."""
 
-    def __init__(self, window: MainWindow, settings: Settings) -> None:
+    def __init__(self, window: CommandWindow, settings: Settings) -> None:
         self._window = window
         self._settings = settings
 
@@ -44,11 +44,11 @@ class TraceCommands:
             *self._edit_commands(),
         ):
             registry.bind(command_id, partial(self.run, run))
-        LaneCommands(self).bind(registry)
+        LaneCommands(self.run, lambda: self.workspace).bind(registry)
         for mode in ("off", "selection", "all"):
             registry.bind(f"view.arrows_{mode}", partial(self._set_arrows, mode), partial(self._has_arrows, mode))
-        registry.bind("view.split", partial(self.run, self._split), lambda: self.work.is_split)
-        registry.bind("view.another", self._window.another_wanted.emit)
+        registry.bind("view.split", partial(self.run, self._split), lambda: self.workspace.is_split)
+        registry.bind("view.another", self._window.another_requested.emit)
         registry.bind("view.linked", partial(self.run, self._toggle_linked), self._is_linked)
         registry.bind("view.shares", self._toggle_shares, partial(self._settings.flag, "swimlane/shares"))
         registry.bind("view.legend", self._toggle_legend, partial(self._settings.flag, "swimlane/show_legend"))
@@ -60,78 +60,78 @@ class TraceCommands:
 
     def is_met(self, needs: Needs) -> bool:
         """Return whether what a command needs is there."""
-        work = self._window.workspace
+        views = self._window.workspace
         if needs is Needs.NOTHING:
             return True
         if needs is Needs.CAPTURE:
             return self._window.capture_job.is_busy
-        if work is None:
+        if views is None:
             return False
-        selection = work.opened.selection
+        selection = views.opened.selection
         return {
             Needs.TRACE: True,
             Needs.EVENT: selection.event is not None,
             Needs.SELECTION: not selection.is_empty,
             Needs.LANE: selection.lane is not None,
             Needs.RANGE: selection.time_range is not None,
-            Needs.HITS: len(work.opened.search.hits) > 0,
+            Needs.HITS: len(views.opened.search.hits) > 0,
             Needs.LIVE: self._window.session.follow is not None,
         }[needs]
 
     @property
-    def work(self) -> Workspace:
+    def workspace(self) -> Workspace:
         """The views of the open trace."""
-        work = self._window.workspace
-        assert work is not None, "the command is disabled while no trace is open"
-        return work
+        views = self._window.workspace
+        assert views is not None, "the command is disabled while no trace is open"
+        return views
 
     @property
     def _opened(self) -> OpenTrace:
-        return self.work.opened
+        return self.workspace.opened
 
     def run(self, run: Run) -> None:
         """Carry a command out; say why it cannot be."""
         try:
-            run(self.work)
+            run(self.workspace)
         except UsageError as error:
-            self.work.tell_failure(str(error))
+            self.workspace.report_failure(str(error))
 
     def _view_commands(self) -> tuple[tuple[str, Run], ...]:
         return (
-            ("view.zoom_in", lambda work: work.active.motion.zoom(1)),
-            ("view.zoom_out", lambda work: work.active.motion.zoom(-1)),
-            ("view.pan_left", lambda work: work.active.motion.pan(BACK)),
-            ("view.pan_right", lambda work: work.active.motion.pan(ON)),
-            ("view.page_left", lambda work: work.active.opened.viewport.pan(BACK)),
-            ("view.page_right", lambda work: work.active.opened.viewport.pan(ON)),
-            ("view.focus", lambda work: work.active.navigation.focus()),
+            ("view.zoom_in", lambda views: views.active.motion.zoom(1)),
+            ("view.zoom_out", lambda views: views.active.motion.zoom(-1)),
+            ("view.pan_left", lambda views: views.active.motion.pan(BACK)),
+            ("view.pan_right", lambda views: views.active.motion.pan(ON)),
+            ("view.page_left", lambda views: views.active.opened.viewport.pan(BACK)),
+            ("view.page_right", lambda views: views.active.opened.viewport.pan(ON)),
+            ("view.focus", lambda views: views.active.navigation.focus()),
             ("view.zoom_range", self._zoom_range),
-            ("view.zoom_all", lambda work: work.active.opened.viewport.show_all()),
-            ("view.back", lambda work: work.active.opened.viewport.back()),
-            ("view.forward", lambda work: work.active.opened.viewport.forward()),
+            ("view.zoom_all", lambda views: views.active.opened.viewport.show_all()),
+            ("view.back", lambda views: views.active.opened.viewport.back()),
+            ("view.forward", lambda views: views.active.opened.viewport.forward()),
         )
 
     def _go_commands(self) -> tuple[tuple[str, Run], ...]:
         return (
-            ("go.previous_edge", lambda work: work.active.navigation.step_edge(BACK)),
-            ("go.next_edge", lambda work: work.active.navigation.step_edge(ON)),
-            ("go.extend_left", lambda work: work.active.navigation.step_edge(BACK, extend=True)),
-            ("go.extend_right", lambda work: work.active.navigation.step_edge(ON, extend=True)),
-            ("go.previous_event", lambda work: work.active.navigation.step_event(BACK)),
-            ("go.next_event", lambda work: work.active.navigation.step_event(ON)),
-            ("go.partner", lambda work: work.active.navigation.show_partner()),
-            ("go.cause", lambda work: work.active.navigation.show_cause()),
-            ("go.effect", lambda work: work.active.navigation.show_effect()),
+            ("go.previous_edge", lambda views: views.active.navigation.step_edge(BACK)),
+            ("go.next_edge", lambda views: views.active.navigation.step_edge(ON)),
+            ("go.extend_left", lambda views: views.active.navigation.step_edge(BACK, extend=True)),
+            ("go.extend_right", lambda views: views.active.navigation.step_edge(ON, extend=True)),
+            ("go.previous_event", lambda views: views.active.navigation.step_event(BACK)),
+            ("go.next_event", lambda views: views.active.navigation.step_event(ON)),
+            ("go.partner", lambda views: views.active.navigation.show_partner()),
+            ("go.cause", lambda views: views.active.navigation.show_cause()),
+            ("go.effect", lambda views: views.active.navigation.show_effect()),
             ("go.why", self._why),
             ("go.path", self._path),
-            ("go.lane_up", lambda work: work.active.navigation.step_lane(lambda place, _: place - 1)),
-            ("go.lane_down", lambda work: work.active.navigation.step_lane(lambda place, _: place + 1)),
-            ("go.page_up", lambda work: work.active.navigation.step_lane(lambda place, _: place - self._page())),
-            ("go.page_down", lambda work: work.active.navigation.step_lane(lambda place, _: place + self._page())),
-            ("go.first_lane", lambda work: work.active.navigation.step_lane(lambda _place, _count: 0)),
-            ("go.last_lane", lambda work: work.active.navigation.step_lane(lambda _, count: count - 1)),
-            ("go.start", lambda work: work.active.opened.viewport.pan(-1e6)),
-            ("go.end", lambda work: work.active.opened.viewport.pan(1e6)),
+            ("go.lane_up", lambda views: views.active.navigation.step_lane(lambda place, _: place - 1)),
+            ("go.lane_down", lambda views: views.active.navigation.step_lane(lambda place, _: place + 1)),
+            ("go.page_up", lambda views: views.active.navigation.step_lane(lambda place, _: place - self._page())),
+            ("go.page_down", lambda views: views.active.navigation.step_lane(lambda place, _: place + self._page())),
+            ("go.first_lane", lambda views: views.active.navigation.step_lane(lambda _place, _count: 0)),
+            ("go.last_lane", lambda views: views.active.navigation.step_lane(lambda _, count: count - 1)),
+            ("go.start", lambda views: views.active.opened.viewport.pan(-1e6)),
+            ("go.end", lambda views: views.active.opened.viewport.pan(1e6)),
             ("go.to_time", self._ask_time),
             ("go.to_lane", self._ask_lane),
         )
@@ -140,19 +140,19 @@ class TraceCommands:
         return (
             (
                 "marks.cursor_a",
-                lambda work: work.opened.selection.set_cursors(self._here(), work.opened.selection.cursor_b),
+                lambda views: views.opened.selection.set_cursors(self._here(), views.opened.selection.cursor_b),
             ),
             (
                 "marks.cursor_b",
-                lambda work: work.opened.selection.set_cursors(work.opened.selection.cursor_a, self._here()),
+                lambda views: views.opened.selection.set_cursors(views.opened.selection.cursor_a, self._here()),
             ),
-            ("marks.clear_cursors", lambda work: work.opened.selection.set_cursors(None, None)),
-            ("marks.range", lambda work: work.opened.selection.set_range(work.active.navigation.target())),
+            ("marks.clear_cursors", lambda views: views.opened.selection.set_cursors(None, None)),
+            ("marks.range", lambda views: views.opened.selection.set_range(views.active.navigation.target())),
             ("marks.temporary", lambda _: self._add_mark("", is_temporary=True)),
             ("marks.bookmark", lambda _: self._add_mark("")),
             ("marks.note", self._ask_note),
-            ("marks.next", lambda work: work.active.navigation.step_mark(ON)),
-            ("marks.previous", lambda work: work.active.navigation.step_mark(BACK)),
+            ("marks.next", lambda views: views.active.navigation.step_mark(ON)),
+            ("marks.previous", lambda views: views.active.navigation.step_mark(BACK)),
             ("marks.remove", self._remove_mark),
         )
 
@@ -162,29 +162,32 @@ class TraceCommands:
             ("edit.redo", self._redo),
             ("edit.copy", self._copy),
             ("edit.copy_link", _copy_link),
-            ("edit.find", lambda work: work.find_bar.start()),
-            ("edit.find_next", lambda work: work.active.navigation.step_hit(ON)),
-            ("edit.find_previous", lambda work: work.active.navigation.step_hit(BACK)),
+            ("edit.find", lambda views: views.find_bar.start()),
+            ("edit.find_next", lambda views: views.active.navigation.step_hit(ON)),
+            ("edit.find_previous", lambda views: views.active.navigation.step_hit(BACK)),
             ("edit.clear", self._clear),
-            ("filter.only_thread", lambda work: work.opened.filters.only_threads([self._thread()], "only this thread")),
+            (
+                "filter.only_thread",
+                lambda views: views.opened.filters.only_threads([self._thread()], "only this thread"),
+            ),
             (
                 "filter.hide_thread",
-                lambda work: work.opened.filters.show_threads([self._thread()], False, "hide this thread"),
+                lambda views: views.opened.filters.show_threads([self._thread()], False, "hide this thread"),
             ),
             (
                 "filter.only_event",
-                lambda work: work.opened.filters.only_codes([self._code()], "only this kind of event"),
+                lambda views: views.opened.filters.only_codes([self._code()], "only this kind of event"),
             ),
             (
                 "filter.hide_event",
-                lambda work: work.opened.filters.show_codes([self._code()], False, "hide this kind of event"),
+                lambda views: views.opened.filters.show_codes([self._code()], False, "hide this kind of event"),
             ),
-            ("filter.show_all", lambda work: work.opened.filters.show_all()),
+            ("filter.show_all", lambda views: views.opened.filters.show_all()),
             ("file.export_picture", self._export_picture),
         )
 
     def _page(self) -> int:
-        return max(1, len(self.work.active.area.view.visible_rows()) - 1)
+        return max(1, len(self.workspace.active.area.view.visible_rows()) - 1)
 
     def _thread(self) -> int:
         """Return the thread of the selection: of its interval, else of its event.
@@ -208,66 +211,66 @@ class TraceCommands:
         return int(self._opened.trace.events.code[event])
 
     def _here(self) -> int:
-        return self.work.active.motion.anchor()
+        return self.workspace.active.motion.anchor()
 
-    def _why(self, work: Workspace) -> None:
-        work.active.navigation.ask_why(self._thread())
-        work.show_panel("details")
+    def _why(self, views: Workspace) -> None:
+        views.active.navigation.ask_why(self._thread())
+        views.show_panel("details")
 
-    def _path(self, work: Workspace) -> None:
-        work.active.navigation.ask_path(self._thread())
-        work.show_panel("path")
+    def _path(self, views: Workspace) -> None:
+        views.active.navigation.ask_path(self._thread())
+        views.show_panel("path")
 
-    def _zoom_range(self, work: Workspace) -> None:
-        time_range = work.opened.selection.time_range
+    def _zoom_range(self, views: Workspace) -> None:
+        time_range = views.opened.selection.time_range
         if time_range is not None:
-            work.active.opened.viewport.jump(time_range)
+            views.active.opened.viewport.jump(time_range)
 
-    def _undo(self, work: Workspace) -> None:
-        title = work.opened.edits.undo_title
-        work.opened.edits.undo()
-        work.tell(f"Undone: {title}" if title else "Nothing to undo")
+    def _undo(self, views: Workspace) -> None:
+        title = views.opened.edits.undo_title
+        views.opened.edits.undo()
+        views.report(f"Undone: {title}" if title else "Nothing to undo")
 
-    def _redo(self, work: Workspace) -> None:
-        title = work.opened.edits.redo_title
-        work.opened.edits.redo()
-        work.tell(f"Done again: {title}" if title else "Nothing to do again")
+    def _redo(self, views: Workspace) -> None:
+        title = views.opened.edits.redo_title
+        views.opened.edits.redo()
+        views.report(f"Done again: {title}" if title else "Nothing to do again")
 
-    def _copy(self, work: Workspace) -> None:
+    def _copy(self, views: Workspace) -> None:
         from satview.gui.details_panel import DetailsPanel  # with the trace, not before: brings numpy
 
-        text = next(filter(None, (panel.copied_text() for panel in work.panels.made.values())), "")
-        text = text or work.panel(DetailsPanel).selected_or_all()
+        text = next(filter(None, (panel.copied_text() for panel in views.panels.made.values())), "")
+        text = text or views.panel(DetailsPanel).selected_or_all()
         QGuiApplication.clipboard().setText(text)
-        work.tell("Copied")
+        views.report("Copied")
 
-    def _clear(self, work: Workspace) -> None:
-        selection = work.opened.selection
+    def _clear(self, views: Workspace) -> None:
+        selection = views.opened.selection
         if selection.time_range is not None:
             selection.set_range(None)
         elif not selection.is_empty:
             selection.select(None, None, None)
         else:
-            work.opened.path.forget()
+            views.opened.path.forget()
 
-    def _split(self, work: Workspace) -> None:
-        work.toggle_split()
-        if work.is_split:
-            self._link(work, True)
-            work.tell("Linked: both show the same part of time; Ctrl+Shift+L lets each go its own way")
+    def _split(self, views: Workspace) -> None:
+        views.toggle_split()
+        if views.is_split:
+            self._link(views, True)
+            views.report("Linked: both show the same part of time; Ctrl+Shift+L lets each go its own way")
 
-    def _link(self, work: Workspace, links: bool) -> None:
-        for view in work.views():
-            change = self._window.view_links.add if links else self._window.view_links.remove
+    def _link(self, views: Workspace, links: bool) -> None:
+        for view in views.views():
+            change = self._window.shared.view_links.add if links else self._window.shared.view_links.remove
             change(view)
 
-    def _toggle_linked(self, work: Workspace) -> None:
+    def _toggle_linked(self, views: Workspace) -> None:
         links = not self._is_linked()
-        self._link(work, links)
-        work.tell("Linked with the other views of this trace" if links else "This window's views go their own ways")
+        self._link(views, links)
+        views.report("Linked with the other views of this trace" if links else "This window's views go their own ways")
 
     def _is_linked(self) -> bool:
-        return all(self._window.view_links.has(view) for view in self.work.views())
+        return all(self._window.shared.view_links.has(view) for view in self.workspace.views())
 
     def _toggle_legend(self) -> None:
         self._settings.set("swimlane/show_legend", not self._settings.flag("swimlane/show_legend"))
@@ -284,29 +287,29 @@ class TraceCommands:
         return self._settings.text("swimlane/arrows") == mode
 
     def _toggle_panel(self, name: str) -> None:
-        self.work.toggle_panel(name)
+        self.workspace.toggle_panel(name)
 
     def _panel_shows(self, name: str) -> bool:
-        return self.work.panel_shows(name)
+        return self.workspace.panel_shows(name)
 
     def _toggle_bottom(self) -> None:
-        self.work.toggle_bottom()
+        self.workspace.toggle_bottom()
 
     def _arrange(self) -> None:
-        self.work.arrange()
+        self.workspace.arrange()
 
-    def _ask_time(self, work: Workspace) -> None:
+    def _ask_time(self, views: Workspace) -> None:
         LinePrompt(
             "Go to time, cycles or event number",
             "1.25s   350us   0x1f00c   #1200",
-            work.active.navigation.show_place,
+            views.active.navigation.show_position,
             self._window,
         )
 
-    def _ask_lane(self, work: Workspace) -> None:
+    def _ask_lane(self, views: Workspace) -> None:
         from satview.session.event_text import lane_path  # with the trace, not before: brings numpy
 
-        timeline, show = work.opened.timeline, work.active.navigation.show_lane
+        timeline, show = views.opened.timeline, views.active.navigation.show_lane
         choices = [
             Choice(lane_path(timeline, info.index), info.subtitle, partial(show, info.index)) for info in timeline.infos
         ]
@@ -319,25 +322,25 @@ class TraceCommands:
         start, end = (time_range.start, time_range.end) if time_range is not None else (self._here(), self._here())
         self._opened.marks.add(Mark(start, end, text, is_temporary))
 
-    def _ask_note(self, _work: Workspace) -> None:
+    def _ask_note(self, _views: Workspace) -> None:
         LinePrompt("Note on the selected range or moment", "What is to be remembered?", self._add_mark, self._window)
 
-    def _remove_mark(self, work: Workspace) -> None:
-        selected = work.opened.marks.selected
+    def _remove_mark(self, views: Workspace) -> None:
+        selected = views.opened.marks.selected
         if selected is None:
             raise UsageError("no mark is selected; N goes to the next one")
-        work.opened.marks.remove(selected)
+        views.opened.marks.remove(selected)
 
-    def _export_picture(self, work: Workspace) -> None:
-        suggestion = work.opened.trace.path.with_suffix(".png")
+    def _export_picture(self, views: Workspace) -> None:
+        suggestion = views.opened.trace.path.with_suffix(".png")
         path = dialogs.ask_save(self._window, suggestion, "PNG (*.png)")
         if path is not None:
             from satview.formats.registry import source_files  # with the trace, not before: brings numpy
 
-            save_png(work.active.area.picture(), path, source_files(work.opened.trace.path))
-            work.tell(f"Saved {path.name}")
+            save_png(views.active.area.picture(), path, source_files(views.opened.trace.path))
+            views.report(f"Saved {path.name}")
 
 
-def _copy_link(work: Workspace) -> None:
-    QGuiApplication.clipboard().setText(link_to(work.opened))
-    work.tell("Copied a link to this view; File > Open link or satview 'LINK' opens it")
+def _copy_link(views: Workspace) -> None:
+    QGuiApplication.clipboard().setText(link_to(views.opened))
+    views.report("Copied a link to this view; File > Open link or satview 'LINK' opens it")

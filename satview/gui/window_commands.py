@@ -16,13 +16,13 @@ from satview.session.settings import Settings
 from satview.session.trace_link import parse_link
 
 if TYPE_CHECKING:
-    from satview.gui.main_window import MainWindow
+    from satview.gui.command_window import CommandWindow
 
 
 class WindowCommands:
     """Binds the commands of one window."""
 
-    def __init__(self, window: MainWindow, settings: Settings) -> None:
+    def __init__(self, window: CommandWindow, settings: Settings) -> None:
         self._window = window
         self._settings = settings
 
@@ -32,13 +32,13 @@ class WindowCommands:
         registry.bind("file.open", self._open)
         registry.bind("file.open_link", self._open_link)
         registry.bind("file.sample", self._open_sample)
-        registry.bind("file.new_window", window.window_wanted.emit)
+        registry.bind("file.new_window", window.window_requested.emit)
         registry.bind("file.reload", self._reload)
         registry.bind("file.info", self._info)
         registry.bind("file.settings", self._show_settings)
         registry.bind("file.keys", self._change_keys)
         registry.bind("file.close", self._close)
-        registry.bind("file.quit", window.quit_wanted.emit)
+        registry.bind("file.quit", window.quit_requested.emit)
         for choice in ("system", "light", "dark"):
             registry.bind(
                 f"view.theme_{choice}",
@@ -56,7 +56,7 @@ class WindowCommands:
         recent = self._window.recent.files()
         files = dialogs.ask_open(self._window, recent[0].parent if recent else None)
         if files:
-            self._window.files_wanted.emit(files)
+            self._window.files_requested.emit(files)
 
     def _open_link(self) -> None:
         copied = QGuiApplication.clipboard().text().strip()
@@ -72,10 +72,10 @@ class WindowCommands:
         link = parse_link(text)
         if not link.path.is_file():
             raise UsageError(f"there is no file {str(link.path)[:200]!r}")
-        self._window.link_wanted.emit(link)
+        self._window.link_requested.emit(link)
 
     def _open_sample(self) -> None:
-        self._window.files_wanted.emit([sample_trace()])
+        self._window.files_requested.emit([sample_trace()])
 
     def _reload(self) -> None:
         session = self._window.session

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 from PySide6.QtCore import QObject, QTimer, Slot
 
 from satview.base.errors import UsageError
-from satview.session.carry_over import lane_keys
 from satview.session.put_state import put_filter, put_lanes, put_selection, put_view
+from satview.session.remap import lane_keys
 from satview.session.state_files import StateFiles, is_same, sign_of
 from satview.session.take_state import take_filter, take_lanes, take_selection, take_view
 from satview.session.workspace_state import PanelsState, ViewState, WorkspaceState, from_json, to_json
@@ -29,17 +29,17 @@ class WorkspaceKeeper(QObject):
         file: Where it is kept; tells whether that worked.
     """
 
-    def __init__(self, work: Workspace, files: StateFiles, path: Path, is_lasting: bool) -> None:
+    def __init__(self, views: Workspace, files: StateFiles, path: Path, is_lasting: bool) -> None:
         """Prepare; nothing is read yet.
 
         Args:
-            work: The views.
+            views: The views.
             files: Where states are kept.
             path: The trace.
             is_lasting: The trace will be there the next time; else nothing is kept of it.
         """
-        super().__init__(work)
-        self._work, self._files, self._path = work, files, path
+        super().__init__(views)
+        self._views, self._files, self._path = views, files, path
         self.file = files.of_trace(path) if is_lasting else StateFiles().of_trace(path)
         self.file.setParent(self)
         self._timer = QTimer(self)
@@ -62,12 +62,12 @@ class WorkspaceKeeper(QObject):
             self._begin_with(state, same)
         elif self.file.notice:
             QTimer.singleShot(0, self, self.keep)  # at once: that sets the damaged file aside, and says so
-        opened = self._work.opened
+        opened = self._views.opened
         for signal in (opened.viewport.window_changed, opened.lanes.changed, opened.filters.changed):
             signal.connect(self._on_change)
 
     def _begin_with(self, state: WorkspaceState, same: bool) -> None:
-        work, opened = self._work, self._work.opened
+        views, opened = self._views, self._views.opened
         try:
             if state.view is not None:
                 put_view(opened, state.view, same, is_first=True)
@@ -76,14 +76,14 @@ class WorkspaceKeeper(QObject):
             if state.lanes is not None:
                 put_lanes(opened, state.lanes, same, is_first=True)
         except UsageError as error:  # a pattern that somebody wrote into the file
-            work.tell_failure(str(error))
+            views.report_failure(str(error))
         if state.panels is not None:
-            put_panels(work, state.panels)
+            put_panels(views, state.panels)
         if state.selection is not None:
             put_selection(opened, state.selection)
         if state.view is not None:
             # A turn later: the lanes have their height by then.
-            QTimer.singleShot(0, self, partial(scroll_to, work, state.view))
+            QTimer.singleShot(0, self, partial(scroll_to, views, state.view))
 
     @Slot()
     def _on_change(self) -> None:
@@ -96,29 +96,29 @@ class WorkspaceKeeper(QObject):
         if self.file.path is None:
             return
         self._timer.stop()
-        state = replace(taken(self._work), trace=sign_of(self._path))
+        state = replace(taken(self._views), trace=sign_of(self._path))
         if state.trace is not None:  # else the trace is gone: what was kept of it stays
             content = to_json(state)
             self.file.store(lambda _before: content)
 
     def close(self) -> None:
-        """Keep what shows, and give up what cannot be stored: it is no work of the user."""
+        """Keep what shows, and give up what cannot be stored: it is no views of the user."""
         self.keep()
         self.file.give_up()
         self._files.shrink()
 
 
-def put_session(work: Workspace, state: WorkspaceState) -> None:
+def put_session(views: Workspace, state: WorkspaceState) -> None:
     """Let a trace look as a saved session says, as far as it has what the names in it say; undo takes it back.
 
     Args:
-        work: The views of the trace.
+        views: The views of the trace.
         state: The session.
 
     Raises:
         UsageError: A pattern of names is faulty.
     """
-    opened = work.opened
+    opened = views.opened
     if state.filter is not None:
         put_filter(opened, state.filter, is_same=False)
     if state.lanes is not None:
@@ -126,45 +126,45 @@ def put_session(work: Workspace, state: WorkspaceState) -> None:
     if state.view is not None:
         put_view(opened, state.view, is_same=False)
     if state.panels is not None:
-        put_panels(work, state.panels)
+        put_panels(views, state.panels)
 
 
-def taken(work: Workspace) -> WorkspaceState:
+def taken(views: Workspace) -> WorkspaceState:
     """Return the state of a workspace; it does not say of which trace it is."""
-    opened = work.opened
+    opened = views.opened
     return WorkspaceState(
         None,
-        take_view(opened, work.area.view.scroll_px),
+        take_view(opened, views.area.view.scroll_px),
         take_selection(opened),
         take_lanes(opened.lanes),
         take_filter(opened.trace, opened.filters.state),
-        take_panels(work),
+        take_panels(views),
     )
 
 
-def take_panels(work: Workspace) -> PanelsState:
+def take_panels(views: Workspace) -> PanelsState:
     """Return the arrangement of panels, and what each keeps."""
-    values = dict(work.kept_values)
-    for name, panel in work.panels.made.items():
+    values = dict(views.kept_values)
+    for name, panel in views.panels.made.items():
         values[name] = panel.kept_values()
     kept = {name: found for name, found in values.items() if found}
-    return PanelsState(work.layout_of_panels(), kept, work.opened.search.text, not work.find_bar.isHidden())
+    return PanelsState(views.layout_of_panels(), kept, views.opened.search.text, not views.find_bar.isHidden())
 
 
-def put_panels(work: Workspace, state: PanelsState) -> None:
+def put_panels(views: Workspace, state: PanelsState) -> None:
     """Arrange panels as they were, and give each what it kept."""
     if state.layout is not None:
-        work.put_panels(state.layout)
-    work.kept_values = {name: dict(found) for name, found in state.values.items()}
-    for name, panel in work.panels.made.items():
-        panel.take_values(work.kept_values.get(name, {}))
-    work.find_bar.restore(state.search, state.finds)
+        views.put_panels(state.layout)
+    views.kept_values = {name: dict(found) for name, found in state.values.items()}
+    for name, panel in views.panels.made.items():
+        panel.take_values(views.kept_values.get(name, {}))
+    views.find_bar.restore(state.search, state.finds)
 
 
-def scroll_to(work: Workspace, state: ViewState) -> None:
+def scroll_to(views: Workspace, state: ViewState) -> None:
     """Scroll the lanes to the one that was at the top."""
     if state.top is not None:
-        keys = lane_keys(work.opened.timeline)
-        top = next((row for row in work.opened.lanes.rows if keys[row.index] == state.top), None)
+        keys = lane_keys(views.opened.timeline)
+        top = next((row for row in views.opened.lanes.rows if keys[row.index] == state.top), None)
         if top is not None:
-            work.area.view.scroll_to(top.y_px + state.top_px)
+            views.area.view.scroll_to(top.y_px + state.top_px)

@@ -13,9 +13,9 @@ from satview.events.kernel_calls import call_numbers
 from satview.events.states import STATE_BY_NAME
 from satview.events.variants import FAILURES
 from satview.linkage.columns import partners
-from satview.linkage.rows import rows_of_codes
+from satview.linkage.rows import numbered, previous_same, rows_of_codes
 from satview.linkage.table import NO_EVENT, OPEN, Certainty, LinkKind, LinkTable, Pairs, no_pairs, pairs_of
-from satview.linkage.waits import sync_argument, waits
+from satview.linkage.waits import waits
 from satview.linkage.whole import is_whole
 from satview.store.arguments import argument, variants_of
 from satview.store.tables import UNKNOWN_THREAD
@@ -34,7 +34,7 @@ class MutexCalls:
     Attributes:
         row: uint32, entry of the call.
         thread: int64, row of the thread table.
-        mutex: int64, number of the mutex within the trace: process and address; -1 where the event does not tell it.
+        mutex: int64, number of the mutex within the trace: process and address; -1 where the event does not show it.
     """
 
     row: NDArray[np.uint32]
@@ -57,7 +57,11 @@ class Mutexes:
     of_wait: _Ints
 
     def may_be_given(self, begin: _Ints, end: _Ints) -> NDArray[np.bool_]:
-        """Tell for pairs of rows whether a thread that is not known gives up a mutex in between: that may be any."""
+        """Return for pairs of rows whether a thread that is not known gives up a mutex in between: that may be any.
+
+        Returns:
+            bool (n,).
+        """
         rows = self.gives.row[self.gives.thread == UNKNOWN_THREAD]
         return np.asarray(np.searchsorted(rows, begin) < np.searchsorted(rows, end))
 
@@ -93,15 +97,14 @@ def _mutexes(trace: Trace) -> Mutexes:
     does_wait = np.zeros(len(trace.events), np.bool_)
     does_wait[found.call_row[found.call_row != NO_EVENT]] = True
     pauses = pauses[does_wait[pauses]]  # one that is refused does not touch the mutex
-    parts = [sync_argument(trace, locks, "sync_p"), sync_argument(trace, unlocks, "sync_p"),
-             argument(trace, pauses, "mutex_p")]  # fmt: skip
+    parts = [argument(trace, locks, "sync_p"), argument(trace, unlocks, "sync_p"), argument(trace, pauses, "mutex_p")]
     waiting = np.flatnonzero((found.value == MUTEX) & found.has_object)
     address = np.concatenate([*(part[0] for part in parts), found.object[waiting]])
     known = np.concatenate([*(part[1] for part in parts), np.ones(len(waiting), np.bool_)])
     thread = np.concatenate((*(trace.events.thread[rows] for rows in (locks, unlocks, pauses)), found.thread[waiting]))
     process = trace.threads.process[thread].astype(np.int64)
-    addresses, which = np.unique(address, return_inverse=True)
-    number = process * len(addresses) + which
+    addresses, which = numbered(address)
+    number = numbered(process * addresses + which)[1]
     number[~known | (address == 0) | (thread == UNKNOWN_THREAD)] = -1
     ends = np.cumsum([len(locks), len(unlocks), len(pauses)])
     of_lock, of_unlock, of_pause, of_waiting = np.split(number, ends)
@@ -145,22 +148,23 @@ def _holds(trace: Trace) -> Pairs:
     is_get = np.arange(len(row)) < len(gets.row)
     thread = np.concatenate((gets.thread, gives.thread))
     mutex = np.concatenate((gets.mutex, gives.mutex))
-    order = np.lexsort((row * 2 + is_get, mutex, thread))  # a wait for a condition gives up first, then gets
-    first, second = order[:-1], order[1:]
-    at = np.flatnonzero(is_get[first] & ~is_get[second] & (thread[first] == thread[second])
-                        & (mutex[first] == mutex[second]) & (mutex[first] >= 0))  # fmt: skip
-    begin, end, number, who = row[first[at]], row[second[at]], mutex[first[at]], thread[first[at]]
-    # A wait for a condition may give up this mutex, if the event does not tell which.
+    order = np.argsort(row * 2 + is_get, kind="stable")  # a wait for a condition gives up first, then gets
+    row, is_get, thread, mutex = row[order], is_get[order], thread[order], mutex[order]
+    before = previous_same(mutex * len(trace.threads) + thread)
+    at = np.flatnonzero(~is_get & (mutex >= 0) & (before >= 0))
+    at = at[is_get[before[at]]]
+    begin, end, number, who = row[before[at]], row[at], mutex[at], thread[at]
+    # A wait for a condition may give up this mutex, if the event does not show which.
     unclear = np.sort((gives.thread << 32 | gives.row)[gives.mutex < 0])
     clear = np.searchsorted(unclear, who << 32 | begin, side="right") == np.searchsorted(unclear, who << 32 | end)
     clear &= is_whole(trace, begin, end)
     begin, end, number = begin[clear], end[clear], number[clear]
-    is_exact = _is_wanted(trace, known, begin, end, number) & ~known.may_be_given(begin, end)
+    is_exact = _is_held(trace, known, begin, end, number) & ~known.may_be_given(begin, end)
     return pairs_of(begin, end, np.where(is_exact, np.uint8(Certainty.EXACT), np.uint8(Certainty.INFERRED)))
 
 
-def _is_wanted(trace: Trace, known: Mutexes, begin: _Ints, end: _Ints, mutex: _Ints) -> NDArray[np.bool_]:
-    """Tell of holds whether threads wait for the mutex all the time from when the call that got it is over."""
+def _is_held(trace: Trace, known: Mutexes, begin: _Ints, end: _Ints, mutex: _Ints) -> NDArray[np.bool_]:
+    """Return for holds whether threads wait for the mutex all the time from when the call that got it is over."""
     since = partners(trace)[begin].astype(np.int64)
     found, at = waits(trace), np.flatnonzero(known.of_wait >= 0)
     ended = at[found.end_row[at] != OPEN]
@@ -174,6 +178,6 @@ def _is_wanted(trace: Trace, known: Mutexes, begin: _Ints, end: _Ints, mutex: _I
     depth -= depth[first] - step[order][first]
     none_left = np.append(0, np.cumsum(depth == 0))
     start, stop = np.searchsorted(key, mutex << 32 | since), np.searchsorted(key, mutex << 32 | end)
-    wanted = (start > 0) & (since != NO_EVENT)
-    wanted[wanted] = (number[order][start[wanted] - 1] == mutex[wanted]) & (depth[start[wanted] - 1] > 0)
-    return np.asarray(wanted & (none_left[stop] == none_left[start]))
+    requested = (start > 0) & (since != NO_EVENT)
+    requested[requested] = (number[order][start[requested] - 1] == mutex[requested]) & (depth[start[requested] - 1] > 0)
+    return np.asarray(requested & (none_left[stop] == none_left[start]))

@@ -15,7 +15,7 @@ from satview.base.new_file import new_text_file
 from satview.base.safe_text import csv_text
 from satview.formats.registry import source_files
 from satview.session.event_text import COLUMNS, list_row
-from satview.session.jobs import IsCancelled, Report
+from satview.session.tasks import IsCancelled, Report
 from satview.store.trace import Trace
 
 _BLOCK: Final = 1 << 10

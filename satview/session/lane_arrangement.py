@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from satview.session.carry_over import LaneKey  # brings numpy, which menus do not wait for
+    from satview.session.remap import LaneKey  # brings numpy, which menus do not wait for
 
 
 class SortBy(StrEnum):

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from satview.session.carry_over import LaneKey, lane_keys
 from satview.session.lane_arrangement import LaneArrangement, LaneGroup
 from satview.session.lane_row import GroupHead, LaneRow
+from satview.session.remap import LaneKey, lane_keys
 from satview.timeline.lane_tree import LaneInfo, LaneKind, Timeline
 
 GROUP_GAP_PX: Final = 8  # between pinned lanes, CPUs and processes

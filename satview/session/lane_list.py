@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QObject, Signal
 
 from satview.base.time import TimeWindow
-from satview.session.carry_over import LaneKey
 from satview.session.edit_history import Edit, EditHistory
 from satview.session.filter_stack import FilterStack
 from satview.session.lane_arrangement import GroupBy, LaneArrangement, LaneGroup, SortBy
 from satview.session.lane_events import busy_lanes
 from satview.session.lane_layout import OTHERS, LaneLayout, LanePlaces
 from satview.session.lane_row import GroupHead, LaneRow
+from satview.session.remap import LaneKey
 from satview.timeline.lane_tree import LaneKind, Timeline
 
 
@@ -88,13 +88,13 @@ class LaneList(QObject):
 
     def row_at(self, y_px: int) -> LaneRow | None:
         """Return the lane at a height, None between and below them."""
-        place = bisect_right(self._tops, y_px) - 1
-        if place < 0 or y_px >= self.rows[place].y_px + self.rows[place].height_px:
+        position = bisect_right(self._tops, y_px) - 1
+        if position < 0 or y_px >= self.rows[position].y_px + self.rows[position].height_px:
             return None
-        return self.rows[place]
+        return self.rows[position]
 
-    def place_at(self, y_px: int) -> int:
-        """Return the place among the rows of the one at a height, or of the last one above it; 0 if there is none."""
+    def position_at(self, y_px: int) -> int:
+        """Return the index of the row at a height, or of the last one above it; 0 if there is none."""
         return max(0, bisect_right(self._tops, y_px) - 1)
 
     def rows_between(self, top_px: int, bottom_px: int) -> tuple[LaneRow, ...]:
@@ -234,7 +234,7 @@ class LaneList(QObject):
         self._change("empty lanes", replace(self._now, hides_empty=hides))
 
     def set_window(self, window: TimeWindow) -> None:
-        """Tell which window shows; matters only while empty lanes are hidden."""
+        """Return which window shows; matters only while empty lanes are hidden."""
         if self._now.hides_empty and window != self._window:
             self._window = window
             self._lay_out()

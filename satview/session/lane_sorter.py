@@ -12,11 +12,11 @@ from PySide6.QtCore import QObject, Signal, Slot
 from satview.analysis.basis import Basis
 from satview.base.errors import SatviewError
 from satview.base.time import TimeWindow
-from satview.session.jobs import IsCancelled, LatestJob, Report
 from satview.session.lane_arrangement import GroupBy, LaneGroup, SortBy
 from satview.session.lane_figures import pattern_groups, sort_figures, sorted_lanes, thread_groups
 from satview.session.lane_list import LaneList
 from satview.session.name_patterns import parse_groups
+from satview.session.tasks import IsCancelled, Report, Task
 from satview.timeline.lane_tree import Timeline
 
 _PATIENCE_S: Final = 0.03  # small traces have their answer by then
@@ -54,7 +54,7 @@ class LaneSorter(QObject):
     def __init__(self, lanes: LaneList, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._lanes = lanes
-        self._sorting, self._grouping = LatestJob(self), LatestJob(self)
+        self._sorting, self._grouping = Task(self), Task(self)
         for job in (self._sorting, self._grouping):
             job.done.connect(self._on_done)
             job.failed.connect(self._on_failed)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QObject, Signal, Slot
@@ -12,22 +10,22 @@ from satview.analysis.basis import Basis
 from satview.analysis.doctor.report import Diagnosis, doctor
 from satview.base.time import TimeWindow
 from satview.events import wire
-from satview.session.carry_over import event_of_slot
 from satview.session.edit_history import EditHistory
 from satview.session.event_links import EventLinks
 from satview.session.filter_stack import FilterStack
 from satview.session.highlight import Highlight
-from satview.session.jobs import IsCancelled
 from satview.session.lane_arrangement import GroupBy, SortBy
 from satview.session.lane_list import LaneList
 from satview.session.lane_sorter import LaneSorter
+from satview.session.loaded_trace import Reload, Shown, events_per_thread
 from satview.session.marks import Marks
 from satview.session.path_search import PathSearch
 from satview.session.preview_view import PreviewView
-from satview.session.reading import Reload, Shown, events_per_thread
+from satview.session.remap import event_of_slot
 from satview.session.search import Search
 from satview.session.selection import Selection
 from satview.session.settings import Settings
+from satview.session.tasks import IsCancelled
 from satview.session.trace_answer import TraceAnswer
 from satview.session.verdict_search import FoundVerdicts, search_verdicts
 from satview.session.viewport import Viewport, with_margin
@@ -36,9 +34,6 @@ from satview.store.doubts import doubts, trusted_window
 from satview.store.trace import Trace
 from satview.timeline.lane_tree import LaneKind, Timeline
 from satview.timeline.preview import Preview
-
-if TYPE_CHECKING:
-    from satview.session.second_view import SecondView
 
 
 class OpenTrace(QObject):
@@ -53,12 +48,12 @@ class OpenTrace(QObject):
         preview: What shows on CPU lanes that are not built yet; None = nothing.
 
     Signals:
-        capture_wanted: A new capture with some rules is wanted: the rules as text.
+        capture_requested: A new capture with some rules is requested: the rules as text.
         begins_reload: `reload` was called and has changed nothing yet.
         reloaded: `reload` has changed everything; after the signals of the parts. The argument is the `Reload`.
     """
 
-    capture_wanted = Signal(str)
+    capture_requested = Signal(str)
     begins_reload = Signal()
     reloaded = Signal(object)
 
@@ -83,7 +78,7 @@ class OpenTrace(QObject):
         """
         super().__init__(parent)
         self._basis: Basis | None = None
-        self.others: list[SecondView] = []
+        self.others: list[OpenTrace] = []
         self.preview: Preview | None = None
         self._take(trace, timeline, events_per_thread(trace) if events_of_thread is None else events_of_thread)
         self.edits = EditHistory(self)
@@ -121,11 +116,9 @@ class OpenTrace(QObject):
             is_at_end: Move to the end of it, as far from it as before.
         """
         self.begins_reload.emit()
-        before, reading = self.trace, reload.reading
-        self._take(reading.trace, reading.timeline, reading.events_of_thread)
-        self.lanes.reload(self.timeline, reading.silent)
-        for other in self.others:
-            other.take_reload(reload)
+        before = self.trace
+        for view in (self, *self.others):
+            view.take_lanes(reload)
         self.filters.reload(self.trace, reload.evaluator, reload.state, reload.view)
         for view in (self, *self.others):
             sticks = is_at_end and (view is self or view.viewport.is_at_end)
@@ -141,6 +134,12 @@ class OpenTrace(QObject):
         self.search.reload(self.trace, reload.evaluator, reload.hits)
         self.reloaded.emit(reload)
 
+    def take_lanes(self, reload: Reload) -> None:
+        """Take trace and lanes of a longer reading, before any part sends a signal."""
+        loaded = reload.loaded
+        self._take(loaded.trace, loaded.timeline, loaded.events_of_thread)
+        self.lanes.reload(self.timeline, loaded.silent)
+
     def take_preview(self, view: PreviewView) -> None:
         """Begin with what showed before all of the trace was read: the part in view, and CPU lanes till they are built.
 
@@ -155,14 +154,14 @@ class OpenTrace(QObject):
     def shown(self, lanes: list[int]) -> Shown:
         """Return what a longer reading must have ready before it can show instead; `lanes` are those in view."""
         selected = self.selection.lane
-        wanted = lanes if selected is None else [*lanes, selected]
-        return Shown(self.timeline, tuple(wanted), self.filters.state, self.filters.evaluator, self.search.text)
+        requested = lanes if selected is None else [*lanes, selected]
+        return Shown(self.timeline, tuple(requested), self.filters.state, self.filters.evaluator, self.search.text)
 
     @property
     def basis(self) -> Basis:
         """What statistics and plots of any range are made of; a refreshed trace has its own."""
         if self._basis is None or self._basis.trace is not self.trace:
-            self._basis = Basis(self.trace, self.filters.evaluator.facts)
+            self._basis = Basis(self.trace, self.filters.evaluator.derived)
         return self._basis
 
     def lane_of_thread(self, thread: int) -> int | None:

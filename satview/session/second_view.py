@@ -8,7 +8,6 @@ from satview.analysis.basis import Basis
 from satview.session.lane_list import LaneList
 from satview.session.lane_sorter import LaneSorter
 from satview.session.open_trace import OpenTrace
-from satview.session.reading import Reload
 from satview.session.settings import Settings
 from satview.session.viewport import Viewport
 
@@ -52,12 +51,6 @@ class SecondView(OpenTrace):
     def basis(self) -> Basis:
         """That of the first view."""
         return self.first.basis
-
-    def take_reload(self, reload: Reload) -> None:
-        """Take the lanes of a refreshed trace; the first view calls it before its filter sends signals."""
-        reading = reload.reading
-        self._take(reading.trace, reading.timeline, reading.events_of_thread)
-        self.lanes.reload(self.timeline, reading.silent)
 
     def shut_down(self) -> None:
         """Stop what is of this view only."""

@@ -1,4 +1,4 @@
-"""What is selected: an event, an interval of a lane, a range of time, two cursors, the place under the mouse."""
+"""What is selected: an event, an interval of a lane, a range of time, two cursors, the position under the mouse."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Selection(QObject):
         event: Row of the event table, or None.
         lane: Index of the lane, or None.
         span: The interval of that lane, or None.
-        is_interval: The interval was chosen, not the event, which is the one that begins it.
+        is_interval: The interval was selected, not the event, which is the one that begins it.
         time_range: The selected range, or None.
         cursor_a, cursor_b: Cycles, or None.
         mouse_cycles: Time under the mouse, None while it is elsewhere.
@@ -56,7 +56,7 @@ class Selection(QObject):
             event: Row of the event table, or None.
             lane: Index of the lane, or None.
             span: The interval of that lane, or None.
-            is_interval: The interval is what was chosen.
+            is_interval: The interval is what was selected.
         """
         if (event, lane, span, is_interval) != (self.event, self.lane, self.span, self.is_interval):
             self.event, self.lane, self.span, self.is_interval = event, lane, span, is_interval
@@ -75,7 +75,7 @@ class Selection(QObject):
             self.cursors_changed.emit()
 
     def set_mouse(self, cycles: int | None) -> None:
-        """Tell where the mouse is."""
+        """Return where the mouse is."""
         if cycles != self.mouse_cycles:
             self.mouse_cycles = cycles
             self.mouse_changed.emit()

@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject, Slot
 from satview.base.time import TimeWindow
 from satview.session.answer import WatchedAnswer
 from satview.session.open_trace import OpenTrace
-from satview.session.statistics_work import Counted, Found
+from satview.session.statistics_task import Counted, Found
 
 _SETTLE_MS: Final = 150  # the range has to rest that long before it is counted again
 
@@ -29,8 +29,8 @@ class StatisticsView(WatchedAnswer):
 
     Attributes:
         counted: What was worked out last; None = nothing yet.
-        key: The sheet that is wanted.
-        extent: The part that is wanted.
+        key: The sheet that is requested.
+        extent: The part that is requested.
         follows: True to follow the filter.
     """
 
@@ -50,7 +50,7 @@ class StatisticsView(WatchedAnswer):
 
     @property
     def needs_range(self) -> bool:
-        """True if the selected range is wanted and there is none."""
+        """True if the selected range is requested and there is none."""
         return self.extent is Extent.RANGE and self._opened.selection.time_range is None
 
     @property
@@ -77,14 +77,14 @@ class StatisticsView(WatchedAnswer):
             self._ask()
 
     def _window(self) -> TimeWindow:
-        """Return the range that is wanted, cut to the trace; the whole trace where they do not meet."""
+        """Return the range that is requested, cut to the trace; the whole trace where they do not meet."""
         whole = self._opened.trace.window
-        wanted = {
+        requested = {
             Extent.TRACE: whole,
             Extent.VIEW: self._opened.viewport.window,
             Extent.RANGE: self._opened.selection.time_range or whole,
         }[self.extent]
-        return part_of(wanted, whole)
+        return part_of(requested, whole)
 
     @Slot()
     def _ask(self) -> None:
@@ -137,7 +137,7 @@ class StatisticsView(WatchedAnswer):
             self.changed.emit()
 
 
-def part_of(wanted: TimeWindow, whole: TimeWindow) -> TimeWindow:
+def part_of(requested: TimeWindow, whole: TimeWindow) -> TimeWindow:
     """Return a window cut to the trace; the whole trace where they do not meet."""
-    start, end = max(wanted.start, whole.start), min(wanted.end, whole.end)
+    start, end = max(requested.start, whole.start), min(requested.end, whole.end)
     return TimeWindow(start, end) if start < end else whole

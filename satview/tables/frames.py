@@ -36,7 +36,11 @@ class Frames(ABC):
         """
 
     def numpy(self) -> dict[str, NDArray[Any]]:
-        """Return all columns in numpy by name, each as `[name]` has it; needs no other package."""
+        """Return all columns in numpy by name, each as `[name]` has it; needs no other package.
+
+        Returns:
+            Arrays of (rows,); texts are of type object.
+        """
         return {name: self[name] for name in self.columns}
 
     def to_pandas(self) -> pd.DataFrame:

@@ -39,7 +39,7 @@ def test_it_is_used_where_it_was_built():
     assert described().startswith("compiled (_passes")
 
 
-def test_version_tells_which_code_runs(capsys):
+def test_version_shows_which_code_runs(capsys):
     from satview.__main__ import main
 
     assert main(["--version", "--verbose"]) == 0
@@ -88,6 +88,7 @@ def test_sanitizers_find_nothing(tmp_path):
         "import random\n"
         "from satview.base.errors import SatviewError\n"
         "from satview.formats.kev.reader import open_kev\n"
+        "from satview.linkage.ahead import reading_ahead\n"
         "from satview.linkage.table import LinkKind\n"
         "from satview.linkage.trace_links import link_table\n"
         "from satview.linkage.transactions import transactions\n"
@@ -99,9 +100,10 @@ def test_sanitizers_find_nothing(tmp_path):
         "    path.write_bytes(traces.kev(random.Random(number)))\n"
         "    try:\n"
         "        trace = open_kev(path)\n"
-        "        for kind in LinkKind:\n"
-        "            link_table(trace, kind)\n"
-        "        transactions(trace)\n"
+        "        with reading_ahead(trace):\n"
+        "            for kind in LinkKind:\n"
+        "                link_table(trace, kind)\n"
+        "            transactions(trace)\n"
         "        timeline = Timeline(trace)\n"
         "        timeline.build(range(min(30, len(timeline.infos))))\n"
         "    except SatviewError:\n"

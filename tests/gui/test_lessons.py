@@ -30,8 +30,8 @@ def captured(tmp_path_factory):
 
 def click(tree, item):
     """Click an item of a tree with the mouse."""
-    place = tree.visualItemRect(item).center()
-    QTest.mouseClick(tree.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(20, place.y()))
+    position = tree.visualItemRect(item).center()
+    QTest.mouseClick(tree.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(20, position.y()))
 
 
 @pytest.mark.parametrize(("name", "kind", "who", "answer"), LESSONS, ids=[name for name, *_ in LESSONS])

@@ -84,18 +84,18 @@ def test_welcome_then_failed_then_open(empty_window, load, qtbot, tmp_path):
 
 
 def test_loading_can_be_cancelled(empty_window, qtbot, tmp_path, monkeypatch):
-    reading = threading.Event()
+    loaded = threading.Event()
 
     def slow(path, progress, cancelled):
         progress(0.25)
-        reading.set()
+        loaded.set()
         while not cancelled():
             pass
         raise Cancelled
 
     monkeypatch.setattr("satview.formats.registry.open_trace", slow)
     empty_window.session.open(scene(tmp_path))
-    assert reading.wait(5)
+    assert loaded.wait(5)
     qtbot.waitUntil(lambda: empty_window.loading.bar.value() == 250)
     assert page(empty_window) is empty_window.loading
     assert empty_window.loading.title.text() == "Opening scene.kev"
@@ -127,7 +127,7 @@ def test_open_dialog_opens_in_this_window_and_more_in_others(application, empty_
     for window, path in zip(application.windows, paths, strict=True):
         qtbot.waitUntil(lambda window=window: window.session.stage is Stage.READY)
         assert window.session.opened.trace.path == path
-    assert [file.name for file in application.recent.files()][:1] != []
+    assert [file.name for file in application.shared.recent.files()][:1] != []
 
 
 def test_drop_opens(empty_window, qtbot, tmp_path):
@@ -221,7 +221,7 @@ def test_file_cut_short_while_it_is_shown(empty_window, load, qtbot, tmp_path):
     with path.open("r+b") as file:
         file.truncate(200)
     trace, said = window.session.opened.trace, []
-    window.session.told.connect(said.append)
+    window.session.reported.connect(said.append)
     window.session.opened.select_event(3)
     window.workspace.panels["events"].table.viewport().repaint()
     qtbot.waitUntil(lambda: said != [], timeout=5_000)
@@ -239,7 +239,7 @@ def test_file_cut_short_while_it_is_shown(empty_window, load, qtbot, tmp_path):
 def test_fields_of_the_status_bar_stay_behind_a_message(window, qtbot):
     """A click while a message shows: the fields change, and none is painted over the message."""
     status, bar = window.workspace.status, window.statusBar()
-    window.workspace.tell("a message for a few seconds")
+    window.workspace.report("a message for a few seconds")
     window.session.opened.select_event(12)
     window.session.opened.selection.set_range(window.session.opened.trace.window)
     qtbot.wait(20)

@@ -135,7 +135,7 @@ def test_a_session_that_is_none_is_said_and_stays(before, qtbot, tmp_path, monke
 
 def test_a_session_is_removed(before, qtbot, tmp_path):
     save(before, qtbot, "old", {})
-    assert before.files.names() == ("old",)
+    assert before.shared.files.names() == ("old",)
     before.registry["file.remove_session"].run()
     qtbot.keyClick(before.findChild(QuickPick).line, Qt.Key.Key_Return)
-    assert before.files.names() == ()
+    assert before.shared.files.names() == ()

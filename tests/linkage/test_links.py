@@ -12,7 +12,8 @@ from satview.events import wire
 from satview.events.spec import Release
 from satview.formats.kev.growing import GrowingFile
 from satview.formats.kev.reader import open_kev
-from satview.linkage.columns import partner, partners, state_ends
+from satview.linkage.columns import partner, partners
+from satview.linkage.states import state_ends
 from satview.linkage.table import OPEN, Certainty, Link, LinkKind, LinkTable
 from satview.linkage.trace_links import link_of, link_table
 from satview.session.event_text import event_details
@@ -88,7 +89,7 @@ class TestCalls:
 
 
 class TestInterrupts:
-    def test_handlers_lie_within_their_interrupt(self, tmp_path):
+    def test_handlers_are_within_their_interrupt(self, tmp_path):
         """The first handler's exit is missing, the second one's entry."""
         builder = TraceBuilder().time_event(0).event(ENTRY, 10).event(HANDLER, 11).event(EXIT, 20)
         builder.event(ENTRY, 30).event(HANDLER_EXIT, 31).event(HANDLER, 32).event(HANDLER_EXIT, 33).event(EXIT, 40)
