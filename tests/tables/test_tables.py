@@ -182,6 +182,11 @@ def test_pandas_and_polars(small):
     assert runs.to_pandas()["length_ns"].tolist() == [490, 300, 8201]
     assert runs.to_polars()["length_ns"].to_list() == [490, 300, 8201]
     assert small.arguments("MSG_SENDV").to_pandas()["coid"].tolist() == [3]
+    for name in SCHEMAS:  # several codes and states have no name, and pandas wants every name once
+        table = small.table(name)
+        assert len(table.to_pandas()) == len(table), name
+    states = small.table("state")
+    assert states.to_pandas()["state"].tolist() == states.to_polars()["state"].to_list() == states["state"].tolist()
     assert small.arguments("MSG_SENDV").to_polars()["coid"].to_list() == [3]
 
 
