@@ -55,12 +55,24 @@ def put_layout(window: QMainWindow, docks: Docks, layout: PanelLayout) -> None:
         docks: Name of a panel to its dock.
         layout: Where they are to be; names that no panel has are left out.
     """
+    if _shape(take_layout(window, docks)) != _shape(layout):  # to move docks costs Qt tens of milliseconds
+        _place(window, docks, layout)
+    _size(window, docks, layout)
+
+
+def _shape(layout: PanelLayout) -> tuple[object, ...]:
+    """Return what of a layout is not a matter of sizes."""
+    groups = tuple((group.area, group.tabs) for group in layout.groups)
+    return groups, layout.floating, frozenset(layout.hidden)
+
+
+def _place(window: QMainWindow, docks: Docks, layout: PanelLayout) -> None:
     groups = [(group, [docks[name] for name in dict.fromkeys(group.tabs) if name in docks]) for group in layout.groups]
     last: dict[str, tuple[PanelGroup, QDockWidget]] = {}
     for group, mine in groups:  # first one of each group: what is split must not have tabs yet
         if not mine:
             continue
-        mine[0].setFloating(False)
+        _dock_again(mine[0])
         window.addDockWidget(_AREAS[group.area], mine[0])
         if group.area in last:
             before, neighbour = last[group.area]
@@ -70,7 +82,7 @@ def put_layout(window: QMainWindow, docks: Docks, layout: PanelLayout) -> None:
         last[group.area] = group, mine[0]
     for _, mine in groups:
         for before_dock, dock in pairwise(mine):
-            dock.setFloating(False)
+            _dock_again(dock)
             window.tabifyDockWidget(before_dock, dock)
     for panel in layout.floating:
         if panel.name in docks:
@@ -78,7 +90,11 @@ def put_layout(window: QMainWindow, docks: Docks, layout: PanelLayout) -> None:
             docks[panel.name].setGeometry(QRect(panel.x_px, panel.y_px, panel.width_px, panel.height_px))
     for name, dock in docks.items():
         dock.setHidden(name in layout.hidden)
-    _size(window, docks, layout)
+
+
+def _dock_again(dock: QDockWidget) -> None:
+    if dock.isFloating():
+        dock.setFloating(False)
 
 
 def _size(window: QMainWindow, docks: Docks, layout: PanelLayout) -> None:

@@ -118,7 +118,7 @@ class KeysDialog(QDialog):
         self.tree.clear()
         for command in COMMANDS:
             area = command.menu.value.replace("&", "")
-            title = f"{area}: {command.plain_title.rstrip(chr(0x2026))}"
+            title = f"{area}: {command.whole_title}"
             keys = ", ".join(native(key) for key in self._keys.keys_of(command))
             if all(word in f"{title} {keys}".casefold() for word in words):
                 item = QTreeWidgetItem(self.tree, [title, keys])
@@ -149,8 +149,7 @@ class KeysDialog(QDialog):
             button.setEnabled(bool(key) and command is not None)
         owner = self._keys.owner_of(key) if key else None
         if owner is not None and owner is not command:
-            title = owner.plain_title.rstrip(chr(0x2026))
-            self.message.setText(f"{native(key)} runs {title} now, and would not any more.")
+            self.message.setText(f"{native(key)} runs {owner.whole_title} now, and would not any more.")
         else:
             self.message.setText("Click the line and press a key. Bold: not the usual keys.")
 

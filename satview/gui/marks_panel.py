@@ -74,9 +74,13 @@ class MarksModel(QAbstractTableModel):
         return 0 if parent.isValid() else len(_COLUMNS)
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        """Return the title of a column."""
-        shows = orientation == Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole
-        return _COLUMNS[section] if shows else None
+        """Return title or alignment of a column's head."""
+        if orientation == Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
+            return _COLUMNS[section]
+        if orientation == Qt.Orientation.Horizontal and role == Qt.ItemDataRole.TextAlignmentRole:
+            side = Qt.AlignmentFlag.AlignLeft if section == _NOTE else Qt.AlignmentFlag.AlignRight
+            return int(side | Qt.AlignmentFlag.AlignVCenter)
+        return None
 
     def flags(self, index: Index) -> Qt.ItemFlag:
         """Let notes be edited."""
@@ -152,6 +156,7 @@ class MarksPanel(TablePanel[MarksModel]):
         self._stack.addWidget(self._nothing)
         head = QHBoxLayout()
         head.setContentsMargins(8, 4, 8, 4)
+        head.setSpacing(10)
         head.addWidget(self.line, 1)
         head.addWidget(self.count)
         layout = QVBoxLayout(self)

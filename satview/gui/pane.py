@@ -54,7 +54,7 @@ class Panes(QSplitter):
         """Show a second set of lanes, with what the first one shows; it gets the keyboard."""
         opened = SecondView(self.first.opened, self._settings, self)
         area = SwimlaneArea(opened, self._settings, theme, self)
-        area.legend.hide()
+        self.first.area.show_legend(False)  # one, below both
         navigation = Navigation(opened, self)
         area.fit_requested.connect(navigation.fit)
         self.second = Pane(opened, area, navigation, Motion(opened, area.view))
@@ -76,7 +76,9 @@ class Panes(QSplitter):
         """Take the second set of lanes away."""
         if self.second is not None:
             second, self.second = self.second, None
-            self.active = self.first
+            self._activate(self.first)
+            self.first.area.set_active(False)
+            self.first.area.show_legend(True)
             self.first.area.view.setFocus()
             second.motion.stop()
             second.area.close_down()
@@ -88,8 +90,14 @@ class Panes(QSplitter):
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Note which lanes have the keyboard."""
         if event.type() == QEvent.Type.FocusIn and self.second is not None:
-            self.active = self.second if watched is self.second.area.view else self.first
+            self._activate(self.second if watched is self.second.area.view else self.first)
         return False
+
+    def _activate(self, pane: Pane) -> None:
+        self.active = pane
+        for each in (self.first, self.second):
+            if each is not None:
+                each.area.set_active(each is pane)
 
     @Slot()
     def close_down(self) -> None:

@@ -111,8 +111,7 @@ class WindowCommands:
             if action.isEnabled() and binding.command.id != "help.palette":
                 area = binding.command.menu.value.replace("&", "")
                 keys = ", ".join(key.toString(QKeySequence.SequenceFormat.NativeText) for key in action.shortcuts())
-                title = binding.command.plain_title.rstrip("\N{HORIZONTAL ELLIPSIS}")
-                choices.append(Choice(f"{area}: {title}", keys, action.trigger))
+                choices.append(Choice(f"{area}: {binding.command.whole_title}", keys, action.trigger))
         QuickPick(choices, "Command", "No command matches", self._window)
 
     def _keys(self) -> None:

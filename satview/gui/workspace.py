@@ -68,6 +68,7 @@ class Workspace(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         self._stale: set[str] = set()
+        self._is_arranging = False
         self.kept_values: dict[str, dict[str, Value]] = {}
         self.docks = {row.name: self._dock(row.name, row.plain_title) for row in PANELS}
         self._make_views(opened)
@@ -187,7 +188,7 @@ class Workspace(QWidget):
 
         A dock behind a tab is visible to Qt; what is in it would be so too.
         """
-        for name in self.panels:
+        for name in () if self._is_arranging else self.panels:
             shows = self.panel_shows(name)
             if shows or name in self.panels.made:
                 self.panels[name].setVisible(shows)
@@ -300,8 +301,11 @@ class Workspace(QWidget):
         return take_layout(self._window, self.docks)
 
     def put_panels(self, layout: PanelLayout) -> None:
-        """Put the panels where they were."""
+        """Put the panels where they were; only those that can be seen then are made."""
+        self._is_arranging = True
         put_layout(self._window, self.docks, layout)
+        self._is_arranging = False
+        QTimer.singleShot(0, self, self._freshen)
 
     def _restore_docks(self) -> None:
         layout = from_text(self._settings.text("window/panels"))

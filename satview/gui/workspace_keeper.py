@@ -14,7 +14,7 @@ from satview.session.put_state import put_filter, put_lanes, put_selection, put_
 from satview.session.remap import lane_keys
 from satview.session.state_files import StateFiles, is_same, sign_of
 from satview.session.take_state import take_filter, take_lanes, take_selection, take_view
-from satview.session.workspace_state import PanelsState, ViewState, WorkspaceState, from_json, to_json
+from satview.session.workspace_state import PanelsState, SelectionState, ViewState, WorkspaceState, from_json, to_json
 
 if TYPE_CHECKING:
     from satview.gui.workspace import Workspace
@@ -42,6 +42,7 @@ class WorkspaceKeeper(QObject):
         self._views, self._files, self._path = views, files, path
         self.file = files.of_trace(path) if is_lasting else StateFiles().of_trace(path)
         self.file.setParent(self)
+        self._waiting: SelectionState | None = None
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.setInterval(_KEEP_MS)
@@ -81,9 +82,21 @@ class WorkspaceKeeper(QObject):
             put_panels(views, state.panels)
         if state.selection is not None:
             put_selection(opened, state.selection)
+            if state.selection.span_start is not None and opened.selection.span is None:
+                self._waiting = state.selection  # for the lane: to build it here would hold the window
+                views.area.view.source.refined.connect(self._on_refined)
         if state.view is not None:
             # A turn later: the lanes have their height by then.
             QTimer.singleShot(0, self, partial(scroll_to, views, state.view))
+
+    @Slot()
+    def _on_refined(self) -> None:
+        """Select the interval that was selected, unless the user has selected something else meanwhile."""
+        selection, state = self._views.opened.selection, self._waiting
+        self._views.area.view.source.refined.disconnect(self._on_refined)
+        if state is not None and selection.span is None and selection.event == state.event:
+            put_selection(self._views.opened, state)
+        self._waiting = None
 
     @Slot()
     def _on_change(self) -> None:

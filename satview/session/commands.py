@@ -79,6 +79,12 @@ class Command:
         """The title without the marks of menu letters."""
         return self.title.replace("&", "")
 
+    @property
+    def whole_title(self) -> str:
+        """What it is called outside its menu: `Sort by: Name`, without marks and ellipsis."""
+        title = self.plain_title.rstrip("\N{HORIZONTAL ELLIPSIS}")
+        return f"{self.submenu.replace('&', '')}: {title}" if self.submenu else title
+
 
 @dataclass(slots=True)
 class Binding:

@@ -54,12 +54,13 @@ def put_view(opened: OpenTrace, state: ViewState, is_same: bool, is_first: bool 
 
 
 def put_selection(opened: OpenTrace, state: SelectionState) -> None:
-    """Select what was selected in the same trace."""
+    """Select what was selected in the same trace; an interval only of a lane that is built."""
     limits, events = opened.viewport.limits, len(opened.trace.events)
     event = state.event if state.event is not None and 0 <= state.event < events else None
     lane = next(iter(_indices(opened, [state.lane])), None) if state.lane is not None else None
     span = None
-    if lane is not None and state.span_start is not None and limits.contains(state.span_start):
+    has_span = lane is not None and state.span_start is not None and limits.contains(state.span_start)
+    if lane is not None and state.span_start is not None and has_span and opened.timeline.is_ready(lane):
         span = opened.timeline.lane(lane).at(state.span_start)
     opened.selection.select(event, lane, span, state.is_interval)
     if state.range_start is not None and state.range_end is not None and state.range_end > state.range_start:
