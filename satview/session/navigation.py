@@ -175,12 +175,15 @@ class Navigation(QObject):
         self.show_event(found[0].row)
 
     def ask_why(self, thread: int) -> None:
-        """Ask why a thread is in its state at the selected moment; the details show the answer.
+        """Ask why a thread is in its state at the moment that was clicked, else at what is selected.
+
+        The details show the answer.
 
         Args:
             thread: Row of the thread table.
         """
-        self._opened.why.ask(self._opened.trace, thread, self._cycles())
+        point = self._opened.selection.point_cycles
+        self._opened.why.ask(self._opened.trace, thread, self._cycles() if point is None else point)
 
     def ask_path(self, thread: int) -> None:
         """Ask for the critical path of a thread through the selected range, else through the selected interval.

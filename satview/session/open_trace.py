@@ -190,12 +190,19 @@ class OpenTrace(QObject):
             self.viewport.reveal(cycles)
         self.selection.select(event, lane, span)
 
-    def select_at(self, lane: int, cycles: int, event: int | None = None) -> None:
-        """Select the interval of a lane at a moment, and an event: the one given, else the one that began it."""
+    def select_at(self, lane: int, cycles: int, event: int | None = None, is_point: bool = False) -> None:
+        """Select the interval of a lane at a moment, and an event: the one given, else the one that began it.
+
+        Args:
+            lane: Index of the lane.
+            cycles: The moment.
+            event: Row of the event table, or None.
+            is_point: The moment itself is meant: questions are about it, not about the interval as a whole.
+        """
         span, is_interval = self.timeline.lane(lane).at(cycles), event is None
         if event is None and span is not None and 0 <= span.event < len(self.trace.events):
             event = span.event
-        self.selection.select(event, lane, span, is_interval)
+        self.selection.select(event, lane, span, is_interval, cycles if is_point and is_interval else None)
 
     def shut_down(self) -> None:
         """Stop everything in the background and wait for it."""
@@ -231,7 +238,7 @@ class OpenTrace(QObject):
             span = None
         elif span is not None:
             span = self.timeline.lane(lane).at(span.start_cycles)
-        self.selection.select(event, lane, span, self.selection.is_interval)
+        self.selection.select(event, lane, span, self.selection.is_interval, self.selection.point_cycles)
 
     @Slot()
     def _on_window(self) -> None:

@@ -16,6 +16,7 @@ class Selection(QObject):
         lane: Index of the lane, or None.
         span: The interval of that lane, or None.
         is_interval: The interval was selected, not the event, which is the one that begins it.
+        point_cycles: The moment within that interval that was clicked, or None.
         time_range: The selected range, or None.
         cursor_a, cursor_b: Cycles, or None.
         mouse_cycles: Time under the mouse, None while it is elsewhere.
@@ -39,6 +40,7 @@ class Selection(QObject):
         self.lane: int | None = None
         self.span: Span | None = None
         self.is_interval = False
+        self.point_cycles: int | None = None
         self.time_range: TimeWindow | None = None
         self.cursor_a: int | None = None
         self.cursor_b: int | None = None
@@ -49,7 +51,14 @@ class Selection(QObject):
         """True if neither an event nor an interval is selected."""
         return self.event is None and self.span is None
 
-    def select(self, event: int | None, lane: int | None, span: Span | None, is_interval: bool = False) -> None:
+    def select(
+        self,
+        event: int | None,
+        lane: int | None,
+        span: Span | None,
+        is_interval: bool = False,
+        point_cycles: int | None = None,
+    ) -> None:
         """Select an event, an interval, or both.
 
         Args:
@@ -57,9 +66,12 @@ class Selection(QObject):
             lane: Index of the lane, or None.
             span: The interval of that lane, or None.
             is_interval: The interval is what was selected.
+            point_cycles: The moment within it that was clicked, or None.
         """
-        if (event, lane, span, is_interval) != (self.event, self.lane, self.span, self.is_interval):
+        before = self.event, self.lane, self.span, self.is_interval, self.point_cycles
+        if (event, lane, span, is_interval, point_cycles) != before:
             self.event, self.lane, self.span, self.is_interval = event, lane, span, is_interval
+            self.point_cycles = point_cycles
             self.changed.emit()
 
     def set_range(self, time_range: TimeWindow | None) -> None:

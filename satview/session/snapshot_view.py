@@ -48,6 +48,8 @@ class SnapshotView(WatchedAnswer):
 
     def _selected(self) -> int | None:
         selection, trace = self._opened.selection, self._opened.trace
+        if selection.point_cycles is not None:
+            return selection.point_cycles
         if selection.is_interval and selection.span is not None:  # what lasts, not what begins with it
             return (selection.span.start_cycles + selection.span.end_cycles) // 2
         if selection.event is not None:

@@ -178,7 +178,7 @@ class SwimlaneMouse(QObject):
         if event is not None:
             self._opened.select_event(event, row.index, reveal=False)
         else:
-            self._opened.select_at(row.index, self._view.scale.cycles(place.x()))
+            self._opened.select_at(row.index, self._view.scale.cycles(place.x()), is_point=True)
 
     def _event_near(self, row: LaneRow, x: float) -> int | None:
         opened, scale = self._opened, self._view.scale
