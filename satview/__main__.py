@@ -228,7 +228,7 @@ def _show(options: argparse.Namespace) -> int:
         raise UsageError(
             "there is no display that answers; `satview FILE --screenshot OUT.png` and the commands in --help need none"
         )
-    from satview.gui import application  # Qt: only when windows are requested
+    from satview.gui.windows import application  # Qt: only when windows are requested
 
     return application.run(
         options.files,
@@ -275,7 +275,7 @@ def _screenshot(options: argparse.Namespace) -> int:
         and 200 <= int(height) <= 16000
     ):
         raise UsageError(f"--size {options.size} is no size between 200x200 and 16000x16000")
-    from satview.gui import screenshot  # Qt: only when a picture is requested
+    from satview.gui.windows import screenshot  # Qt: only when a picture is requested
 
     theme = options.theme if options.theme in ("light", "dark") else "light"
     return screenshot.take(

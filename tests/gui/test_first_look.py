@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from satview.gui.first_look import FirstLook, FirstLooks
+from satview.gui.windows.first_look import FirstLook, FirstLooks
 from tests.gui.conftest import settle
 from tests.helpers.scene import scene
 

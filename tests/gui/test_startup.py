@@ -6,8 +6,8 @@ import sys
 
 _PROGRAM = """
 import sys
-from satview.gui.application import Application, make_qt_application
-from satview.session.recent_files import RecentFiles
+from satview.gui.windows.application import Application, make_qt_application
+from satview.session.loading.recent_files import RecentFiles
 from satview.session.settings import Settings
 
 app = make_qt_application()

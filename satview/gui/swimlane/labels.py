@@ -25,8 +25,8 @@ from satview.gui.swimlane.fitted_text import FittedTexts
 from satview.gui.swimlane.share_layer import figure
 from satview.gui.swimlane.view import SwimlaneView
 from satview.gui.theme import Theme, colour
-from satview.session.event_text import lane_path
-from satview.session.lane_row import LaneRow
+from satview.session.events.event_text import lane_path
+from satview.session.lanes.lane_row import LaneRow
 from satview.session.open_trace import OpenTrace
 from satview.timeline.lane_tree import LaneKind
 

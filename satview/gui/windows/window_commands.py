@@ -1,0 +1,96 @@
+"""What the commands do that need no open trace: files, windows, themes, help."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from PySide6.QtGui import QKeySequence
+
+from satview.base.resources import sample_trace
+from satview.gui import dialogs
+from satview.gui.quick_pick import Choice, QuickPick
+from satview.session.commands import CommandRegistry
+from satview.session.settings import Settings
+
+if TYPE_CHECKING:
+    from satview.gui.windows.command_window import CommandWindow
+
+
+class WindowCommands:
+    """Binds the commands of one window."""
+
+    def __init__(self, window: CommandWindow, settings: Settings) -> None:
+        self._window = window
+        self._settings = settings
+
+    def bind(self, registry: CommandRegistry) -> None:
+        """Bind all of them."""
+        window = self._window
+        registry.bind("file.open", self._open)
+        registry.bind("file.sample", self._open_sample)
+        registry.bind("file.new_window", window.window_requested.emit)
+        registry.bind("file.reload", self._reload)
+        registry.bind("file.info", self._info)
+        registry.bind("file.settings", self._show_settings)
+        registry.bind("file.close", self._close)
+        registry.bind("file.quit", window.quit_requested.emit)
+        for choice in ("system", "light", "dark"):
+            registry.bind(
+                f"view.theme_{choice}",
+                partial(self._settings.set, "window/theme", choice),
+                partial(self._is_theme, choice),
+            )
+        registry.bind("help.palette", self._palette)
+        registry.bind("help.keys", self._keys)
+        registry.bind("help.about", lambda: dialogs.about(window))
+
+    def _close(self) -> None:
+        self._window.close()
+
+    def _open(self) -> None:
+        recent = self._window.recent.files()
+        files = dialogs.ask_open(self._window, recent[0].parent if recent else None)
+        if files:
+            self._window.files_requested.emit(files)
+
+    def _open_sample(self) -> None:
+        self._window.files_requested.emit([sample_trace()])
+
+    def _reload(self) -> None:
+        session = self._window.session
+        if session.path is not None:
+            session.open(session.path, is_followed=session.follow is not None)
+
+    def _info(self) -> None:
+        from satview.gui.info_dialog import InfoDialog  # on first use
+
+        opened = self._window.session.opened
+        if opened is not None:
+            InfoDialog(opened.trace, self._window).show()
+
+    def _show_settings(self) -> None:
+        from satview.gui.settings_dialog import SettingsDialog  # on first use
+
+        SettingsDialog(self._settings, self._window).show()
+
+    def _is_theme(self, choice: str) -> bool:
+        return self._settings.text("window/theme") == choice
+
+    def _palette(self) -> None:
+        actions = self._window.actions_by_id
+        actions.refresh()
+        choices = []
+        for binding in self._window.registry:
+            action = actions.by_id[binding.command.id]
+            if action.isEnabled() and binding.command.id != "help.palette":
+                area = binding.command.menu.value.replace("&", "")
+                keys = ", ".join(key.toString(QKeySequence.SequenceFormat.NativeText) for key in action.shortcuts())
+                title = binding.command.plain_title.rstrip("\N{HORIZONTAL ELLIPSIS}")
+                choices.append(Choice(f"{area}: {title}", keys, action.trigger))
+        QuickPick(choices, "Command", "No command matches", self._window)
+
+    def _keys(self) -> None:
+        from satview.gui.windows.key_overlay import KeyOverlay  # on first use
+
+        KeyOverlay(self._window.registry, self._window.actions_by_id, self._window.theme, self._window)
