@@ -156,16 +156,6 @@ def _code_digest() -> str:
     package = Path(__file__).parents[2]
     folders = ("linkage", "formats/kev", "timeline", "session/loading", "session/lanes")
     parts = ("core", "base", "events", "store", *folders)
-        "core",
-        "base",
-        "events",
-        "store",
-        "linkage",
-        "formats/kev",
-        "timeline",
-        "session/loading",
-        "session/lanes",
-    )
     found = [np.__version__]
     for folder in (package, *(package / part for part in parts), resource_path("events")):
         for file in sorted(folder.glob("*.*")):
