@@ -90,7 +90,7 @@ def stack_of(
         return None
     lane, info = timeline.lane(row.index), timeline.infos[row.index]
     wide_px = interval_px(lane, scale)
-    if info.kind is LaneKind.DAMAGED or wide_px >= _DENSE_PX:
+    if info.kind in (LaneKind.DAMAGED, LaneKind.PLUGGED) or wide_px >= _DENSE_PX:
         return None
     # On a CPU many processes share a bin: the more, the wider, so that they can be distinguished.
     bin_px = min(_CPU_BIN_PX, round(_BIN_PX * max(1.0, 2 / wide_px))) if _is_cpu(info) else _BIN_PX
@@ -141,7 +141,7 @@ def figure(timeline: Timeline, row: LaneRow, window: TimeWindow) -> str:
     if lane.use is not None:
         used = int(lane.use.totals(window)[0]) / window.length
         return f"{used:.2f} CPU" if used >= _LEAST_FIGURE or not used else f"< {_LEAST_FIGURE} CPU"
-    if info.kind is LaneKind.DAMAGED:
+    if info.kind in (LaneKind.DAMAGED, LaneKind.PLUGGED):
         return ""
     cycles = lane.shares.totals(window)
     busy = int(cycles[states.IS_BUSY[lane.shares.values]].sum())
