@@ -219,7 +219,13 @@ class TraceCommands:
         return int(self._opened.trace.events.code[event])
 
     def _here(self) -> int:
-        return self._work.motion.anchor()
+        """Return the moment that a key is about: an edge or event at the mouse, else the selection, else the middle."""
+        from satview.session.snapping import SNAP_PX, snapped  # with the trace, not before: brings numpy
+
+        opened, cycles = self._opened, self._work.motion.anchor()
+        if cycles != opened.selection.mouse_cycles:
+            return cycles
+        return snapped(opened, cycles, self._work.area.view.scale.length(SNAP_PX), opened.selection.mouse_lane)
 
     def _why(self, work: Workspace) -> None:
         work.navigation.ask_why(self._thread())

@@ -1,0 +1,63 @@
+"""Cursors, ranges and rows as somebody measures with them. In the scene a cycle is a nanosecond."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
+from PySide6.QtGui import QMouseEvent
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
+
+from tests.gui.test_mouse import drag
+
+K = Qt.Key
+LEFT, NONE, ALT = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.AltModifier
+RULER_Y = 32
+CLIENT_1 = 3
+
+
+@pytest.fixture
+def ruler(window):
+    return window.workspace.area.ruler
+
+
+@pytest.fixture
+def x_of(view, opened):
+    return lambda ns: round(view.scale.x(opened.trace.clock.cycles(ns)))
+
+
+@pytest.fixture
+def ns_of(opened):
+    return lambda cycles: None if cycles is None else opened.trace.clock.ns(cycles)
+
+
+def move(widget, point):
+    event = QEvent.Type.MouseMove, QPointF(point), widget.mapToGlobal(QPointF(point))
+    QApplication.sendEvent(widget, QMouseEvent(*event, Qt.MouseButton.NoButton, Qt.MouseButton.NoButton, NONE))
+
+
+def test_a_cursor_snaps_to_the_edge_under_the_mouse(view, opened, x_of, ns_of):
+    row = opened.lanes.row_of(CLIENT_1)
+    move(view, QPoint(x_of(4_000) + 4, row.y_px + row.height_px // 2))
+    QTest.keyClick(view, K.Key_1)
+    move(view, QPoint(x_of(9_000) - 4, row.y_px + row.height_px // 2))
+    QTest.keyClick(view, K.Key_2)  # MSG_SENDV exit: an event amid RUNNING
+    assert (ns_of(opened.selection.cursor_a), ns_of(opened.selection.cursor_b)) == (4_000, 9_000)
+
+
+def test_a_cursor_is_dragged_by_its_letter_and_snaps(ruler, opened, x_of, ns_of):
+    at = opened.trace.clock.cycles
+    opened.selection.set_cursors(at(2_500), at(6_300))
+    drag(ruler, QPoint(x_of(2_500), RULER_Y), QPoint(x_of(5_000) + 4, RULER_Y))
+    drag(ruler, QPoint(x_of(6_300), RULER_Y), QPoint(x_of(8_001) + 3, RULER_Y), modifiers=ALT)
+    assert ns_of(opened.selection.cursor_a) == 5_000
+    assert 8_001 < ns_of(opened.selection.cursor_b) < 8_201  # Alt: where it was let go
+    assert opened.selection.time_range is None
+
+
+def test_a_range_on_the_ruler_snaps_to_events_of_any_lane(ruler, opened, x_of, ns_of):
+    drag(ruler, QPoint(x_of(2_000) + 4, 10), QPoint(x_of(5_000) - 4, 10))
+    found = opened.selection.time_range
+    assert (ns_of(found.start), ns_of(found.end)) == (2_000, 5_000)
+    QTest.mouseClick(ruler, LEFT, pos=QPoint(x_of(3_000), 10))
+    assert opened.selection.time_range is None
