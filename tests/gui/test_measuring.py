@@ -61,3 +61,35 @@ def test_a_range_on_the_ruler_snaps_to_events_of_any_lane(ruler, opened, x_of, n
     assert (ns_of(found.start), ns_of(found.end)) == (2_000, 5_000)
     QTest.mouseClick(ruler, LEFT, pos=QPoint(x_of(3_000), 10))
     assert opened.selection.time_range is None
+
+
+def test_the_delta_of_two_rows_of_the_list(window, opened, ns_of):
+    """From the entry of MSG_SENDV at 2,000 to its exit at 9,000, whichever was clicked first."""
+    panel = window.workspace.panels["events"]
+    names = [opened.trace.spec(event).name for event in range(len(opened.trace.events))]
+    enter, leave = names.index("MSG_SENDV"), names.index("MSG_SENDV", names.index("MSG_SENDV") + 1)
+    for row, modifiers in ((leave, NONE), (enter, Qt.KeyboardModifier.ControlModifier)):
+        panel.table.scrollTo(panel.model.index(row, 2))
+        at = panel.table.visualRect(panel.model.index(row, 2)).center()
+        QTest.mouseClick(panel.table.viewport(), LEFT, modifiers, at)
+    assert panel.delta.isVisible()
+    assert panel.delta.text.text().startswith(
+        f"#{enter + 1} MSG_SENDV to #{leave + 1} MSG_SENDV:  7 \u00b5s (7,000 cycles) \u00b7 142.9 kHz"
+    )
+    QTest.mouseClick(panel.delta.take, LEFT)
+    found = opened.selection.time_range
+    assert (ns_of(found.start), ns_of(found.end)) == (2_000, 9_000)
+    QTest.keyClick(panel.table, K.Key_Down)
+    assert not panel.delta.isVisible()
+
+
+def test_rows_from_first_to_last_by_keys(window, opened):
+    panel = window.workspace.panels["events"]
+    opened.select_event(0)
+    panel.table.setFocus()
+    for _ in range(3):
+        QTest.keyClick(panel.table, K.Key_Down, Qt.KeyboardModifier.ShiftModifier)
+    times = opened.trace.events.time_cycles
+    assert f"({times[3] - times[0]} cycles)" in panel.delta.text.text()
+    assert panel.delta.text.text().endswith("3 events later \u00b7 4 rows selected")
+    assert len(panel.selected_text().splitlines()) == 5  # with the line of names
