@@ -31,6 +31,7 @@ from satview.base.process_end import (
     signals_raise,
 )
 from satview.base.resources import sample_trace
+from satview.cli._ranges import add_range, with_times_joined
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -123,7 +124,7 @@ def _run_command(arguments: list[str]) -> int:
         raise UsageError(f"{arguments[0]!r} is no command; `satview --help` lists them")
     parser = argparse.ArgumentParser(prog="satview")
     module.add_parser(parser.add_subparsers(dest="command", required=True))
-    parsed = parser.parse_args(arguments)
+    parsed = parser.parse_args(with_times_joined(arguments))
     return int(module.run(parsed))
 
 
@@ -157,9 +158,7 @@ def _viewer_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--palette", choices=PALETTES, help="colours of states; the one for print has greys on white", default=""
     )
-    parser.add_argument(
-        "--range", default="", metavar="A..B", help="part of the trace to show first, such as 1.2s..1.5s or -5s.."
-    )
+    add_range(parser.add_argument, "part of the trace to show first")
     parser.add_argument("--select", type=int, metavar="N", help="number of the event to select")
     parser.add_argument(
         "--follow", action="store_true", help="keep in step with .kev files that grow; they need not be there yet"
@@ -193,7 +192,7 @@ def _run_viewer(arguments: list[str]) -> int:
     parser = _viewer_parser()
     if "-h" in arguments or "--help" in arguments:
         parser.epilog = _commands_help()
-    options = parser.parse_args(arguments)
+    options = parser.parse_args(with_times_joined(arguments))
     if options.version:
         print("\n".join(_version_lines() if options.verbose else [f"satview {__version__}"]))
         return FINE

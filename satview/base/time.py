@@ -119,6 +119,11 @@ class TimeWindow:
         start = min(max(self.start, limits.start), limits.end - self.length)
         return TimeWindow(start, start + self.length)
 
+    def within(self, whole: TimeWindow) -> TimeWindow:
+        """Return as much of the window as lies in another one; all of that one where they do not meet."""
+        start, end = max(self.start, whole.start), min(self.end, whole.end)
+        return TimeWindow(start, end) if start < end else whole
+
     def contains(self, cycles: int) -> bool:
         """Return whether a moment is in the window."""
         return self.start <= cycles < self.end

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from satview.base.errors import UsageError
 from satview.base.process_end import COST_DATA, FINE, say
 from satview.base.targets import is_standard_output
+from satview.cli._ranges import add_range, range_of
 from satview.formats.registry import open_trace
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def add_parser(subparsers: Any) -> None:
     add("--table", action="append", default=[], metavar="NAME", help="which table (default: event); several, or all")
     add("--by-class", action="store_true", help="events in a folder, one file per class: class=THREAD/event.parquet")
     add("--format", choices=("parquet", "arrow", "csv", "jsonl"), help="in place of the ending; of folders (parquet)")
-    add("--range", default="", metavar="A..B", help="only events of this part of the trace, such as 1.2s..1.5s")
+    add_range(add, "only events of this part of the trace")
     add("-e", "--filter", dest="expression", metavar="EXPR", action="append", default=[],
         help="only events for which this condition holds; several must all hold")  # fmt: skip
     parser.set_defaults(run=run)
@@ -111,13 +112,13 @@ def _rows(args: argparse.Namespace, trace: Trace) -> NDArray[np.bool_] | None:
 
     from satview.cli.filter import built_rules, chosen_events
     from satview.filters.derived_columns import TraceDerivedColumns
-    from satview.session.time_text import axis_of, parse_range
 
     _, built = built_rules([], False, trace)
     chosen = chosen_events(built, args.expression, trace, TraceDerivedColumns(trace))
-    if args.range:
+    window = range_of(args.range, trace)
+    if window is not None:
         inside = np.zeros(len(chosen), np.bool_)
-        inside[trace.rows_between(parse_range(args.range, axis_of(trace)))] = True
+        inside[trace.rows_between(window)] = True
         chosen &= inside
     return chosen
 

@@ -155,6 +155,7 @@ class TraceCommands:
             ),
             ("marks.clear_cursors", lambda work: work.opened.selection.set_cursors(None, None)),
             ("marks.range", lambda work: work.opened.selection.set_range(work.navigation.target())),
+            ("marks.type_range", self._ask_range),
             ("marks.temporary", lambda _: self._add_mark("", is_temporary=True)),
             ("marks.bookmark", lambda _: self._add_mark("")),
             ("marks.note", self._ask_note),
@@ -309,10 +310,26 @@ class TraceCommands:
 
     def _ask_time(self, work: Workspace) -> None:
         LinePrompt(
-            "Go to time, cycles or event number",
-            "1.25s   350us   0x1f00c   #1200",
+            "Go to a time, a range, cycles or an event number",
+            "1.25s   2s..3s   -5s..   25%   06:19:01   0x1f00c   #1200",
             work.navigation.show_place,
             self._window,
+        )
+
+    def _ask_range(self, work: Workspace) -> None:
+        from satview.session.time_text import range_text  # with the trace, not before: brings numpy
+
+        before, clock = work.opened.selection.time_range, work.opened.trace.clock
+
+        def select(text: str) -> None:
+            work.opened.viewport.reveal(work.navigation.select_range(text).start)
+
+        LinePrompt(
+            "Range of time: from..to, or from..+length",
+            "1.2s..1.5s   1.2s..+5ms   -5s..   25%..50%   #1200..#1300   06:19:01..06:19:02",
+            select,
+            self._window,
+            range_text(before, clock) if before is not None else "",
         )
 
     def _ask_lane(self, work: Workspace) -> None:

@@ -123,8 +123,8 @@ COMMANDS: Final = (
             starts_group=True),
     Command("go.end", "End of the &trace", Menu.GO, ("End",), "Move the window to the end.", Needs.TRACE, Scope.LANES),
     Command("go.to_time", "&Go to time or event\N{HORIZONTAL ELLIPSIS}", Menu.GO, ("Ctrl+G",),
-            "A time such as 1.25s, a number of cycles such as 0x1f00c, or an event number such as #1200.", Needs.TRACE,
-            starts_group=True),
+            "A time such as 1.25s or -5s from the end, a range such as 2s..3s, 25%, the time of day, cycles such as "
+            "0x1f00c, or an event such as #1200.", Needs.TRACE, starts_group=True),
     Command("go.to_lane", "Go to &lane\N{HORIZONTAL ELLIPSIS}", Menu.GO, ("Ctrl+P",),
             "Find a process, thread, CPU or interrupt by name.", Needs.TRACE),
 
@@ -149,6 +149,8 @@ COMMANDS: Final = (
     Command("marks.clear_cursors", "&Clear cursors", Menu.MARKS, ("3",), "Remove cursors A and B.", Needs.TRACE),
     Command("marks.range", "&Range from selection", Menu.MARKS, ("R",), "Make the selected interval the range.",
             Needs.SELECTION, starts_group=True),
+    Command("marks.type_range", "T&ype a range\N{HORIZONTAL ELLIPSIS}", Menu.MARKS, ("Shift+R",),
+            "Select a range by its ends, such as 1.2s..1.5s, -5s.., 25%..50% or #1200..#1300.", Needs.TRACE),
     Command("marks.temporary", "&Temporary mark", Menu.MARKS, ("M",), "Mark the place until the next one is set.",
             Needs.TRACE, starts_group=True),
     Command("marks.note", "&Note\N{HORIZONTAL ELLIPSIS}", Menu.MARKS, ("Shift+M",),

@@ -15,7 +15,7 @@ from satview.linkage.columns import are_made, partner
 from satview.session.event_links import LINKS_AT_ONCE
 from satview.session.open_trace import OpenTrace
 from satview.session.step import ON
-from satview.session.time_text import axis_of, parse_place
+from satview.session.time_text import axis_of, parse_place, parse_range
 from satview.store.trace import Trace
 
 _AT_ONCE: Final = 500_000  # events that can be searched for pairs within a frame
@@ -117,17 +117,31 @@ class Navigation(QObject):
             self._opened.select_event(event, reveal=False)
 
     def show_place(self, text: str) -> None:
-        """Go where a text says.
+        """Go where a text says; of a range, select it and make it fill the window.
 
         Raises:
             UsageError: The text is no place of this trace.
         """
         trace = self._opened.trace
+        if ".." in text:
+            self._opened.viewport.jump(self.select_range(text))
+            return
         place = parse_place(text, axis_of(trace))
         if place.event is not None:
             self.show_event(place.event)
         elif place.cycles is not None:
             self.show_time(place.cycles)
+
+    def select_range(self, text: str) -> TimeWindow:
+        """Select and return the range that a text says, as much of it as is in the trace.
+
+        Raises:
+            UsageError: The text is no range of this trace.
+        """
+        trace = self._opened.trace
+        found = parse_range(text, axis_of(trace)).within(trace.window)
+        self._opened.selection.set_range(found)
+        return found
 
     def show_partner(self) -> None:
         """Go to the event that ends what the selected one began, or the other way round.

@@ -16,7 +16,7 @@ from satview.base.time import TimeWindow
 from satview.session.answer import WatchedAnswer
 from satview.session.open_trace import OpenTrace
 from satview.session.plots_work import DurationsPlotted, LoadPlotted, plot_durations, plot_load
-from satview.session.statistics_view import Extent, part_of
+from satview.session.statistics_view import Extent
 
 _SETTLE_MS: Final = 40  # a moving view asks for a new plot that often at most
 
@@ -101,7 +101,7 @@ class PlotsView(WatchedAnswer):
     def _window(self) -> TimeWindow:
         whole = self._opened.trace.window
         is_view = self.kind is PlotKind.LOAD or self.extent is Extent.VIEW
-        return part_of(self._opened.viewport.window, whole) if is_view else whole
+        return self._opened.viewport.window.within(whole) if is_view else whole
 
     @Slot()
     def _ask(self) -> None:

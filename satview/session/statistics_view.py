@@ -84,7 +84,7 @@ class StatisticsView(WatchedAnswer):
             Extent.VIEW: self._opened.viewport.window,
             Extent.RANGE: self._opened.selection.time_range or whole,
         }[self.extent]
-        return part_of(wanted, whole)
+        return wanted.within(whole)
 
     @Slot()
     def _ask(self) -> None:
@@ -135,9 +135,3 @@ class StatisticsView(WatchedAnswer):
             self._job.cancel()
             self._settle.start()
             self.changed.emit()
-
-
-def part_of(wanted: TimeWindow, whole: TimeWindow) -> TimeWindow:
-    """Return a window cut to the trace; the whole trace where they do not meet."""
-    start, end = max(wanted.start, whole.start), min(wanted.end, whole.end)
-    return TimeWindow(start, end) if start < end else whole

@@ -8,6 +8,7 @@ from PySide6.QtGui import QMouseEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
+from satview.gui.quick_pick import LinePrompt
 from tests.gui.test_mouse import drag
 
 K = Qt.Key
@@ -93,3 +94,32 @@ def test_rows_from_first_to_last_by_keys(window, opened):
     assert f"({times[3] - times[0]} cycles)" in panel.delta.text.text()
     assert panel.delta.text.text().endswith("3 events later \u00b7 4 rows selected")
     assert len(panel.selected_text().splitlines()) == 5  # with the line of names
+
+
+def type_into_prompt(window, text):
+    prompt = window.findChild(LinePrompt)
+    prompt.line.clear()
+    QTest.keyClicks(prompt.line, text)
+    QTest.keyClick(prompt.line, K.Key_Return)
+    return prompt
+
+
+def test_a_range_is_typed(window, view, opened, ns_of):
+    QTest.keyClick(view, K.Key_R, Qt.KeyboardModifier.ShiftModifier)
+    type_into_prompt(window, "2us..+7us")
+    found = opened.selection.time_range
+    assert (ns_of(found.start), ns_of(found.end)) == (2_000, 9_000)
+    view.setFocus()
+    QTest.keyClick(view, K.Key_R, Qt.KeyboardModifier.ShiftModifier)
+    prompt = window.findChildren(LinePrompt)[-1]
+    assert prompt.line.text() == "0.000002s..0.000009s"  # ready to be changed, or copied to the command line
+    prompt = type_into_prompt(window, "9us..2us")
+    assert prompt.error.text() == "Range '9us..2us' ends before it begins."
+    prompt.close()
+
+
+def test_go_to_a_range(window, view, opened, ns_of):
+    QTest.keyClick(view, K.Key_G, Qt.KeyboardModifier.ControlModifier)
+    type_into_prompt(window, "-4us..")
+    assert (ns_of(opened.viewport.window.start), ns_of(opened.selection.time_range.start)) == (16_001, 16_001)
+    assert ns_of(opened.viewport.window.end) == ns_of(opened.selection.time_range.end) == 20_001
