@@ -33,10 +33,10 @@ from satview.gui.panel import Panel, PanelContext
 from satview.gui.pictures import save_png
 from satview.gui.plain_label import PlainLabel
 from satview.gui.theme import Theme
+from satview.session.extent import NO_RANGE, Extent
 from satview.session.jobs import LatestJob
 from satview.session.plots_view import PlotKind, PlotsView
 from satview.session.plots_work import DurationsPlotted, LoadPlotted, write_csv
-from satview.session.statistics_view import Extent
 
 if TYPE_CHECKING:
     from satview.gui.plots.duration_plot import DurationPlot
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 _PATTERNS: Final = {"png": "PNG (*.png)", "svg": "SVG (*.svg)", "csv": "CSV (*.csv)"}
 
-_EXTENTS: Final = (Extent.VIEW, Extent.TRACE)  # in the order of the box
+_EXTENTS: Final = {Extent.VIEW: "In view", Extent.TRACE: "Whole trace", Extent.RANGE: "Selected range"}
 
 
 class PlotsPanel(Panel):
@@ -188,7 +188,8 @@ class PlotsPanel(Panel):
         self.measure.currentIndexChanged.connect(self._on_measure)
         self.extent = QComboBox(self)
         self.extent.setAccessibleName("Part of the trace")
-        self.extent.addItems(["In view", "Whole trace"])
+        self.extent.addItems(list(_EXTENTS.values()))
+        self.extent.setCurrentIndex(list(_EXTENTS).index(self.view.extent))
         self.extent.currentIndexChanged.connect(self._on_extent)
         self.only_selected = QCheckBox("Only the selected lane", self)
         self.only_selected.setToolTip(tool_tip("Only of the selected thread, or of the threads of the process"))
@@ -244,7 +245,7 @@ class PlotsPanel(Panel):
 
     @Slot(int)
     def _on_extent(self, number: int) -> None:
-        self.view.set_extent(_EXTENTS[number])
+        self.view.set_extent(list(_EXTENTS)[number])
 
     @Slot()
     def _on_selection(self) -> None:
@@ -255,8 +256,11 @@ class PlotsPanel(Panel):
         """Draw what there is, or say why there is nothing."""
         if self.load is None or self.durations is None:
             return
+        self.extent.blockSignals(True)  # it follows the selected range
+        self.extent.setCurrentIndex(list(_EXTENTS).index(self.view.extent))
+        self.extent.blockSignals(False)
         plotted = self.view.plotted.get(self.view.kind)
-        reason = self.view.error or _reason(plotted)
+        reason = self.view.error or (NO_RANGE if self.view.needs_range else _reason(plotted))
         self.message.setText(reason)
         plot = self.load if self.view.kind is PlotKind.LOAD else self.durations
         self._stack.setCurrentWidget(self.message if reason else plot)

@@ -35,7 +35,8 @@ from satview.gui.statistics.model import SheetModel
 from satview.gui.statistics.places import Places
 from satview.gui.statistics.share_bar import ShareBar
 from satview.gui.theme import Theme
-from satview.session.statistics_view import Extent, StatisticsView
+from satview.session.extent import NO_RANGE, Extent
+from satview.session.statistics_view import StatisticsView
 from satview.session.statistics_work import sheet_text
 
 _MEASURED_ROWS: Final = 60
@@ -218,6 +219,7 @@ class StatisticsPanel(Panel):
     @Slot()
     def _on_view(self) -> None:
         """Show what there is: the table, or why there is none."""
+        self.extents.button(list(Extent).index(self.view.extent)).setChecked(True)  # it follows the selected range
         counted = self.view.counted
         if counted is not None and counted.sheet is not self.model.sheet and counted.sheet.key == self.view.key:
             self._show_sheet()
@@ -238,7 +240,7 @@ class StatisticsPanel(Panel):
         if view.error:
             return view.error
         if view.needs_range:
-            return "Select a range: drag over the lanes, or press R for the selected interval."
+            return NO_RANGE
         if not is_there:
             return "Counting\N{HORIZONTAL ELLIPSIS}"
         assert view.counted is not None
