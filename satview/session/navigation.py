@@ -215,6 +215,19 @@ class Navigation(QObject):
         self._opened.lanes.reveal(index)
         self._opened.select_at(index, self._cycles())
 
+    def show_interval(self, thread: int, cycles: int) -> None:
+        """Select the interval of a thread's lane at a moment, and bring it into view; the selected range stays.
+
+        Args:
+            thread: Row of the thread table.
+            cycles: The moment.
+        """
+        lane = self._opened.lane_of_thread(thread)
+        if lane is not None:
+            self._opened.lanes.reveal(lane)
+            self._opened.select_at(lane, cycles)
+            self._opened.viewport.reveal(cycles)
+
     def show_owner(self, is_thread: bool, row: int) -> None:
         """Select the lane of a thread or process, if it has one.
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
+from PySide6.QtCore import QEvent, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QMouseEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
+from satview.base.time import TimeWindow
 from satview.gui.quick_pick import LinePrompt
 from tests.gui.test_mouse import drag
 
@@ -123,3 +124,31 @@ def test_go_to_a_range(window, view, opened, ns_of):
     type_into_prompt(window, "-4us..")
     assert (ns_of(opened.viewport.window.start), ns_of(opened.selection.time_range.start)) == (16_001, 16_001)
     assert ns_of(opened.viewport.window.end) == ns_of(opened.selection.time_range.end) == 20_001
+
+
+def test_a_range_says_at_once_what_it_holds(window, opened, ruler, x_of, qtbot, ns_of):
+    """From 1 to 8 us the client runs 3 us and waits 4 us for the reply; the server waits and runs as long."""
+    details = window.workspace.panels["details"]
+    drag(ruler, QPoint(x_of(1_000) + 2, 10), QPoint(x_of(8_000) - 2, 10))
+    assert "7 \u00b5s" in details.as_text()
+    qtbot.waitUntil(lambda: "STATES OF ALL THREADS" in details.browser.toPlainText(), timeout=5_000)
+    lines = [" ".join(line.split()) for line in details.as_text().splitlines()]
+    assert "Length 7 \u00b5s (7,000 cycles)" in lines
+    assert "RUNNING 6.999 \u00b5s 50.0 % 2" in lines  # between 4,000 and 4,001 nobody runs
+    assert "REPLY 4.000 \u00b5s 4.000 \u00b5s 4.000 \u00b5s 4.000 \u00b5s" in lines
+    assert "client 1 \u2248 3.000 \u00b5s \u2248 42.9 %" in lines
+    assert "MSG_SENDV 1 142,857" in lines
+    opened.selection.set_range(None)
+    assert "Range" not in details.browser.toPlainText()
+
+
+def test_the_longest_of_a_state_leads_to_its_interval(window, opened, qtbot, ns_of):
+    at = opened.trace.clock.cycles
+    details = window.workspace.panels["details"]
+    opened.selection.set_range(TimeWindow(at(1_000), at(8_000)))
+    qtbot.waitUntil(lambda: details.range.found is not None, timeout=5_000)
+    (reply,) = [row for row in details.range.details().sections[2].rows if row[0].text == "REPLY"]
+    details.browser.anchorClicked.emit(QUrl(f"at:{reply[-1].thread}/{reply[-1].cycles}"))
+    assert opened.timeline.label(opened.selection.span) == "REPLY"
+    assert ns_of(opened.selection.span.start_cycles) == 4_000
+    assert opened.selection.time_range is not None
