@@ -16,16 +16,20 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from satview.base.time import TimeWindow
     from satview.store.trace import Trace
 
 _ENDINGS: Final = {".parquet": "parquet", ".arrow": "arrow", ".feather": "arrow", ".csv": "csv", ".jsonl": "jsonl",
-                   ".ndjson": "jsonl", ".kev": "kev", ".pftrace": "perfetto", ".perfetto-trace": "perfetto",
-                   ".json": "chrome"}  # fmt: skip
-_WHOLE: Final = {"kev": "a .kev file holds events alone", "perfetto": "a file for Perfetto holds the whole trace",
+                   ".ndjson": "jsonl", ".kev": "kev", ".txt": "listing", ".pftrace": "perfetto",
+                   ".perfetto-trace": "perfetto", ".json": "chrome"}  # fmt: skip
+_WHOLE: Final = {"kev": "a .kev file holds events alone", "listing": "a listing holds events alone",
+                 "list": "the list holds events alone", "perfetto": "a file for Perfetto holds the whole trace",
                  "chrome": "a file for Chrome holds the whole trace"}  # fmt: skip
+_OF_EVENTS: Final = ("kev", "listing", "list")  # of which rows can be chosen
 _EPILOG: Final = """\
 The ending of OUT says what is written: .parquet, .arrow, .csv, .jsonl for tables, .pftrace for Perfetto, .json for
-Chrome and what reads its traces, .kev for a smaller trace.
+Chrome and what reads its traces, .kev for a smaller trace, .txt for a listing as traceprinter prints it. --format list
+is the list of events of the window as CSV, names and arguments included.
 docs/tables.md says what the tables and their columns are.
 
   satview export boot.kev -o events.parquet
@@ -34,7 +38,7 @@ docs/tables.md says what the tables and their columns are.
   satview export boot.kev -o boot --table all                 # a folder of Parquet, one file per table
   satview export boot.kev -o calls.parquet -e 'class == KER_CALL' --range 1s..2s
 
-Needs the extra packages of `pip install 'satview[tables]'`, but for .pftrace and .kev.
+Needs the extra packages of `pip install 'satview[tables]'`, but for .pftrace, .json, .kev, .txt and --format list.
 Exit status: 0 fine, 1 the trace has problems that cost data, 2 not a trace or bad use.
 """
 
@@ -53,7 +57,11 @@ def add_parser(subparsers: Any) -> None:
     add("-o", "--output", required=True, metavar="OUT", help="the new file, or a new folder; - is standard output")
     add("--table", action="append", default=[], metavar="NAME", help="which table (default: event); several, or all")
     add("--by-class", action="store_true", help="events in a folder, one file per class: class=THREAD/event.parquet")
-    add("--format", choices=("parquet", "arrow", "csv", "jsonl"), help="in place of the ending; of folders (parquet)")
+    add(
+        "--format",
+        choices=("parquet", "arrow", "csv", "jsonl", "list"),
+        help="in place of the ending; of folders (parquet)",
+    )
     add_range(add, "only events of this part of the trace")
     add("-e", "--filter", dest="expression", metavar="EXPR", action="append", default=[],
         help="only events for which this condition holds; several must all hold")  # fmt: skip
@@ -77,7 +85,9 @@ def run(args: argparse.Namespace) -> int:
     if args.by_class and names != ["event"]:
         raise UsageError("--by-class is for the table event")
     if kind == "kev":
-        _write_kev(trace, args.output, rows)
+        _write_kev(trace, args.output, rows, range_of(args.range, trace))
+    elif kind in _OF_EVENTS:
+        _write_listing(trace, args.output, kind, rows)
     elif kind in _WHOLE:
         _write_whole(trace, args.output, kind)
     else:
@@ -91,12 +101,14 @@ def run(args: argparse.Namespace) -> int:
 
 def _kind(args: argparse.Namespace, *, is_folder: bool) -> str:
     ending = Path(args.output).suffix.lower()
-    if args.format:
+    if args.format and args.format != "list":
         return str(args.format)
-    if ending in _ENDINGS:
-        kind = _ENDINGS[ending]
+    if args.format:
+        ending = ""
+    if ending in _ENDINGS or args.format:
+        kind = args.format or _ENDINGS[ending]
         is_part = is_folder or args.table not in ([], ["event"])
-        if kind in _WHOLE and (is_part or (kind != "kev" and (args.range or args.expression))):
+        if kind in _WHOLE and (is_part or (kind not in _OF_EVENTS and (args.range or args.expression))):
             raise UsageError(f"{_WHOLE[kind]}; the options choose a part of it")
         return kind
     if is_folder and not ending:
@@ -133,6 +145,14 @@ def _write(args: argparse.Namespace, trace: Trace, names: list[str], kind: str, 
     return write_table(trace, args.output, names[0], kind, rows)
 
 
+def _write_listing(trace: Trace, path: str, kind: str, rows: NDArray[np.bool_] | None) -> None:
+    from satview.export.listing_part import write_event_list, write_listing
+
+    count = (write_event_list if kind == "list" else write_listing)(trace, path, rows)
+    say_or_print = say if is_standard_output(path) else print
+    say_or_print(f"{path}: {count:,} events")
+
+
 def _write_whole(trace: Trace, path: str, kind: str) -> None:
     from satview.export.chrome import write_chrome
     from satview.export.perfetto import write_perfetto
@@ -142,10 +162,10 @@ def _write_whole(trace: Trace, path: str, kind: str) -> None:
     say_or_print(f"{path}: {count:,} {'packets' if kind == 'perfetto' else 'events of Chrome'}")
 
 
-def _write_kev(trace: Trace, path: str, rows: NDArray[np.bool_] | None) -> None:
+def _write_kev(trace: Trace, path: str, rows: NDArray[np.bool_] | None, window: TimeWindow | None) -> None:
     import numpy as np
 
     from satview.cli.filter import print_report
     from satview.export.subset import write_subset
 
-    print_report(write_subset(trace, path, np.ones(len(trace.events), np.bool_) if rows is None else rows))
+    print_report(write_subset(trace, path, np.ones(len(trace.events), np.bool_) if rows is None else rows, window))

@@ -187,6 +187,7 @@ class TraceCommands:
                 lambda work: work.opened.filters.show_codes([self._code()], False, "hide this kind of event"),
             ),
             ("filter.show_all", lambda work: work.opened.filters.show_all()),
+            ("file.save_events", self._save_events),
             ("file.export_picture", self._export_picture),
         )
 
@@ -363,6 +364,11 @@ class TraceCommands:
         if selected is None:
             raise UsageError("no mark is selected; N goes to the next one")
         work.opened.marks.remove(selected)
+
+    def _save_events(self, work: Workspace) -> None:
+        from satview.gui.save_events_dialog import SaveEventsDialog  # on first use: brings what prints listings
+
+        SaveEventsDialog(work.opened, self._window).open()
 
     def _export_picture(self, work: Workspace) -> None:
         suggestion = work.opened.trace.path.with_suffix(".png")

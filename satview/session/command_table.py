@@ -19,6 +19,8 @@ COMMANDS: Final = (
     Command("file.reload", "&Reload", Menu.FILE, ("F5",), "Read the file again.", Needs.TRACE),
     Command("file.info", "Trace &information\N{HORIZONTAL ELLIPSIS}", Menu.FILE, ("Ctrl+I",),
             "Header, system page, CPUs and counts of the trace.", Needs.TRACE, starts_group=True, icon="info"),
+    Command("file.save_events", "&Save events as\N{HORIZONTAL ELLIPSIS}", Menu.FILE, ("Ctrl+S",),
+            "Save the selected range, or what the filter shows, as a .kev file, a listing or CSV.", Needs.TRACE),
     Command("file.export_picture", "&Export picture\N{HORIZONTAL ELLIPSIS}", Menu.FILE, ("Ctrl+E",),
             "Save what the swimlanes show as a PNG file.", Needs.TRACE),
     Command("file.settings", "&Settings\N{HORIZONTAL ELLIPSIS}", Menu.FILE, ("Ctrl+,",), "Change settings.",
