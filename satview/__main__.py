@@ -173,7 +173,12 @@ def _viewer_parser() -> argparse.ArgumentParser:
         help="log more; switches: " + ", ".join(f"{name} ({text})" for name, text in debug.SWITCHES.items()),
     )
     picture = parser.add_argument_group("picture of the window instead of a window, needs no display")
-    picture.add_argument("--screenshot", type=Path, metavar="OUT.png", help="where to save it")
+    picture.add_argument(
+        "--screenshot",
+        type=Path,
+        metavar="OUT.png",
+        help="where to save it; .svg and .pdf: the lanes alone, with title and legend",
+    )
     picture.add_argument("--size", default="1600x1000", metavar="WxH", help="size of the window (default %(default)s)")
     picture.add_argument("--scale", type=int, choices=(1, 2), default=1, help="pixels per pixel of --size")
     setup = parser.add_argument_group("setting up, opens nothing").add_mutually_exclusive_group()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 from typing import Final
 
 from PySide6.QtCore import Qt, Slot
@@ -144,7 +143,7 @@ class SaveEventsDialog(QDialog):
         if path is None:
             return
         rows = self._opened.filters.rows if self.filtered.isChecked() else None
-        self._job.start(partial(write_events, trace, _with_ending(path, kind), kind, rows, self._window))
+        self._job.start(partial(write_events, trace, path, kind, rows, self._window))
         self.message.say("", "dim")
         self._set_busy(True)
 
@@ -179,8 +178,3 @@ class SaveEventsDialog(QDialog):
         """Stop what runs in the background."""
         self._job.close()
         super().closeEvent(event)
-
-
-def _with_ending(path: Path, kind: str) -> Path:
-    """Return a path with the ending of its kind, if it was given none."""
-    return path if path.suffix else path.with_suffix(f".{kind}")

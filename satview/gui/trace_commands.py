@@ -10,7 +10,6 @@ from PySide6.QtGui import QGuiApplication
 
 from satview.base.errors import UsageError
 from satview.gui import dialogs
-from satview.gui.pictures import save_png
 from satview.gui.quick_pick import Choice, LinePrompt, QuickPick
 from satview.session.commands import CommandRegistry, Needs
 from satview.session.panel_table import PANELS
@@ -372,9 +371,9 @@ class TraceCommands:
 
     def _export_picture(self, work: Workspace) -> None:
         suggestion = work.opened.trace.path.with_suffix(".png")
-        path = dialogs.ask_save(self._window, suggestion, "PNG (*.png)")
+        path = dialogs.ask_save(self._window, suggestion, "PNG (*.png);;SVG (*.svg);;PDF (*.pdf)")
         if path is not None:
             from satview.formats.registry import source_files  # with the trace, not before: brings numpy
 
-            save_png(work.area.picture(), path, source_files(work.opened.trace.path))
+            work.area.save_picture(path, source_files(work.opened.trace.path))
             work.tell(f"Saved {path.name}")

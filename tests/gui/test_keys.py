@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from xml.etree import ElementTree as ET
+
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 
+from satview.base.time import TimeWindow
 from satview.gui import dialogs
 from satview.gui.key_overlay import KeyOverlay
 from satview.gui.quick_pick import LinePrompt, QuickPick
@@ -332,11 +335,26 @@ def test_copy_details_or_rows(press, window, opened, client, qtbot):
     assert lines[1].split("\t")[0] == "1"
 
 
-def test_export_picture(press, window, tmp_path, monkeypatch):
-    target = tmp_path / "out.png"
-    monkeypatch.setattr(dialogs, "ask_save", lambda *arguments: target)
+@pytest.mark.parametrize(("name", "begin"), [("a.png", b"\x89PNG"), ("a.svg", b"<?xml"), ("a.PDF", b"%PDF-")])
+def test_export_picture(press, window, tmp_path, monkeypatch, name, begin):
+    monkeypatch.setattr(dialogs, "ask_save", lambda *arguments: tmp_path / name)
     press(K.Key_E, CONTROL)
-    assert target.read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / name).read_bytes().startswith(begin)
+
+
+def test_a_picture_has_title_time_span_and_legend(press, window, opened, tmp_path, monkeypatch):
+    """In an SVG texts are texts. The legend is in the picture even if it is not on the screen."""
+    press(K.Key_L, SHIFT)
+    assert not window.workspace.area.legend.isVisible()
+    opened.viewport.jump(TimeWindow(opened.trace.clock.cycles(2_000), opened.trace.clock.cycles(6_000)))
+    monkeypatch.setattr(dialogs, "ask_save", lambda *arguments: tmp_path / "a.svg")
+    press(K.Key_E, CONTROL)
+    svg = ET.parse(tmp_path / "a.svg")
+    texts = [text.text.strip() for text in svg.iter("{http://www.w3.org/2000/svg}text")]
+    assert texts[0] == "scene.kev"
+    assert texts[1].startswith("0.000 002 000 s to 0.000 006 000 s \u00b7 4 \u00b5s (4,000 cycles)")
+    assert {"CPU 0", "client", "RUNNING", "NANOSLEEP", "idle"} <= set(texts)
+    assert window.statusBar().currentMessage() == "Saved a.svg"
 
 
 def test_only_this_thread(press, opened, client):

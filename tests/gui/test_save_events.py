@@ -46,7 +46,7 @@ def test_the_selected_range_as_a_trace(dialog, opened, tmp_path, qtbot, monkeypa
     shown = dialog()
     assert shown.in_range.isChecked()
     assert shown.count.text() == "4 of 17 events"
-    said = save(shown, tmp_path / "part", qtbot, monkeypatch)  # without an ending
+    said = save(shown, tmp_path / "part.kev", qtbot, monkeypatch)
     assert said.startswith("Saved part.kev: 4 events, and ")
     part = open_trace(tmp_path / "part.kev")
     names = [part.spec(row).name for row in range(len(part.events))]

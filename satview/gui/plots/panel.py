@@ -6,8 +6,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from PySide6.QtCore import QBuffer, QIODevice, QRect, QSize, Qt, QTimer, Slot
-from PySide6.QtGui import QPaintEvent, QShowEvent
+from PySide6.QtCore import QPoint, Qt, QTimer, Slot
+from PySide6.QtGui import QPainter, QPaintEvent, QShowEvent
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -25,12 +25,11 @@ from satview.analysis.doctor.marks import EXACT, Trust, sign
 from satview.analysis.load import LoadBy
 from satview.analysis.occurrences import measures
 from satview.base.errors import WriteError
-from satview.base.new_file import write_file
 from satview.base.safe_text import tool_tip, visible_line
 from satview.formats.registry import source_files
 from satview.gui import dialogs
 from satview.gui.panel import Panel, PanelContext
-from satview.gui.pictures import save_png
+from satview.gui.pictures import save_drawing, save_png
 from satview.gui.plain_label import PlainLabel
 from satview.gui.theme import Theme
 from satview.session.extent import NO_RANGE, Extent
@@ -138,7 +137,8 @@ class PlotsPanel(Panel):
             if kind == "png":
                 save_png(plot.grab(), path, reading)
             else:
-                write_file(path, _svg(plot), reading=reading)
+                # Not by the ending, which may be any: what was chosen is SVG.
+                save_drawing(partial(_draw, plot), plot.size(), "satview", path, reading, kind=kind)
         except WriteError as error:
             self._on_exported(error)
         else:
@@ -357,17 +357,5 @@ def _line(parent: QWidget, *widgets: QWidget) -> QWidget:
     return line
 
 
-def _svg(widget: QWidget) -> bytes:
-    """Return what a widget shows as SVG."""
-    from PySide6.QtSvg import QSvgGenerator  # on first use: windows show without it
-
-    buffer = QBuffer()
-    buffer.open(QIODevice.OpenModeFlag.WriteOnly)
-    generator = QSvgGenerator()
-    generator.setOutputDevice(buffer)
-    generator.setSize(QSize(widget.width(), widget.height()))
-    generator.setViewBox(QRect(0, 0, widget.width(), widget.height()))
-    generator.setTitle("satview")
-    widget.render(generator)
-    buffer.close()
-    return bytes(buffer.data().data())
+def _draw(widget: QWidget, painter: QPainter) -> None:
+    widget.render(painter, QPoint())
