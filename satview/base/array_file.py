@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from satview.base.errors import Cancelled
 from satview.base.new_file import NewFile
 from satview.base.shared_file import DamagedFileError
-from satview.core import passes
+from satview.core import library, loading
 
 MAGIC: Final = b"satview arrays 1\n"
 _HEAD: Final = struct.Struct("<Q32s")  # length and SHA-256 of the contents
@@ -137,8 +137,8 @@ def word_sum(array: NDArray[Any]) -> int:
     whole = len(data) // 8
     words = data[: 8 * whole].view(np.uint64)
     rest = int.from_bytes(data[8 * whole :].tobytes(), "little") * (2 * whole + 1)
-    if passes.is_available():
-        return (passes.word_sum(words, 0) + rest) % (1 << 64)
+    if library.is_available():
+        return (loading.word_sum(words, 0) + rest) % (1 << 64)
     total = rest
     for at in range(0, whole, _WORDS):
         part = words[at : at + _WORDS]

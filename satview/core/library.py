@@ -8,12 +8,16 @@ import os
 import sys
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 SWITCH: Final = "SATVIEW_CORE"  # environment; "off" = the numpy code, for comparison
 SOURCE: Final = Path(__file__).with_name("passes.c")
 _SUFFIX: Final = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
 LIBRARY: Final = Path(__file__).with_name(f"_passes{_SUFFIX}")
+CPUS: Final = 64
+CODES: Final = 1 << 15
+I64: Final = ctypes.c_int64
+POINTER: Final = ctypes.c_void_p
 
 
 def source_digest(source: Path) -> str:
@@ -25,6 +29,20 @@ def source_digest(source: Path) -> str:
 def library() -> ctypes.CDLL | None:
     """Return the library, None where it is not used; opened at the first call."""
     return _opened()[0]
+
+
+def is_available() -> bool:
+    """Return whether the compiled passes can be called."""
+    return library() is not None
+
+
+def function(name: str) -> Any:
+    """Return a function of the library that returns int64; call it only where `is_available`."""
+    found = library()
+    assert found is not None, "the core is not there: ask is_available() first"
+    call = getattr(found, name)
+    call.restype = I64
+    return call
 
 
 def describe() -> str:

@@ -730,30 +730,444 @@ EXPORT int64_t satview_last_before(const uint16_t *code, const uint8_t *cpu, int
     for (int64_t k = 0; k < wanted; k++) {
         if (rows[k] >= count || rows[k] < i)
             return -1;
-        for (; i < rows[k]; i++)
-            if (table[code[i] & CODE_MASK])
-                newest[cpu[i]] = (uint32_t)i;
+        for (; i < rows[k]; i++) { /* no branch: which codes come is hard to guess */
+            uint32_t before = newest[cpu[i]];
+            newest[cpu[i]] = table[code[i] & CODE_MASK] ? (uint32_t)i : before;
+        }
         out[k] = newest[cpu[i]];
     }
     return 0;
 }
 
 /*
- * Write the events whose code is in a table, ascending. Twin: linkage.rows.rows_where.
+ * Write for each of some events the last one before it on its CPU that is one of the candidates, NO_EVENT for none.
+ * Twin: linkage.rows.last_before. candidates, rows: ascending.
  *
- * Returns how many they are, -1 if there is not room enough.
+ * Returns 0; -1 if there is no such event.
  */
-EXPORT int64_t satview_rows_where(const uint16_t *code, int64_t count, const uint8_t *table, uint32_t *out,
-                                  int64_t room)
+EXPORT int64_t satview_last_of(const uint8_t *cpu, int64_t count, const uint32_t *candidates, int64_t candidate_count,
+                               const uint32_t *rows, int64_t wanted, uint32_t *out)
+{
+    enum { ALL_CPUS = 256 };
+    uint32_t newest[ALL_CPUS];
+    int64_t i = 0;
+    for (int c = 0; c < ALL_CPUS; c++)
+        newest[c] = NO_EVENT;
+    for (int64_t k = 0; k < wanted; k++) {
+        if (rows[k] >= count)
+            return -1;
+        for (; i < candidate_count && candidates[i] < rows[k]; i++) {
+            if (candidates[i] >= count)
+                return -1;
+            newest[cpu[candidates[i]]] = candidates[i];
+        }
+        out[k] = newest[cpu[rows[k]]];
+    }
+    return 0;
+}
+
+/*
+ * Write for each of some events the last one before it among the candidates that has the same number, such as a thread,
+ * NO_EVENT for none. Twin: linkage.rows.last_of_number. candidates, rows: ascending. newest: room for every number.
+ *
+ * Returns 0; -1 if a number is too large.
+ */
+EXPORT int64_t satview_last_of_number(const uint32_t *candidates, const int64_t *number, int64_t candidate_count,
+                                      const uint32_t *rows, const int64_t *asked, int64_t wanted, uint32_t *newest,
+                                      int64_t numbers, uint32_t *out)
+{
+    int64_t i = 0;
+    for (int64_t n = 0; n < numbers; n++)
+        newest[n] = NO_EVENT;
+    for (int64_t k = 0; k < wanted; k++) {
+        if (asked[k] < 0 || asked[k] >= numbers)
+            return -1;
+        for (; i < candidate_count && candidates[i] < rows[k]; i++) {
+            if (number[i] < 0 || number[i] >= numbers)
+                return -1;
+            newest[number[i]] = candidates[i];
+        }
+        out[k] = newest[asked[k]];
+    }
+    return 0;
+}
+
+/*
+ * The same of the first one at or after each event. Twin: linkage.rows.next_of_number.
+ *
+ * Returns 0; -1 if a number is too large.
+ */
+EXPORT int64_t satview_next_of_number(const uint32_t *candidates, const int64_t *number, int64_t candidate_count,
+                                      const uint32_t *rows, const int64_t *asked, int64_t wanted, uint32_t *next,
+                                      int64_t numbers, uint32_t *out)
+{
+    int64_t i = candidate_count - 1;
+    for (int64_t n = 0; n < numbers; n++)
+        next[n] = NO_EVENT;
+    for (int64_t k = wanted - 1; k >= 0; k--) {
+        if (asked[k] < 0 || asked[k] >= numbers)
+            return -1;
+        for (; i >= 0 && candidates[i] >= rows[k]; i--) {
+            if (number[i] < 0 || number[i] >= numbers)
+                return -1;
+            next[number[i]] = candidates[i];
+        }
+        out[k] = next[asked[k]];
+    }
+    return 0;
+}
+
+/*
+ * Write the events of groups of codes, group after group, ascending in each. Twin: linkage.rows.rows_where.
+ *
+ * group: of every code. Of group g the rows go to fill[g] and so on, below end[g]; fill moves by step[g]: 0 for a group
+ * that nobody asks for, all of whose rows go to one place.
+ *
+ * Returns 0; -1 if there is not room enough.
+ */
+EXPORT int64_t satview_grouped_rows(const uint16_t *code, int64_t count, const uint16_t *group, int64_t groups,
+                                    int64_t *fill, const int64_t *end, const int64_t *step, uint32_t *out)
+{
+    for (int64_t i = 0; i < count; i++) {
+        uint16_t mine = group[code[i] & CODE_MASK];
+        if (mine >= groups || fill[mine] >= end[mine])
+            return -1;
+        out[fill[mine]] = (uint32_t)i;
+        fill[mine] += step[mine];
+    }
+    return 0;
+}
+
+/*
+ * Write of every state event of a thread its state, and what ends it: the thread's next. Twin: linkage.states.
+ *
+ * thread: one of thread16 and thread32 is given. index: the state events by thread, those of thread t from start[t] on.
+ * nothing: what value_of_code has for events that are no states. fill: room for every thread. value: like index.
+ * ends: of every event, NO_EVENT for none, LASTS for the last state of a thread.
+ *
+ * Returns 0; -1 if the index is not that of these events.
+ */
+EXPORT int64_t satview_states(const uint16_t *code, const uint16_t *thread16, const uint32_t *thread32, int64_t count,
+                              const uint32_t *index, const int64_t *start, int64_t threads,
+                              const uint8_t *value_of_code, uint8_t nothing, int64_t *fill, uint8_t *value,
+                              uint32_t *ends)
+{
+    static const uint32_t LASTS = 0xFFFFFFFEu;
+    for (int64_t t = 0; t < threads; t++) {
+        if (start[t] > start[t + 1])
+            return -1;
+        fill[t] = start[t];
+    }
+    for (int64_t i = 0; i < count; i++) {
+        uint32_t thread = thread16 ? thread16[i] : thread32[i];
+        int64_t at;
+        ends[i] = NO_EVENT;
+        if (thread >= threads)
+            return -1;
+        at = fill[thread];
+        if (at >= start[thread + 1] || index[at] != i)
+            continue;
+        value[at] = value_of_code[code[i] & CODE_MASK];
+        if (at > start[thread] && value[at - 1] != nothing)
+            ends[index[at - 1]] = (uint32_t)i;
+        fill[thread] = at + 1;
+    }
+    for (int64_t t = 0; t < threads; t++) {
+        if (fill[t] != start[t + 1])
+            return -1;
+        if (fill[t] > start[t] && value[fill[t] - 1] != nothing)
+            ends[index[fill[t] - 1]] = LASTS;
+    }
+    return 0;
+}
+
+/*
+ * Write for each of some events where in the index of states the first one of a thread at or after it is, where the
+ * next thread's begin if there is none. Twin: linkage.states.state_places. rows: ascending. fill: room for every thread.
+ *
+ * Returns 0; -1 if there is no such thread.
+ */
+EXPORT int64_t satview_state_places(const uint32_t *index, const int64_t *start, int64_t threads, const uint32_t *rows,
+                                    const int64_t *thread, int64_t wanted, int64_t *fill, int64_t *out)
+{
+    for (int64_t t = 0; t < threads; t++)
+        fill[t] = start[t];
+    for (int64_t k = 0; k < wanted; k++) {
+        int64_t at;
+        if (thread[k] < 0 || thread[k] >= threads)
+            return -1;
+        at = fill[thread[k]];
+        while (at < start[thread[k] + 1] && index[at] < rows[k])
+            at++;
+        out[k] = fill[thread[k]] = at;
+    }
+    return 0;
+}
+
+/*
+ * Write numbers, all different, in ascending order. Twin: numpy.sort. bits: one for each number that may come, all 0,
+ * and up to 63 more; they are 0 again afterwards.
+ *
+ * Returns how many there are; -1 if one is too large, or comes twice.
+ */
+EXPORT int64_t satview_sorted(const uint32_t *number, int64_t count, uint64_t *bits, int64_t words, uint32_t *out)
+{
+    int64_t found = 0;
+    for (int64_t i = 0; i < count; i++) {
+        if (number[i] >> 6 >= words)
+            return -1;
+        bits[number[i] >> 6] |= (uint64_t)1 << (number[i] & 63);
+    }
+    for (int64_t word = 0; word < words; word++) {
+        uint64_t left = bits[word];
+        bits[word] = 0;
+        for (; left; left &= left - 1) {
+            uint32_t low = 0;
+            uint64_t lowest = left & (~left + 1);
+            for (int step = 32; step; step /= 2) /* no builtin: any compiler will do */
+                if (lowest >> (low + step) != 0)
+                    low += step;
+            if (found >= count)
+                return -1;
+            out[found++] = (uint32_t)(word * 64) + low;
+        }
+    }
+    return found == count ? found : -1;
+}
+
+/* Write for every value the place of the next one, itself included, that is in a table of 256, count for none. */
+EXPORT int64_t satview_next_where(const uint8_t *value, int64_t count, const uint8_t *table, uint32_t *out)
+{
+    uint32_t next = (uint32_t)count;
+    for (int64_t i = count - 1; i >= 0; i--) {
+        next = table[value[i]] ? (uint32_t)i : next;
+        out[i] = next;
+    }
+    return 0;
+}
+
+/*
+ * Write for every number the place of the last equal one before it, -1 for none. Twin: linkage.rows.previous_same.
+ *
+ * places: 2^bits, more than count, all NO_EVENT.
+ *
+ * Returns 0; -1 if there is not room enough.
+ */
+EXPORT int64_t satview_previous_same(const int64_t *number, int64_t count, uint32_t *places, int64_t bits, int64_t *out)
+{
+    uint64_t mask;
+    if (bits < 1 || bits > 40 || count >= (int64_t)1 << bits)
+        return -1;
+    mask = ((uint64_t)1 << bits) - 1;
+    for (int64_t i = 0; i < count; i++) {
+        uint64_t at = ((uint64_t)number[i] * 0x9E3779B97F4A7C15u) >> (64 - bits);
+        while (places[at] != NO_EVENT && number[places[at]] != number[i])
+            at = (at + 1) & mask;
+        out[i] = places[at] == NO_EVENT ? -1 : (int64_t)places[at];
+        places[at] = (uint32_t)i;
+    }
+    return 0;
+}
+
+/*
+ * Write for every number which of the different ones it is, by first appearance. Twin: linkage.rows.numbered.
+ *
+ * places: as for satview_previous_same. first: room for the places of the different ones.
+ *
+ * Returns how many different ones there are; -1 if there is not room enough.
+ */
+EXPORT int64_t satview_numbered(const int64_t *number, int64_t count, uint32_t *places, int64_t bits, uint32_t *first,
+                                int64_t *out)
+{
+    uint64_t mask;
+    int64_t kinds = 0;
+    if (bits < 1 || bits > 40 || count >= (int64_t)1 << bits)
+        return -1;
+    mask = ((uint64_t)1 << bits) - 1;
+    for (int64_t i = 0; i < count; i++) {
+        uint64_t at = ((uint64_t)number[i] * 0x9E3779B97F4A7C15u) >> (64 - bits);
+        while (places[at] != NO_EVENT && number[first[places[at]]] != number[i])
+            at = (at + 1) & mask;
+        if (places[at] == NO_EVENT) {
+            first[kinds] = (uint32_t)i;
+            places[at] = (uint32_t)kinds++;
+        }
+        out[i] = places[at];
+    }
+    return kinds;
+}
+
+/* Return where among ascending numbers the first one is that is not less than `mine`, looking from `at` on. */
+#define NEAR_PLACE(name, type)                                                                                         \
+    static int64_t name(const type *number, int64_t count, int64_t at, type mine)                                      \
+    {                                                                                                                  \
+        int64_t low, high, step = 1;                                                                                   \
+        if (at < count && number[at] < mine) { /* in (low, high] */                                                    \
+            low = at;                                                                                                  \
+            high = at + 1;                                                                                             \
+            while (high < count && number[high] < mine) {                                                              \
+                low = high;                                                                                            \
+                high = high + step < count ? high + step : count;                                                      \
+                step *= 2;                                                                                             \
+            }                                                                                                          \
+        } else {                                                                                                       \
+            high = at;                                                                                                 \
+            low = at - 1;                                                                                              \
+            while (low >= 0 && number[low] >= mine) {                                                                  \
+                high = low;                                                                                            \
+                low = low - step >= 0 ? low - step : -1;                                                               \
+                step *= 2;                                                                                             \
+            }                                                                                                          \
+        }                                                                                                              \
+        while (high - low > 1) {                                                                                       \
+            int64_t middle = low + (high - low) / 2;                                                                   \
+            if (number[middle] < mine)                                                                                 \
+                low = middle;                                                                                          \
+            else                                                                                                       \
+                high = middle;                                                                                         \
+        }                                                                                                              \
+        return high;                                                                                                   \
+    }
+NEAR_PLACE(near_place, uint32_t)
+NEAR_PLACE(near_key, int64_t)
+
+/*
+ * Write where among ascending numbers the first one is that is not less than each asked one. Twin: numpy.searchsorted,
+ * which begins anew where the asked ones do not ascend; this one searches near the last place.
+ */
+EXPORT int64_t satview_places(const uint32_t *number, int64_t count, const uint32_t *asked, int64_t wanted, int64_t *out)
+{
+    int64_t at = 0;
+    for (int64_t k = 0; k < wanted; k++)
+        out[k] = at = near_place(number, count, at, asked[k]);
+    return 0;
+}
+
+/* The same of 64-bit numbers. */
+EXPORT int64_t satview_key_places(const int64_t *number, int64_t count, const int64_t *asked, int64_t wanted,
+                                  int64_t *out)
+{
+    int64_t at = 0;
+    for (int64_t k = 0; k < wanted; k++)
+        out[k] = at = near_key(number, count, at, asked[k]);
+    return 0;
+}
+
+/*
+ * Write entries and exits that belong together, as brackets do: the exit of an entry is the next one of its CPU at the
+ * same depth, and one without an entry counts for nothing. Twin: linkage.interrupts._paired.
+ *
+ * step: of every code 1 for entries, -1 for exits, 0 for others. rows: ascending. below: room for every row. first,
+ * last: pairs.
+ *
+ * Returns how many pairs there are; -1 if there is no such event.
+ */
+EXPORT int64_t satview_nested(const uint16_t *code, const uint8_t *cpu, int64_t count, const int8_t *step,
+                              const uint32_t *rows, int64_t wanted, uint32_t *below, uint32_t *first, uint32_t *last)
+{
+    enum { ALL_CPUS = 256 };
+    uint32_t top[ALL_CPUS];
+    int64_t found = 0;
+    for (int c = 0; c < ALL_CPUS; c++)
+        top[c] = NO_EVENT;
+    for (int64_t k = 0; k < wanted; k++) {
+        int8_t mine;
+        uint32_t *here;
+        if (rows[k] >= count)
+            return -1;
+        mine = step[code[rows[k]] & CODE_MASK];
+        here = &top[cpu[rows[k]]];
+        if (mine > 0) {
+            below[k] = *here;
+            *here = (uint32_t)k;
+        } else if (mine < 0 && *here != NO_EVENT) {
+            first[found] = rows[*here];
+            last[found++] = rows[k];
+            *here = below[*here];
+        }
+    }
+    return found;
+}
+
+/*
+ * Write which slots hold the first words of some events, and where among them those of each event begin. Twin:
+ * formats.kev.read_ahead._slots_of.
+ *
+ * slot: one of slot32 and slot64 is given. rows: ascending. most: slots of one event at most. place: of every event,
+ * NO_EVENT for those not asked for. at: room for that many slots of every asked event.
+ *
+ * Returns how many slots there are; -1 if there is no such event.
+ */
+EXPORT int64_t satview_slots_of(const uint32_t *slot32, const uint64_t *slot64, const uint16_t *slot_count,
+                                int64_t count, const uint32_t *rows, int64_t wanted, int64_t most, uint32_t *place,
+                                int64_t *at)
 {
     int64_t found = 0;
     for (int64_t i = 0; i < count; i++)
-        if (table[code[i] & CODE_MASK]) {
-            if (found >= room)
-                return -1;
-            out[found++] = (uint32_t)i;
-        }
+        place[i] = NO_EVENT;
+    for (int64_t k = 0; k < wanted; k++) {
+        int64_t size, first;
+        if (rows[k] >= count)
+            return -1;
+        size = slot_count[rows[k]] < most ? slot_count[rows[k]] : most;
+        first = (int64_t)(slot32 ? slot32[rows[k]] : slot64[rows[k]]);
+        place[rows[k]] = (uint32_t)found;
+        for (int64_t step = 0; step < size; step++)
+            at[found++] = first + step;
+    }
     return found;
+}
+
+/*
+ * Write the words of each asked event that were read ahead, 0 where it has none. Twin: formats.kev.read_ahead.
+ *
+ * place: of every event where its words begin, NO_EVENT for those not read. slot_count: of every event.
+ *
+ * Returns 0; -1 if one was not read.
+ */
+EXPORT int64_t satview_words_ahead(const uint32_t *place, const uint16_t *slot_count, int64_t count,
+                                   const uint64_t *halves, int64_t half_count, const uint32_t *asked, int64_t wanted,
+                                   int64_t step, uint64_t *out)
+{
+    for (int64_t k = 0; k < wanted; k++) {
+        if (asked[k] >= count || place[asked[k]] == NO_EVENT)
+            return -1;
+        out[k] = 0;
+        if (step == 0 || slot_count[asked[k]] > step) {
+            int64_t at = place[asked[k]] + step;
+            if (at >= half_count)
+                return -1;
+            out[k] = halves[at];
+        }
+    }
+    return 0;
+}
+
+/*
+ * Write for each of some events by which threads leave the CPU the entry of the kernel call that each is in then,
+ * NO_EVENT where the CPU is in none, or in that of another thread. Twin: linkage.waits.calls_of.
+ *
+ * entry: as satview_calls wrote it. thread: one of thread16 and thread32 is given. own: the threads.
+ *
+ * Returns 0; -1 if there is no such event.
+ */
+EXPORT int64_t satview_calls_of(const uint32_t *entry, const uint16_t *thread16, const uint32_t *thread32,
+                                int64_t count, const uint32_t *rows, const int64_t *own, int64_t wanted, uint32_t *out)
+{
+    for (int64_t k = 0; k < wanted; k++) {
+        uint32_t mine;
+        if (rows[k] >= count)
+            return -1;
+        mine = entry[rows[k]];
+        if (mine != NO_EVENT) {
+            if (mine >= count)
+                return -1;
+            if (own[k] == 0 || (int64_t)(thread16 ? thread16[mine] : thread32[mine]) != own[k])
+                mine = NO_EVENT;
+        }
+        out[k] = mine;
+    }
+    return 0;
 }
 
 /*

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.core import passes
+from satview.core import library
 from satview.events import wire
 from satview.linkage.calls import scanned
 from satview.linkage.rows import (
@@ -18,6 +18,7 @@ from satview.linkage.rows import (
     last_in_table,
     last_of_codes,
     narrow,
+    places,
     rows_of_codes,
     rows_where,
 )
@@ -41,7 +42,7 @@ def open_calls(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
     Returns:
         uint32 (n,), rows of entries; `NO_EVENT` for none, as within the work of an interrupt.
     """
-    if passes.is_available():
+    if library.is_available():
         return scanned(trace).entry[rows]
     if len(rows) < len(trace.events) >> 6:
         return _open_calls(trace, rows)
@@ -97,7 +98,7 @@ def _calls_from(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
 
 def last_work(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
     """Return the last event before each at which its CPU turned to other work, uint32 (n,); `NO_EVENT` for none."""
-    if passes.is_available():
+    if library.is_available():
         return last_in_table(trace, _TURNS, rows)
     return last_before(trace, tuple((cpu, work.row) for cpu, work in works(trace).items()), rows)
 
@@ -135,7 +136,7 @@ def last_of_usual(
     if not len(at):
         return found, is_only
     vector, count = trace.kept("links.vectors", _vectors)
-    own = vector[np.searchsorted(entries, found[at])]
+    own = vector[places(entries, found[at])]
     usual = _most_frequent(group[at], own, count)
     other = np.flatnonzero(usual != own)
     cpu = trace.events.cpu
@@ -143,7 +144,7 @@ def last_of_usual(
     order = np.argsort(narrow(key, int(key.max()) + 1), kind="stable")
     key = key[order] << 32 | entries[order]
     at, source = at[other], cpu[rows[at[other]]] * np.int64(count) + usual[other]
-    place = np.searchsorted(key, source << 32 | rows[at]) - 1
+    place = places(key, source << 32 | rows[at]) - 1
     last = key[np.maximum(place, 0)]
     found[at] = np.where((place >= 0) & (last >> 32 == source), last & 0xFFFFFFFF, NO_EVENT)
     found[(found != NO_EVENT) & (found < since)] = NO_EVENT

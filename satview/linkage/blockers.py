@@ -12,7 +12,7 @@ from satview.events.states import STATE_BY_NAME
 from satview.linkage.messages import messages
 from satview.linkage.mutexes import MUTEX, entries_of, mutexes
 from satview.linkage.owners import OWNER_MASK, owners_anywhere, owners_within
-from satview.linkage.rows import comm_words, thread_rows
+from satview.linkage.rows import comm_words, narrow, thread_rows
 from satview.linkage.table import NO_EVENT, OPEN, Certainty
 from satview.linkage.waits import Waits, waits
 from satview.linkage.wake_ups import last_sends, wake_ups
@@ -132,7 +132,8 @@ def _next_to_give(trace: Trace, at: NDArray[np.intp]) -> _Ints:
     """Return for waits for a mutex the thread that gives it up next while they last, -1 for none."""
     found, known = waits(trace), mutexes(trace)
     gives = known.gives
-    order = np.lexsort((gives.row, gives.mutex))
+    mutex_count = int(gives.mutex.max(initial=0)) + 1
+    order = np.argsort(narrow(gives.mutex + 1, mutex_count + 1), kind="stable")
     key = (gives.mutex[order] << 32 | gives.row[order])[np.searchsorted(gives.mutex[order], 0) :]
     order = order[len(order) - len(key) :]
     out = np.full(len(at), -1, np.int64)

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.core import passes
+from satview.core import library, links
 from satview.events import wire
 from satview.events.kernel_calls import never_block
 from satview.events.states import RUNNING
@@ -29,7 +29,7 @@ def calls(trace: Trace) -> tuple[_Rows, _Rows]:
     be the next kernel call event of the CPU, and the call one that never blocks: a thread that enters another gives way
     to one that may well come back from the same call.
     """
-    if passes.is_available():
+    if library.is_available():
         of_threads, of_nobody = _by_core(trace)
     else:
         rows = rows_of_class(trace, wire.WireClass.KER_CALL)
@@ -37,22 +37,29 @@ def calls(trace: Trace) -> tuple[_Rows, _Rows]:
     return np.concatenate((of_threads[0], of_nobody[0])), np.concatenate((of_threads[1], of_nobody[1]))
 
 
-def scanned(trace: Trace) -> passes.Calls:
+def scanned(trace: Trace) -> links.Calls:
     """Return what the compiled core finds in one pass over the events; kept with the trace, 4 bytes per event."""
     return trace.kept("links.scanned_calls", _scanned)
 
 
-def _scanned(trace: Trace) -> passes.Calls:
+def _scanned(trace: Trace) -> links.Calls:
     events, codes = trace.events, np.arange(wire.CODE_COUNT)
     form = codes & _FORM
     is_call = codes >> wire.CLASS_SHIFT == wire.WireClass.KER_CALL
-    traits = np.where(is_call, passes.IS_CALL, 0)
-    traits[is_call & (form == 0)] |= passes.IS_ENTRY
-    traits[is_call & ((form == wire.KER_EXIT_OFFSET) | (form == wire.KER_INT_OFFSET))] |= passes.IS_END
-    traits[wire.THREAD_RUNNING] |= passes.IS_TURN
-    traits[trace.catalogue.state_value_of_code == RUNNING] |= passes.IS_RUNNING
-    return passes.calls(
-        events.code, events.cpu, events.thread, len(trace.threads), traits.astype(np.uint8), never_block(trace.release)
+    traits = np.where(is_call, links.IS_CALL, 0)
+    traits[is_call & (form == 0)] |= links.IS_ENTRY
+    traits[is_call & ((form == wire.KER_EXIT_OFFSET) | (form == wire.KER_INT_OFFSET))] |= links.IS_END
+    traits[wire.THREAD_RUNNING] |= links.IS_TURN
+    traits[trace.catalogue.state_value_of_code == RUNNING] |= links.IS_RUNNING
+    ends = int(trace.code_counts[traits & links.IS_END != 0].sum())
+    return links.calls(
+        events.code,
+        events.cpu,
+        events.thread,
+        len(trace.threads),
+        traits.astype(np.uint8),
+        never_block(trace.release),
+        ends,
     )
 
 

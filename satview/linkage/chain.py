@@ -13,8 +13,8 @@ from satview.events.states import READY, RUNNING
 from satview.linkage import actors
 from satview.linkage.blockers import blockers
 from satview.linkage.call_fates import Fate, fate_of_call
-from satview.linkage.columns import state_ends
 from satview.linkage.rows import rows_of_class
+from satview.linkage.states import state_ends
 from satview.linkage.table import NO_EVENT, OPEN, Certainty, LinkKind
 from satview.linkage.trace_links import link_table
 from satview.store.trace import Trace

@@ -1,11 +1,11 @@
-"""Columns over all events: what ends or begins the same call, interrupt or handler, and what ends a state."""
+"""Columns over all events: what ends or begins the same call, interrupt or handler."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.linkage import calls, interrupts, states
+from satview.linkage import calls, interrupts
 from satview.linkage.table import NO_EVENT
 from satview.store.trace import Trace
 
@@ -21,27 +21,25 @@ def partners(trace: Trace) -> NDArray[np.uint32]:
     return trace.kept("links.partners", _partners)
 
 
+def beginnings(trace: Trace) -> NDArray[np.uint32]:
+    """Return the events that begin what their `partners` end, uint32, ascending; kept with the trace."""
+    return trace.kept("links.beginnings", _beginnings)
+
+
 def are_made(trace: Trace) -> bool:
     """Tell whether `partners` answers at once: it takes 30 ns an event the first time."""
     return trace.is_kept("links.partners")
-
-
-def state_ends(trace: Trace) -> NDArray[np.uint32]:
-    """Return for every event that puts a thread into a state the one that ends it: the thread's next.
-
-    Made at the first call and kept with the trace; 4 bytes per event.
-
-    Returns:
-        uint32 (events,), rows of the event table, `OPEN` where the trace ends before the state does, `NO_EVENT` for
-        other events and where events are missing.
-    """
-    return trace.kept("links.state_ends", _state_ends)
 
 
 def partner(trace: Trace, event: int) -> int | None:
     """Return the event that ends or begins what an event begins or ends, None if there is none or it is not known."""
     other = int(partners(trace)[event])
     return None if other == NO_EVENT else other
+
+
+def _beginnings(trace: Trace) -> NDArray[np.uint32]:
+    rows = np.flatnonzero(partners(trace) != NO_EVENT).astype(np.uint32)
+    return rows[partners(trace)[rows] > rows]
 
 
 def _partners(trace: Trace) -> NDArray[np.uint32]:
@@ -51,11 +49,4 @@ def _partners(trace: Trace) -> NDArray[np.uint32]:
     for pairs in (calls.calls, interrupts.interrupts):
         enters, exits = pairs(trace)
         column[enters], column[exits] = exits, enters
-    return column
-
-
-def _state_ends(trace: Trace) -> NDArray[np.uint32]:
-    column = np.full(len(trace.events), NO_EVENT, np.uint32)
-    rows, ends = states.states(trace)
-    column[rows] = ends
     return column

@@ -9,19 +9,26 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.core import library, links
 from satview.events import wire
 from satview.linkage.rows import by_cpu, depth_within, narrow, rows_of_class
 from satview.linkage.whole import is_whole_on, part_of
+from satview.store.losses import losses
 from satview.store.trace import Trace
 
 _Rows = NDArray[np.uint32]
 _Places = NDArray[np.intp]
-_Maker = Callable[[Trace, int, _Rows], tuple[_Rows, _Rows]]  # of the events of class INT of a CPU
+_Kinds = NDArray[np.integer]
+_Maker = Callable[[Trace, int, _Rows, _Kinds], tuple[_Rows, _Rows]]  # of the events of class INT of a CPU
 _ENTRIES: Final = (1, 5)  # 32 and 64 bits
 _EXIT: Final = 2
 _HANDLER_ENTRIES: Final = (3, 6)
 _HANDLER_EXIT: Final = 4
 _DELIVERY: Final = 7  # 8.0; it has no exit
+_HANDLER_CODES: Final = [wire.code(wire.WireClass.INT, event) for event in (*_HANDLER_ENTRIES, _HANDLER_EXIT)]
+_STEP_OF_CODE: Final = np.zeros(wire.CODE_COUNT, np.int8)
+_STEP_OF_CODE[[wire.code(wire.WireClass.INT, event) for event in _ENTRIES]] = 1
+_STEP_OF_CODE[wire.code(wire.WireClass.INT, _EXIT)] = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +54,8 @@ def nesting(trace: Trace, cpu: int) -> Nesting:
     """Return how the interrupts of a CPU are nested."""
     code = trace.events.code
     is_mine = (code >> wire.CLASS_SHIFT == wire.WireClass.INT) & (trace.events.cpu == cpu)
-    rows, part, step = _entries_and_exits(trace, cpu, np.flatnonzero(is_mine).astype(np.uint32))
+    mine = np.flatnonzero(is_mine).astype(np.uint32)
+    rows, part, step = _entries_and_exits(trace, cpu, mine, _kinds(trace, mine))
     depth = depth_within(step, part)
     # Exits at depth 0 before which there are as many exits as events in the part: no entry of the part is theirs.
     number = np.arange(len(rows)) - np.searchsorted(part, part)
@@ -60,7 +68,14 @@ def interrupts(trace: Trace) -> tuple[_Rows, _Rows]:
     The exit of an interrupt is the CPU's next one at the same depth. Both events of a handler lie within one interrupt,
     at the same depth: an exit that is missing does not make the handlers of other interrupts pair wrongly.
     """
-    return _on_every_cpu(trace, (_interrupts, _handlers))
+    if not library.is_available() or len(losses(trace)):
+        return _on_every_cpu(trace, (_interrupts, _handlers))
+    rows = rows_of_class(trace, wire.WireClass.INT)
+    enters, exits = links.nested(trace.events.code, trace.events.cpu, _STEP_OF_CODE, rows)
+    if not trace.code_counts[_HANDLER_CODES].any():
+        return enters, exits
+    of_handlers = handlers(trace)
+    return np.concatenate((enters, of_handlers[0])), np.concatenate((exits, of_handlers[1]))
 
 
 def handlers(trace: Trace) -> tuple[_Rows, _Rows]:
@@ -79,38 +94,40 @@ def dispatches(trace: Trace) -> tuple[_Rows, _Rows]:
 def _on_every_cpu(trace: Trace, makers: Iterable[_Maker]) -> tuple[_Rows, _Rows]:
     enters, exits = [np.empty(0, np.uint32)], [np.empty(0, np.uint32)]
     for cpu, rows in by_cpu(trace, rows_of_class(trace, wire.WireClass.INT)):
+        kind = _kinds(trace, rows)
         for maker in makers:
-            first, last = maker(trace, cpu, rows)
+            first, last = maker(trace, cpu, rows, kind)
             sure = is_whole_on(trace, cpu, first, last)
             enters.append(first[sure])
             exits.append(last[sure])
     return np.concatenate(enters), np.concatenate(exits)
 
 
-def _kinds(trace: Trace, rows: _Rows) -> NDArray[np.integer]:
+def _kinds(trace: Trace, rows: _Rows) -> _Kinds:
     return trace.events.code[rows] & wire.EVENT_MASK
 
 
 def _steps(kind: NDArray[np.integer], entries: tuple[int, ...], leave: int) -> NDArray[np.int8]:
     """Return 1 for entries, -1 for exits, 0 for all else, int8."""
-    return np.asarray(np.isin(kind, entries).astype(np.int8) - (kind == leave), np.int8)
+    table = np.zeros(wire.EVENT_MASK + 1, np.int8)
+    table[list(entries)], table[leave] = 1, -1
+    return np.asarray(table[kind])
 
 
-def _entries_and_exits(trace: Trace, cpu: int, rows: _Rows) -> tuple[_Rows, _Places, NDArray[np.int8]]:
+def _entries_and_exits(trace: Trace, cpu: int, rows: _Rows, kind: _Kinds) -> tuple[_Rows, _Places, NDArray[np.int8]]:
     """Return rows, part and step, as `Nesting` has them, of the events of class INT of a CPU."""
-    step = _steps(_kinds(trace, rows), _ENTRIES, _EXIT)
+    step = _steps(kind, _ENTRIES, _EXIT)
     at = np.flatnonzero(step)
     return rows[at], part_of(trace, cpu, rows[at]), step[at]
 
 
-def _interrupts(trace: Trace, cpu: int, rows: _Rows) -> tuple[_Rows, _Rows]:
-    rows, part, step = _entries_and_exits(trace, cpu, rows)
+def _interrupts(trace: Trace, cpu: int, rows: _Rows, kind: _Kinds) -> tuple[_Rows, _Rows]:
+    rows, part, step = _entries_and_exits(trace, cpu, rows, kind)
     first, last = _paired(step, part)
     return rows[first], rows[last]
 
 
-def _handlers(trace: Trace, cpu: int, rows: _Rows) -> tuple[_Rows, _Rows]:
-    kind = _kinds(trace, rows)
+def _handlers(trace: Trace, cpu: int, rows: _Rows, kind: _Kinds) -> tuple[_Rows, _Rows]:
     of_interrupt, of_handler = _steps(kind, _ENTRIES, _EXIT), _steps(kind, _HANDLER_ENTRIES, _HANDLER_EXIT)
     if not of_handler.any():
         return rows[:0], rows[:0]
@@ -130,8 +147,7 @@ def _handlers(trace: Trace, cpu: int, rows: _Rows) -> tuple[_Rows, _Rows]:
     return rows[at[first]], rows[at[last]]
 
 
-def _dispatches(trace: Trace, _cpu: int, rows: _Rows) -> tuple[_Rows, _Rows]:
-    kind = _kinds(trace, rows)
+def _dispatches(_trace: Trace, _cpu: int, rows: _Rows, kind: _Kinds) -> tuple[_Rows, _Rows]:
     is_entry = np.isin(kind, (*_ENTRIES, _DELIVERY))
     at = np.flatnonzero(is_entry[:-1] & np.isin(kind[1:], _HANDLER_ENTRIES))
     return rows[at], rows[at + 1]

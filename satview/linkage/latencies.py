@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.events import wire
-from satview.events.states import RUNNING, STATE_BY_NAME
+from satview.events.states import STATE_BY_NAME
 from satview.linkage import interrupts, pulses
 from satview.linkage.columns import partners
 from satview.linkage.origins import deliveries
 from satview.linkage.rows import comm_words, rows_of_codes
-from satview.linkage.states import first_that_fits, state_places, state_values
+from satview.linkage.states import IS_RUN, first_that_fits, state_places
 from satview.linkage.table import NO_EVENT, Certainty, LinkTable, ReadOnlyColumns
 from satview.linkage.waits import waits
 from satview.linkage.wake_ups import wake_ups
@@ -169,8 +169,7 @@ def _running(trace: Trace, ready: _Ints) -> _Ints:
     """Return the events by which threads that were made ready run first, -1 for none or not sure."""
     out, known = np.full(len(ready), -1, np.int64), np.flatnonzero(ready >= 0)
     thread = trace.events.thread[ready[known]].astype(np.int64)
-    is_run = state_values(trace) == RUNNING
-    runs = first_that_fits(trace, state_places(trace, ready[known], thread), thread, is_run)
+    runs = first_that_fits(trace, state_places(trace, ready[known], thread), thread, IS_RUN)
     sure = np.flatnonzero(runs >= 0)
     sure = sure[is_whole(trace, ready[known[sure]], runs[sure])]
     out[known[sure]] = runs[sure]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from satview.events import wire
 from satview.linkage.actors import open_calls
 from satview.linkage.columns import partners
-from satview.linkage.rows import comm_words, rows_of_codes, thread_rows
+from satview.linkage.rows import comm_words, previous_same, rows_of_codes, thread_rows
 from satview.linkage.table import NO_EVENT, LinkKind, LinkTable, Pairs, no_pairs, pairs_of
 from satview.linkage.whole import is_whole
 from satview.store.tables import UNKNOWN_THREAD
@@ -58,12 +58,12 @@ def answers(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
     tid, pid = comm_words(trace, given)
     client = np.concatenate((trace.events.thread[sends].astype(np.int64), thread_rows(trace, pid, tid)))
     rows = np.concatenate((sends, given))
-    order = np.argsort(client << 32 | rows)
-    is_send = order < len(sends)
-    first, second = order[:-1], order[1:]
-    at = np.flatnonzero((client[first] == client[second]) & (client[first] != UNKNOWN_THREAD)
-                        & is_send[:-1] & ~is_send[1:])  # fmt: skip
-    begin, end = rows[first[at]], rows[second[at]]
+    order = np.argsort(rows, kind="stable")
+    is_send, rows, client = order < len(sends), rows[order], client[order]
+    before = previous_same(client)
+    at = np.flatnonzero(~is_send & (client != UNKNOWN_THREAD) & (before >= 0))
+    at = at[is_send[before[at]]]
+    begin, end = rows[before[at]], rows[at]
     sure = is_whole(trace, begin, end)
     return begin[sure], end[sure]
 
@@ -75,10 +75,10 @@ def _messages(trace: Trace) -> Pairs:
     is_receipt = trace.events.code[rows] == RECEIPT
     rcvid, pid = comm_words(trace, rows)
     key = receiver_keys(trace, rows, is_receipt, rcvid, pid)
-    order = np.argsort(key, kind="stable")
-    first, second = order[:-1], order[1:]
-    at = np.flatnonzero((key[first] == key[second]) & (key[first] >= 0) & ~is_receipt[first] & is_receipt[second])
-    sends, receipts = rows[first[at]], rows[second[at]]
+    before = previous_same(key)
+    at = np.flatnonzero(is_receipt & (key >= 0) & (before >= 0))
+    at = at[~is_receipt[before[at]]]
+    sends, receipts = rows[before[at]], rows[at]
     sure = is_whole(trace, sends, receipts)
     return pairs_of(sends[sure], receipts[sure])
 

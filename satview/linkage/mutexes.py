@@ -13,9 +13,9 @@ from satview.events.kernel_calls import call_numbers
 from satview.events.states import STATE_BY_NAME
 from satview.events.variants import FAILURES
 from satview.linkage.columns import partners
-from satview.linkage.rows import rows_of_codes
+from satview.linkage.rows import numbered, previous_same, rows_of_codes
 from satview.linkage.table import NO_EVENT, OPEN, Certainty, LinkKind, LinkTable, Pairs, no_pairs, pairs_of
-from satview.linkage.waits import sync_argument, waits
+from satview.linkage.waits import waits
 from satview.linkage.whole import is_whole
 from satview.store.arguments import argument, variants_of
 from satview.store.tables import UNKNOWN_THREAD
@@ -93,15 +93,14 @@ def _mutexes(trace: Trace) -> Mutexes:
     does_wait = np.zeros(len(trace.events), np.bool_)
     does_wait[found.call_row[found.call_row != NO_EVENT]] = True
     pauses = pauses[does_wait[pauses]]  # one that is refused does not touch the mutex
-    parts = [sync_argument(trace, locks, "sync_p"), sync_argument(trace, unlocks, "sync_p"),
-             argument(trace, pauses, "mutex_p")]  # fmt: skip
+    parts = [argument(trace, locks, "sync_p"), argument(trace, unlocks, "sync_p"), argument(trace, pauses, "mutex_p")]
     waiting = np.flatnonzero((found.value == MUTEX) & found.has_object)
     address = np.concatenate([*(part[0] for part in parts), found.object[waiting]])
     known = np.concatenate([*(part[1] for part in parts), np.ones(len(waiting), np.bool_)])
     thread = np.concatenate((*(trace.events.thread[rows] for rows in (locks, unlocks, pauses)), found.thread[waiting]))
     process = trace.threads.process[thread].astype(np.int64)
-    addresses, which = np.unique(address, return_inverse=True)
-    number = process * len(addresses) + which
+    addresses, which = numbered(address)
+    number = numbered(process * addresses + which)[1]
     number[~known | (address == 0) | (thread == UNKNOWN_THREAD)] = -1
     ends = np.cumsum([len(locks), len(unlocks), len(pauses)])
     of_lock, of_unlock, of_pause, of_waiting = np.split(number, ends)
@@ -145,11 +144,12 @@ def _holds(trace: Trace) -> Pairs:
     is_get = np.arange(len(row)) < len(gets.row)
     thread = np.concatenate((gets.thread, gives.thread))
     mutex = np.concatenate((gets.mutex, gives.mutex))
-    order = np.lexsort((row * 2 + is_get, mutex, thread))  # a wait for a condition gives up first, then gets
-    first, second = order[:-1], order[1:]
-    at = np.flatnonzero(is_get[first] & ~is_get[second] & (thread[first] == thread[second])
-                        & (mutex[first] == mutex[second]) & (mutex[first] >= 0))  # fmt: skip
-    begin, end, number, who = row[first[at]], row[second[at]], mutex[first[at]], thread[first[at]]
+    order = np.argsort(row * 2 + is_get, kind="stable")  # a wait for a condition gives up first, then gets
+    row, is_get, thread, mutex = row[order], is_get[order], thread[order], mutex[order]
+    before = previous_same(mutex * len(trace.threads) + thread)
+    at = np.flatnonzero(~is_get & (mutex >= 0) & (before >= 0))
+    at = at[is_get[before[at]]]
+    begin, end, number, who = row[before[at]], row[at], mutex[at], thread[at]
     # A wait for a condition may give up this mutex, if the event does not tell which.
     unclear = np.sort((gives.thread << 32 | gives.row)[gives.mutex < 0])
     clear = np.searchsorted(unclear, who << 32 | begin, side="right") == np.searchsorted(unclear, who << 32 | end)

@@ -10,8 +10,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.core import passes
-from satview.events.wire import CLASS_SHIFT, CODE_COUNT, WireClass
+from satview.core import library, links
+from satview.events.states import NOT_A_STATE
+from satview.events.wire import CLASS_SHIFT, CODE_COUNT, THREAD_CREATE, THREAD_DESTROY, WireClass
 from satview.linkage.table import NO_EVENT
 from satview.store.trace import Trace
 
@@ -19,6 +20,7 @@ RowsByCpu = tuple[tuple[int, NDArray[np.uint32]], ...]  # of every CPU that has 
 _BLOCK: Final = 1 << 16
 _FEW_CPUS: Final = 8  # so many passes are faster than sorting
 _FEW: Final = 256  # so many searches are faster than a pass over all events
+_ENDS_OF_THREADS: Final = np.isin(np.arange(CODE_COUNT), (THREAD_CREATE, THREAD_DESTROY))
 
 
 def rows_of_class(trace: Trace, wire_class: WireClass) -> NDArray[np.uint32]:
@@ -35,9 +37,13 @@ def rows_of_codes(trace: Trace, *codes: int) -> NDArray[np.uint32]:
 
 
 def _rows_of_codes(trace: Trace, codes: tuple[int, ...]) -> NDArray[np.uint32]:
+    return rows_where(trace, _table_of(codes))
+
+
+def _table_of(codes: tuple[int, ...]) -> NDArray[np.bool_]:
     table = np.zeros(CODE_COUNT, np.bool_)
     table[list(codes)] = True
-    return rows_where(trace, table)
+    return table
 
 
 def rows_by_cpu(trace: Trace, *codes: int) -> RowsByCpu:
@@ -52,11 +58,30 @@ def rows_where(trace: Trace, table: NDArray[np.bool_]) -> NDArray[np.uint32]:
         trace: The events.
         table: bool (32768,), codes.
     """
-    code = trace.events.code
-    if passes.is_available():
-        return passes.rows_where(code, table, int(trace.code_counts[table].sum()))
-    found = [np.flatnonzero(table[code[i : i + _BLOCK]]) + i for i in range(0, len(code), _BLOCK)]
-    return np.concatenate(found).astype(np.uint32) if found else np.empty(0, np.uint32)
+    codes = trace.events.code
+    wanted = np.flatnonzero(table & (trace.code_counts > 0))
+    if library.is_available() and _is_grouped(trace)[wanted].all():
+        grouped = trace.kept("links.grouped_rows", _grouped_rows)
+        found = [grouped[one] for one in wanted.tolist()]
+        if len(found) > 1:
+            return links.sorted_rows(np.concatenate(found), len(codes))
+        return found[0] if found else np.empty(0, np.uint32)
+    by_block = [np.flatnonzero(table[codes[i : i + _BLOCK]]) + i for i in range(0, len(codes), _BLOCK)]
+    return np.concatenate(by_block).astype(np.uint32) if by_block else np.empty(0, np.uint32)
+
+
+def _grouped_rows(trace: Trace) -> dict[int, NDArray[np.uint32]]:
+    """Return the rows of the events of every code that links are made of, uint32, ascending: one pass for all."""
+    codes = np.flatnonzero(_is_grouped(trace) & (trace.code_counts > 0))
+    group = np.full(CODE_COUNT, len(codes), np.uint16)
+    group[codes] = np.arange(len(codes))
+    found = links.grouped_rows(trace.events.code, group, trace.code_counts[codes])
+    return dict(zip(codes.tolist(), found, strict=True))
+
+
+def _is_grouped(trace: Trace) -> NDArray[np.bool_]:
+    """Tell of every code whether its events are grouped: not so states, of which there are many, by thread already."""
+    return np.asarray((trace.catalogue.state_value_of_code == NOT_A_STATE) | _ENDS_OF_THREADS)
 
 
 def comm_words(trace: Trace, rows: NDArray[np.integer]) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
@@ -70,7 +95,7 @@ def comm_words(trace: Trace, rows: NDArray[np.integer]) -> tuple[NDArray[np.uint
     every = rows_of_class(trace, WireClass.COMM)
     if len(rows) == len(every) and np.array_equal(rows, every):
         return first, second
-    place = np.searchsorted(every, rows.astype(np.uint32))
+    place = places(every, rows)
     return first[place], second[place]
 
 
@@ -78,6 +103,82 @@ def _comm_words(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
     rows = rows_of_class(trace, WireClass.COMM)
     first, second = trace.payloads.pair(rows, 0)
     return np.ascontiguousarray(first), np.ascontiguousarray(second)
+
+
+def places(among: NDArray[np.integer], numbers: NDArray[np.integer]) -> NDArray[np.intp]:
+    """Return where among ascending rows (uint32) or keys (int64) the first one is that is not less than each, (n,)."""
+    numbers = numbers.astype(among.dtype, copy=False)
+    return links.places(among, numbers) if library.is_available() else np.searchsorted(among, numbers)
+
+
+def previous_same(number: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return for every number the place of the last equal one before it, int64 (n,), -1 for none."""
+    if library.is_available():
+        return links.previous_same(number)
+    order = np.argsort(number, kind="stable")
+    out = np.full(len(number), -1, np.int64)
+    is_same = number[order[1:]] == number[order[:-1]]
+    out[order[1:][is_same]] = order[:-1][is_same]
+    return out
+
+
+def numbered(number: NDArray[np.int64]) -> tuple[int, NDArray[np.int64]]:
+    """Return how many different numbers there are, and which of them each is, int64 (n,), in no certain order."""
+    if library.is_available():
+        return links.numbered(number)
+    kinds, which = np.unique(number, return_inverse=True)
+    return len(kinds), which
+
+
+def last_of_number(
+    candidates: NDArray[np.uint32],
+    number: NDArray[np.int64],
+    rows: NDArray[np.uint32],
+    asked: NDArray[np.int64],
+    numbers: int,
+) -> NDArray[np.uint32]:
+    """Return for each of some events the last one before it among the candidates that has the same number.
+
+    Args:
+        candidates: uint32 (n,), rows of the event table, ascending.
+        number: int64 (n,), from 0 on, such as the thread of each.
+        rows: uint32 (k,), rows of the event table, ascending.
+        asked: int64 (k,), their numbers.
+        numbers: All of them are below.
+
+    Returns:
+        uint32 (k,), `NO_EVENT` for none.
+    """
+    if library.is_available():
+        return links.last_of_number(candidates, number, rows, asked, numbers)
+    out = np.full(len(rows), NO_EVENT, np.uint32)
+    key = np.sort(number << 32 | candidates)
+    place = np.searchsorted(key, asked << 32 | rows) - 1
+    found = np.flatnonzero(place >= 0)
+    last = key[place[found]]
+    fits = last >> 32 == asked[found]
+    out[found[fits]] = (last[fits] & 0xFFFFFFFF).astype(np.uint32)
+    return out
+
+
+def next_of_number(
+    candidates: NDArray[np.uint32],
+    number: NDArray[np.int64],
+    rows: NDArray[np.uint32],
+    asked: NDArray[np.int64],
+    numbers: int,
+) -> NDArray[np.uint32]:
+    """Return the first one at or after each event; all else as `last_of_number` has it."""
+    if library.is_available():
+        return links.next_of_number(candidates, number, rows, asked, numbers)
+    out = np.full(len(rows), NO_EVENT, np.uint32)
+    key = np.sort(number << 32 | candidates)
+    place = np.searchsorted(key, asked << 32 | rows)
+    found = np.flatnonzero(place < len(key))
+    after = key[place[found]]
+    fits = after >> 32 == asked[found]
+    out[found[fits]] = (after[fits] & 0xFFFFFFFF).astype(np.uint32)
+    return out
 
 
 def by_cpu(trace: Trace, rows: NDArray[np.uint32]) -> Iterator[tuple[int, NDArray[np.uint32]]]:
@@ -136,11 +237,10 @@ def last_of_codes(trace: Trace, codes: tuple[int, ...], rows: NDArray[np.uint32]
     """
     if not trace.code_counts[list(codes)].any():
         return np.full(len(rows), NO_EVENT, np.uint32)
-    if len(rows) <= _FEW or not passes.is_available():
+    if len(rows) <= _FEW or not library.is_available():
         return last_before(trace, rows_by_cpu(trace, *codes), rows)
-    table = np.zeros(CODE_COUNT, np.bool_)
-    table[list(codes)] = True
-    return last_in_table(trace, table, rows)
+    candidates = rows_of_codes(trace, *codes)
+    return in_time_order(trace, rows, lambda ordered: links.last_of(trace.events.cpu, candidates, ordered))
 
 
 def last_in_table(trace: Trace, table: NDArray[np.bool_], rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
@@ -154,10 +254,10 @@ def last_in_table(trace: Trace, table: NDArray[np.bool_], rows: NDArray[np.uint3
     Returns:
         uint32 (n,), `NO_EVENT` for none.
     """
-    if not passes.is_available():
+    if not library.is_available():
         return last_before(trace, tuple(by_cpu(trace, rows_where(trace, table))), rows)
     return in_time_order(
-        trace, rows, lambda ordered: passes.last_before(trace.events.code, trace.events.cpu, table, ordered)
+        trace, rows, lambda ordered: links.last_before(trace.events.code, trace.events.cpu, table, ordered)
     )
 
 

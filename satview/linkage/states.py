@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.base.begun import Begun
+from satview.core import library, links
 from satview.events.states import NOT_A_STATE, RUNNING
-from satview.linkage.table import OPEN
+from satview.linkage.table import NO_EVENT, OPEN
 from satview.linkage.whole import is_whole, is_whole_on
 from satview.store.losses import EVERY_CPU, losses
 from satview.store.trace import Trace
+
+_Scanned = tuple[NDArray[np.uint8], NDArray[np.uint32]] | None
+LANE_VALUES: Final = 256  # tables by lane value (`events.states`) have a place for each
+IS_RUN: Final = np.arange(LANE_VALUES) == RUNNING
 
 
 def state_values(trace: Trace) -> NDArray[np.uint8]:
@@ -20,8 +28,55 @@ def state_values(trace: Trace) -> NDArray[np.uint8]:
     return trace.kept("links.state_values", _state_values)
 
 
+def state_ends(trace: Trace) -> NDArray[np.uint32]:
+    """Return for every event that puts a thread into a state the one that ends it: the thread's next.
+
+    Made at the first call and kept with the trace; 4 bytes per event.
+
+    Returns:
+        uint32 (events,), rows of the event table, `OPEN` where the trace ends before the state does, `NO_EVENT` for
+        other events and where events are missing.
+    """
+    return trace.kept("links.state_ends", _state_ends)
+
+
 def _state_values(trace: Trace) -> NDArray[np.uint8]:
+    found = _scanned(trace)
+    if found is not None:
+        return found[0]
     return trace.catalogue.state_value_of_code[trace.events.code[trace.states.event]]
+
+
+def _state_ends(trace: Trace) -> NDArray[np.uint32]:
+    ends, is_known = whole_states(trace)
+    rows = trace.states.event
+    found = _scanned(trace)
+    if found is not None:
+        column = found[1]
+        if len(losses(trace)):
+            column = column.copy()
+            column[rows[~is_known]] = NO_EVENT
+        return column
+    column = np.full(len(trace.events), NO_EVENT, np.uint32)
+    column[rows[is_known]] = ends[is_known]
+    return column
+
+
+def begin(trace: Trace) -> None:
+    """Look at all states beside other work, for who asks for `state_values` or `state_ends` soon."""
+    if library.is_available():
+        trace.kept("links.scanned_states", _begun)
+
+
+def _scanned(trace: Trace) -> _Scanned:
+    """Return `state_values`, and `state_ends` as if no event were missing; None where the core does not find them."""
+    return trace.kept("links.scanned_states", _begun).result() if library.is_available() else None
+
+
+def _begun(trace: Trace) -> Begun[_Scanned]:
+    events, found = trace.events, trace.states
+    columns = events.code, events.thread, found.event, found.start, trace.catalogue.state_value_of_code
+    return Begun(lambda: links.states(*columns, NOT_A_STATE), "satview-states")
 
 
 def following(trace: Trace) -> NDArray[np.uint32]:
@@ -35,18 +90,11 @@ def following(trace: Trace) -> NDArray[np.uint32]:
     return out
 
 
-def states(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-    """Return the states that threads enter, each with the thread's next event of `Trace.states`, `OPEN` for its last.
-
-    States in which events are missing are left out; while a thread runs, only its own CPU can end that, so that others
-    do not matter then.
-    """
-    ends, is_known = whole_states(trace)
-    return trace.states.event[is_known], ends[is_known]
-
-
 def whole_states(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
-    """Return `following`, and which entries of `Trace.states.event` are states in which no event is missing."""
+    """Return `following`, and which entries of `Trace.states.event` are states in which no event is missing.
+
+    While a thread runs, only its own CPU can end that, so that others do not matter then.
+    """
     events, rows, ends = trace.events, trace.states.event, following(trace)
     value = state_values(trace)
     is_known = value != NOT_A_STATE
@@ -70,15 +118,17 @@ def state_places(trace: Trace, rows: NDArray[np.integer], threads: NDArray[np.in
         Places; a thread has none left where the place is that of another thread, or the end.
     """
     states = trace.states
+    if library.is_available() and np.all(rows[1:] >= rows[:-1]):
+        return links.state_places(states.event, states.start, rows.astype(np.uint32), threads)
     key = np.repeat(np.arange(len(trace.threads), dtype=np.int64) << 32, np.diff(states.start))
     key |= states.event  # by thread, then in time order
     return np.searchsorted(key, threads << 32 | rows.astype(np.int64))
 
 
 def first_that_fits(
-    trace: Trace, places: NDArray[np.intp], threads: NDArray[np.int64], fits: NDArray[np.bool_]
+    trace: Trace, places: NDArray[np.intp], threads: NDArray[np.int64], table: NDArray[np.bool_]
 ) -> NDArray[np.int64]:
-    """Return the thread's first state event from a place on that fits, int64 (n,) rows; -1 for none.
+    """Return the thread's first state event from a place on that is of some states, int64 (n,) rows; -1 for none.
 
     Whether events are missing in between is not looked at.
 
@@ -86,13 +136,19 @@ def first_that_fits(
         trace: The events.
         places: (n,), as of `state_places`.
         threads: int64 (n,), whose.
-        fits: bool, one for every entry of `Trace.states.event`.
+        table: bool (256,), by lane value, which states.
     """
     index, start = trace.states.event, trace.states.start
-    end = np.uint32(len(index))
-    own = np.where(fits, np.arange(len(index), dtype=np.uint32), end)
-    after = np.append(np.minimum.accumulate(own[::-1])[::-1], end)[places]
+    after = np.append(_next_where(state_values(trace), table), np.uint32(len(index)))[places]
     rows = np.full(len(places), -1, np.int64)
     known = np.flatnonzero(after < start[threads + 1])
     rows[known] = index[after[known]]
     return rows
+
+
+def _next_where(value: NDArray[np.uint8], table: NDArray[np.bool_]) -> NDArray[np.uint32]:
+    """Return for every value the place of the next one, itself included, that is in a table; their number for none."""
+    if library.is_available():
+        return links.next_where(value, table)
+    own = np.where(table[value], np.arange(len(value), dtype=np.uint32), np.uint32(len(value)))
+    return np.minimum.accumulate(own[::-1])[::-1]

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from satview.events import wire
 from satview.events.states import NOT_A_STATE
 from satview.linkage import interrupts, messages, mutexes, origins, pulses, wake_ups
-from satview.linkage.columns import partner, partners, state_ends
-from satview.linkage.rows import rows_where
+from satview.linkage.columns import beginnings, partner, partners
+from satview.linkage.states import state_ends
 from satview.linkage.table import NO_EVENT, Certainty, Link, LinkKind, LinkTable, Rows, pairs_of
 from satview.store.tables import UNKNOWN_THREAD
 from satview.store.trace import Trace
@@ -90,10 +90,9 @@ def _of_columns(trace: Trace, kind: LinkKind) -> LinkTable:
         rows = np.flatnonzero(state_ends(trace) != NO_EVENT).astype(np.uint32)
         ends = state_ends(trace)[rows]
     else:
-        rows = rows_where(trace, _codes_of(trace, kind))
+        rows = beginnings(trace)
+        rows = rows[_codes_of(trace, kind)[trace.events.code[rows]]]
         ends = partners(trace)[rows]
-        begins = np.flatnonzero((ends != NO_EVENT) & (ends > rows))
-        rows, ends = rows[begins], ends[begins]
     return LinkTable(kind, rows, ends, _certainty(trace, kind, rows))
 
 
@@ -123,5 +122,7 @@ def _codes(kind: LinkKind, has_pairs: bool) -> NDArray[np.bool_]:
 
 def _certainty(trace: Trace, kind: LinkKind, rows: Rows) -> NDArray[np.uint8]:
     """Return how sure the links are that events begin, uint8."""
-    is_guess = (trace.events.thread[rows] == UNKNOWN_THREAD) & (kind is LinkKind.CALL) & (trace.pairs is None)
+    if kind is not LinkKind.CALL or trace.pairs is not None:
+        return np.full(len(rows), Certainty.EXACT, np.uint8)
+    is_guess = trace.events.thread[rows] == UNKNOWN_THREAD
     return np.where(is_guess, np.uint8(Certainty.INFERRED), np.uint8(Certainty.EXACT))

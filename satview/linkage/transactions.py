@@ -8,12 +8,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.events.states import RUNNING
 from satview.linkage.blockers import REPLY as REPLY_STATE
 from satview.linkage.blockers import SEND as SEND_STATE
 from satview.linkage.messages import answers, messages, sends_of
-from satview.linkage.rows import comm_words
-from satview.linkage.states import first_that_fits, state_places, state_values
+from satview.linkage.rows import comm_words, places
+from satview.linkage.states import IS_RUN, LANE_VALUES, first_that_fits, state_places, state_values
 from satview.linkage.table import NO_EVENT, Certainty, ReadOnlyColumns
 from satview.linkage.waits import calls_of
 from satview.linkage.whole import is_whole
@@ -21,6 +20,8 @@ from satview.store.arguments import argument
 from satview.store.trace import Trace
 
 _Ints = NDArray[np.int64]
+_IS_WAIT: Final = np.isin(np.arange(LANE_VALUES), (SEND_STATE, REPLY_STATE))
+_IS_STATE: Final = np.ones(LANE_VALUES, np.bool_)
 _MOST_STEPS: Final = 1 << 10  # back over messages that a thread received and that are answered already
 
 
@@ -131,20 +132,18 @@ def _client_states(trace: Trace, sends: NDArray[np.uint32]) -> tuple[_Ints, _Int
 
     Clients that the send did not block are not told of: they never stopped.
     """
-    index = trace.states.event
     value = state_values(trace)
-    is_wait = (value == SEND_STATE) | (value == REPLY_STATE)
     client = trace.events.thread[sends].astype(np.int64)
-    places = state_places(trace, sends, client)
+    begins = state_places(trace, sends, client)
     found = []
-    for fits in (np.ones(len(index), np.bool_), ~is_wait, value == RUNNING):
-        row = first_that_fits(trace, places, client, fits)
+    for table in (_IS_STATE, ~_IS_WAIT, IS_RUN):
+        row = first_that_fits(trace, begins, client, table)
         known = np.flatnonzero(row >= 0)
         row[known[~is_whole(trace, sends[known], row[known])]] = -1
         found.append(row)
     first, free, runs = found
-    blocks = (first >= 0) & (places < trace.states.start[client + 1])
-    blocks[blocks] = is_wait[places[blocks]]
+    blocks = (first >= 0) & (begins < trace.states.start[client + 1])
+    blocks[blocks] = _IS_WAIT[value[begins[blocks]]]
     return np.where(blocks, first, -1), np.where(blocks, free, -1), np.where(blocks, runs, -1)
 
 
@@ -168,7 +167,7 @@ def _parents(trace: Trace, sent: _Ints, client: _Ints, server: _Ints, received: 
     served = np.flatnonzero(server > 0)
     served = served[np.lexsort((received[served], server[served]))]
     key = server[served] << 32 | received[served]
-    place = np.searchsorted(key, client << 32 | sent) - 1
+    place = places(key, client << 32 | sent) - 1
     at = np.flatnonzero(client > 0)
     for _ in range(_MOST_STEPS):
         at = at[place[at] >= 0]

@@ -8,15 +8,17 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.core import library, links
 from satview.events import wire
 from satview.events.kernel_calls import call_numbers
 from satview.events.states import DEAD, NOT_A_STATE, READY, RUNNING, STATE_BY_NAME
 from satview.linkage.actors import open_calls
-from satview.linkage.rows import rows_of_codes
+from satview.linkage.calls import scanned
 from satview.linkage.states import state_values, whole_states
 from satview.linkage.table import NO_EVENT, OPEN, Rows
 from satview.linkage.whole import is_whole
 from satview.store.arguments import argument
+from satview.store.losses import losses
 from satview.store.tables import UNKNOWN_THREAD
 from satview.store.trace import Trace
 
@@ -83,7 +85,7 @@ def _waits(trace: Trace) -> Waits:
     at = np.flatnonzero(is_wait)
     row, end, thread = index[at], ends[at], owner[at]
     goes_on = np.append(False, (end[:-1] == row[1:]) & (thread[1:] == thread[:-1]))[: len(row)]
-    first = row[np.maximum.accumulate(np.where(goes_on, 0, np.arange(len(row))))]
+    first = row[np.maximum.accumulate(np.where(goes_on, np.uint32(0), np.arange(len(row), dtype=np.uint32)))]
     call_row = calls_of(trace, first, thread)
     call = number_of(trace, call_row)
     found, known = _objects(trace, value[at], call_row, call)
@@ -103,12 +105,17 @@ def calls_of(trace: Trace, rows: NDArray[np.uint32], thread: NDArray[np.int64]) 
     Returns:
         uint32 (n,), `NO_EVENT` where the thread's call is not the last one of its CPU, or events are missing.
     """
-    entry = open_calls(trace, rows)
-    at = np.flatnonzero(entry != NO_EVENT)
-    mine = entry[at]
-    fits = (trace.events.thread[mine] == thread[at]) & (thread[at] != UNKNOWN_THREAD)
-    fits &= is_whole(trace, mine, rows[at])
-    entry[at[~fits]] = NO_EVENT
+    if library.is_available():
+        entry = links.calls_of(scanned(trace).entry, trace.events.thread, rows, thread)
+    else:
+        entry = open_calls(trace, rows)
+        at = np.flatnonzero(entry != NO_EVENT)
+        own = thread[at]
+        fits = (trace.events.thread[entry[at]] == own) & (own != UNKNOWN_THREAD)
+        entry[at[~fits]] = NO_EVENT
+    if len(losses(trace)):
+        at = np.flatnonzero(entry != NO_EVENT)
+        entry[at[~is_whole(trace, entry[at], rows[at])]] = NO_EVENT
     return entry
 
 
@@ -142,24 +149,8 @@ def objects_of(trace: Trace, entries: Rows, call: NDArray[np.int64], names: dict
         wanted[[numbers[spelt] for spelt, argued in names.items() if argued == name and spelt in numbers]] = True
         at = has_call[wanted[mine]]
         if len(at):
-            values[at], known[at] = sync_argument(trace, entries[at], name)
+            values[at], known[at] = argument(trace, entries[at], name)
     return values, known
-
-
-def sync_argument(trace: Trace, entries: Rows, name: str) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return an argument of kernel calls; addresses of synchronisation objects are read once for all calls."""
-    if name != "sync_p":
-        return argument(trace, entries, name)
-    rows, values, known = trace.kept("links.sync_objects", _sync_objects)
-    place = np.searchsorted(rows, entries.astype(np.uint32))
-    return values[place], known[place]
-
-
-def _sync_objects(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.int64], NDArray[np.bool_]]:
-    numbers = [number for name, number in call_numbers(trace.release).items() if name.startswith("SYNC_")]
-    rows = rows_of_codes(trace, *(wire.code(wire.WireClass.KER_CALL, number | width)
-                                  for number in numbers for width in (0, wire.KER_64BIT)))  # fmt: skip
-    return rows, *argument(trace, rows, "sync_p")
 
 
 def _objects(

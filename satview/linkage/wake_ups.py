@@ -11,7 +11,17 @@ from satview.events import wire
 from satview.events.kernel_calls import call_numbers
 from satview.events.states import READY, RUNNING, STATE_BY_NAME
 from satview.linkage import actors, messages, pulses
-from satview.linkage.rows import comm_words, last_of_codes, rows_of_codes, thread_rows
+from satview.linkage.rows import (
+    comm_words,
+    last_of_codes,
+    last_of_number,
+    narrow,
+    next_of_number,
+    places,
+    rows_of_codes,
+    thread_rows,
+)
+from satview.linkage.states import LANE_VALUES
 from satview.linkage.table import NO_EVENT, Certainty, LinkKind, LinkTable, Pairs, pairs_of
 from satview.linkage.waits import Waits, number_of, objects_of, waits
 from satview.linkage.whole import is_whole
@@ -108,8 +118,9 @@ class _WakeUps:
 
     def _in(self, *states: str) -> NDArray[np.intp]:
         """Return the wake-ups from some states that have no cause yet."""
-        values = [STATE_BY_NAME[state].value for state in states]
-        return np.flatnonzero(np.isin(self.value, values) & (self.cause == NO_EVENT))
+        table = np.zeros(LANE_VALUES, np.bool_)
+        table[[STATE_BY_NAME[state].value for state in states]] = True
+        return np.flatnonzero(table[self.value] & (self.cause == NO_EVENT))
 
     def _called(self, at: NDArray[np.intp], names: tuple[str, ...]) -> NDArray[np.intp]:
         """Return those wake-ups that happen within one of some calls."""
@@ -120,13 +131,8 @@ class _WakeUps:
         np.uint32
     ]:  # fmt: skip
         """Return for wake-ups the last of some events that name the thread, within its wait; `NO_EVENT` for none."""
-        out = np.full(len(at), NO_EVENT, np.uint32)
-        key = np.sort(thread << 32 | rows)
-        place = np.searchsorted(key, self.thread[at] << 32 | self.row[at]) - 1
-        found = np.flatnonzero(place >= 0)
-        last = key[place[found]]
-        fits = (last >> 32 == self.thread[at[found]]) & (last & 0xFFFFFFFF > self.waits.first_row[self.at[at[found]]])
-        out[found[fits]] = (last[fits] & 0xFFFFFFFF).astype(np.uint32)
+        out = last_of_number(rows, thread, self.row[at], self.thread[at], len(self.trace.threads))
+        out[out <= self.waits.first_row[self.at[at]]] = NO_EVENT
         return out
 
     def _replies(self) -> None:
@@ -142,12 +148,9 @@ class _WakeUps:
         if not len(at):
             return
         received = rows_of_codes(trace, messages.RECEIPT, pulses.RECEIPT)
-        key = np.sort(trace.events.thread[received].astype(np.int64) << 32 | received)
-        wanted = self.thread[at] << 32 | self.row[at]
-        place = np.searchsorted(key, wanted)
-        at, place = at[place < len(key)], place[place < len(key)]
-        fits = key[place] >> 32 == self.thread[at]
-        at, receipt = at[fits], (key[place[fits]] & 0xFFFFFFFF).astype(np.uint32)
+        thread = trace.events.thread[received].astype(np.int64)
+        receipt = next_of_number(received, thread, self.row[at], self.thread[at], len(trace.threads))
+        at, receipt = at[receipt != NO_EVENT], receipt[receipt != NO_EVENT]
         last = last_of_codes(trace, (messages.SEND, *pulses.SENDS), self.row[at])
         for table in (messages.messages(trace), pulses.pulses(trace)):
             link = table.ended_by(receipt)
@@ -262,7 +265,7 @@ def last_sends(trace: Trace, thread: NDArray[np.int64], rows: NDArray[np.uint32]
     """
     out = np.full(len(rows), NO_EVENT, np.uint32)
     key = trace.kept("links.sends_by_thread", _sends_by_thread)
-    place = np.searchsorted(key, thread << 32 | rows) - 1
+    place = places(key, thread << 32 | rows) - 1
     found = np.flatnonzero(place >= 0)
     last = key[place[found]]
     fits = last >> 32 == thread[found]
@@ -272,4 +275,6 @@ def last_sends(trace: Trace, thread: NDArray[np.int64], rows: NDArray[np.uint32]
 
 def _sends_by_thread(trace: Trace) -> NDArray[np.int64]:
     sends = messages.sends_of(trace)
-    return np.sort(trace.events.thread[sends].astype(np.int64) << 32 | sends)
+    thread = trace.events.thread[sends]
+    order = np.argsort(narrow(thread, len(trace.threads)), kind="stable")
+    return thread[order].astype(np.int64) << 32 | sends[order]

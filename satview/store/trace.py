@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -61,6 +62,13 @@ class PayloadSource(Protocol):
 
     def block(self, events: NDArray[np.integer], count: int) -> NDArray[np.uint32]:
         """Return the first `count` payload words of many events, shape (len(events), count); 0 where one is shorter."""
+
+    def reading_ahead(self, events: NDArray[np.uint32]) -> AbstractContextManager[None]:
+        """Prepare for many questions about the words of some events while in the context.
+
+        Args:
+            events: uint32 (n,), rows of the event table, ascending.
+        """
 
     def word_counts(self, events: NDArray[np.integer]) -> NDArray[np.int64]:
         """Return the payload words of many events, padding included."""

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.core import passes
+from satview.core import library, pictures
 from satview.events import wire
 from satview.store.doubts import Doubts, doubts
 from satview.store.trace import Trace
@@ -146,9 +146,9 @@ def event_cells(
     """
     counts = ((trace.window.length - 1) >> shifts) + 1
     offset = np.append(np.cumsum(counts) - counts, counts.sum())
-    if passes.is_available():
+    if library.is_available():
         events = trace.events
-        seen = passes.event_cells(
+        seen = pictures.event_cells(
             events.time_cycles, events.code, events.cpu, events.thread, trace.window.start, codes, wire.WireClass.INT,
             wire.CLASS_SHIFT, _cell_tables(trace, infos), offset.astype(np.int64), shifts.astype(np.int64)
         )  # fmt: skip
@@ -164,7 +164,7 @@ def event_cells(
     return [seen[first:last] for first, last in pairwise(offset.tolist())]
 
 
-def _cell_tables(trace: Trace, infos: Sequence[LaneInfo]) -> passes.CellTables:
+def _cell_tables(trace: Trace, infos: Sequence[LaneInfo]) -> pictures.CellTables:
     """Return which lane events lie on, as the core wants it."""
     tables: dict[LaneKind, NDArray[np.int32]] = {}
     damaged: tuple[NDArray[np.int32], NDArray[np.int32]] | None = None
@@ -182,7 +182,7 @@ def _cell_tables(trace: Trace, infos: Sequence[LaneInfo]) -> passes.CellTables:
             table[trace.threads.process == info.process] = place
         else:
             table[info.thread if by_thread else info.cpu] = place
-    return passes.CellTables(
+    return pictures.CellTables(
         (tables.get(LaneKind.THREAD), tables.get(LaneKind.PROCESS), damaged[0] if damaged else None),
         (tables.get(LaneKind.CPU), damaged[1] if damaged else None),
         tables.get(LaneKind.INTERRUPTS),

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.time import TimeWindow
-from satview.core import passes
+from satview.core import library, pictures
 from satview.events.states import IS_BUSY, SEEN_EVENT, SEEN_RUNNING, VALUE_COUNT, VALUE_MASK
 from satview.timeline.spans import LaneSpans
 
@@ -76,13 +76,13 @@ def build_levels(spans: LaneSpans, window: TimeWindow, seen_events: NDArray[np.b
     top: list[NDArray[np.float64]] = []
     top_seen: list[NDArray[np.bool_]] = []
     deep = min(level_count, _BLOCK_BITS + 1)
-    kinds = passes.LevelKinds(values, local, IS_BUSY[values].astype(np.uint8)) if passes.is_available() else None
+    kinds = pictures.LevelKinds(values, local, IS_BUSY[values].astype(np.uint8)) if library.is_available() else None
     for at in range(0, cell_count, 1 << _BLOCK_BITS):
         count = min(1 << _BLOCK_BITS, cell_count - at)
         if kinds is not None:
             begin = window.start + (at << shift)
             part = spans.visible(TimeWindow(begin, begin + (count << shift)))
-            made, whole, seen = passes.levels(
+            made, whole, seen = pictures.levels(
                 spans.start_cycles[part], spans.value[part], spans.end_of(part), begin, shift, kinds,
                 finest[at : at + count], deep, halves_last=level_count > deep)  # fmt: skip
             for level, cells in enumerate(made):

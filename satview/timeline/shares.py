@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.time import TimeWindow
-from satview.core import passes
+from satview.core import library, pictures
 from satview.events.states import VALUE_COUNT
 from satview.timeline.spans import NO_EVENT, LaneSpans, touching
 
@@ -69,10 +69,10 @@ class Shares:
         sums: NDArray[np.int64] | None,
     ) -> Shares:
         begins, kinds = np.ascontiguousarray(spans.start_cycles[::_EVERY]), len(values)
-        if not passes.is_available():
+        if not library.is_available():
             index = None
         elif sums is None:
-            index = passes.share_index(spans.start_cycles, spans.value, _EVERY, kind_of, weight, kinds)
+            index = pictures.share_index(spans.start_cycles, spans.value, _EVERY, kind_of, weight, kinds)
         elif sums.dtype != np.int64 or sums.shape != (len(begins) * kinds,):
             raise ValueError("sums of a lane do not fit")
         else:
@@ -93,7 +93,7 @@ class Shares:
         spans, edges = self.spans, np.ascontiguousarray(edges, np.int64)
         if self._index is None:
             return _by_sums(spans, self._kind_of, self.weight, len(self.values), edges)
-        return passes.shares(
+        return pictures.shares(
             spans.start_cycles,
             spans.value,
             spans.end_cycles,

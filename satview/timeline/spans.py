@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.time import TimeWindow
-from satview.core import passes
+from satview.core import library, pictures
 from satview.events.states import ABSENT, IS_BUSY, SEEN_RUNNING, VALUE_COUNT
 
 _GROUPS: Final = 1 << 14  # shared pixels settled at a time: their table stays in cache
@@ -110,10 +110,10 @@ def exact_raster(lanes: Sequence[LaneSpans], window: TimeWindow, width_px: int) 
     out = np.zeros((len(lanes), width_px), np.uint8)
     parts = [(i, lane, lane.visible(window)) for i, lane in enumerate(lanes)]
     parts = [(i, lane, part) for i, lane, part in parts if part.stop > part.start]
-    if passes.is_available() and window.length >= width_px:
+    if library.is_available() and window.length >= width_px:
         busy = IS_BUSY.astype(np.uint8)
         for place, lane, part in parts:
-            passes.raster(lane.start_cycles[part], lane.value[part], lane.end_of(part), edges, busy, out[place])
+            pictures.raster(lane.start_cycles[part], lane.value[part], lane.end_of(part), edges, busy, out[place])
         return out
     if not parts:
         return out

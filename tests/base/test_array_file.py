@@ -12,7 +12,7 @@ import pytest
 from satview.base.array_file import _HEAD, MAGIC, read_arrays, word_sum, write_arrays
 from satview.base.errors import Cancelled
 from satview.base.shared_file import DamagedFileError
-from satview.core import passes
+from satview.core import library, loading
 from tests.helpers.core import without_core
 
 ARRAYS = {
@@ -130,8 +130,8 @@ def test_sums_of_core_and_numpy_are_those_of_whole_numbers():
         assert word_sum(data) == alone
 
 
-@pytest.mark.skipif(not passes.is_available(), reason="no C compiler here")
+@pytest.mark.skipif(not library.is_available(), reason="no C compiler here")
 def test_the_sum_of_parts_is_the_sum_of_the_whole():
     words = np.arange(1, 40, dtype=np.uint64) << np.uint64(30)
-    parts = passes.word_sum(words[:17], 0) + passes.word_sum(words[17:], 17)
-    assert parts % (1 << 64) == passes.word_sum(words, 0)
+    parts = loading.word_sum(words[:17], 0) + loading.word_sum(words[17:], 17)
+    assert parts % (1 << 64) == loading.word_sum(words, 0)

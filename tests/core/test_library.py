@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from satview.core import library, passes
+from satview.core import library
 from tools import build_core
 
 ROOT = Path(__file__).parents[2]
@@ -34,7 +34,7 @@ def test_it_can_be_switched_off():
     assert described(SATVIEW_CORE="off") == "numpy (SATVIEW_CORE is set to off)"
 
 
-@pytest.mark.skipif(not passes.is_available(), reason="no C compiler here")
+@pytest.mark.skipif(not library.is_available(), reason="no C compiler here")
 def test_it_is_used_where_it_was_built():
     assert described().startswith("compiled (_passes")
 
@@ -88,21 +88,22 @@ def test_sanitizers_find_nothing(tmp_path):
         "import random\n"
         "from satview.base.errors import SatviewError\n"
         "from satview.formats.kev.reader import open_kev\n"
-        "from satview.core import passes\n"
+        "from satview.linkage.ahead import reading_ahead\n"
         "from satview.linkage.table import LinkKind\n"
         "from satview.linkage.trace_links import link_table\n"
         "from satview.linkage.transactions import transactions\n"
         "from satview.timeline.lane_tree import Timeline\n"
         "from tests.fuzz import traces\n"
-        "assert passes.is_available()\n"
+        "assert library.is_available()\n"
         f"path = Path({str(tmp_path / 't.kev')!r})\n"
         "for number in range(150):\n"
         "    path.write_bytes(traces.kev(random.Random(number)))\n"
         "    try:\n"
         "        trace = open_kev(path)\n"
-        "        for kind in LinkKind:\n"
-        "            link_table(trace, kind)\n"
-        "        transactions(trace)\n"
+        "        with reading_ahead(trace):\n"
+        "            for kind in LinkKind:\n"
+        "                link_table(trace, kind)\n"
+        "            transactions(trace)\n"
         "        timeline = Timeline(trace)\n"
         "        timeline.build(range(min(30, len(timeline.infos))))\n"
         "    except SatviewError:\n"

@@ -12,7 +12,7 @@ import pytest
 from satview.base.errors import SatviewError
 from satview.base.time import TimeWindow
 from satview.capture.workloads import registry
-from satview.core import passes
+from satview.core import library
 from satview.events import wire
 from satview.events.catalogue import catalogue
 from satview.events.spec import Release
@@ -30,7 +30,7 @@ from tests.helpers.core import without_core
 from tests.helpers.extent import usually
 from tests.helpers.same_trace import same_trace
 
-pytestmark = pytest.mark.skipif(not passes.is_available(), reason="no C compiler here: the numpy code runs alone")
+pytestmark = pytest.mark.skipif(not library.is_available(), reason="no C compiler here: the numpy code runs alone")
 
 SAMPLES = sorted((Path(__file__).parents[2] / "sample_traces").glob("*.kev"))
 RELEASES = (Release.QNX_6, Release.QNX_7, Release.QNX_8)

@@ -9,22 +9,23 @@ import pytest
 
 from satview.base.errors import SatviewError
 from satview.capture.workloads import registry
-from satview.core import passes
+from satview.core import library, links
 from satview.events import wire
 from satview.events.spec import Release
 from satview.formats.kev import slot_source
 from satview.formats.kev.reader import open_kev
 from satview.linkage import actors, rows
+from satview.linkage.ahead import reading_ahead
 from satview.linkage.blockers import blockers
 from satview.linkage.columns import partners
-from satview.linkage.table import LinkKind
+from satview.linkage.table import NO_EVENT, LinkKind
 from satview.linkage.trace_links import link_table
 from satview.linkage.transactions import transactions
 from tests.analysis.test_why import made_of
 from tests.fuzz import traces
 from tests.helpers.core import without_core
 
-pytestmark = pytest.mark.skipif(not passes.is_available(), reason="no C compiler here: the numpy code runs alone")
+pytestmark = pytest.mark.skipif(not library.is_available(), reason="no C compiler here: the numpy code runs alone")
 
 FILES = 120
 TABLES = (
@@ -56,6 +57,9 @@ def found_in(trace):
 
 def assert_same(path):
     mine = found_in(open_kev(path))
+    ahead = open_kev(path)
+    with reading_ahead(ahead):
+        assert found_in(ahead) == mine
     with without_core():
         theirs = found_in(open_kev(path))
     for name, values in mine.items():
@@ -94,13 +98,13 @@ def test_calls_of_threads_that_nobody_knows():
     stays[[3, 5]] = True
     traits = np.zeros(wire.CODE_COUNT, np.uint8)
     call = wire.code(wire.WireClass.KER_CALL, 0)
-    traits[[call + 3, call + 5, call + 9]] = passes.IS_CALL | passes.IS_ENTRY
-    traits[[call + 3 + 128, call + 5 + 128, call + 9 + 256]] = passes.IS_CALL | passes.IS_END
-    traits[wire.THREAD_RUNNING] = passes.IS_TURN | passes.IS_RUNNING
+    traits[[call + 3, call + 5, call + 9]] = links.IS_CALL | links.IS_ENTRY
+    traits[[call + 3 + 128, call + 5 + 128, call + 9 + 256]] = links.IS_CALL | links.IS_END
+    traits[wire.THREAD_RUNNING] = links.IS_TURN | links.IS_RUNNING
     code = rng.choice(np.flatnonzero(traits), count).astype(np.uint16)
     cpu = rng.integers(0, 3, count).astype(np.uint8)
     thread = rng.choice([0, 0, 1, 2], count).astype(np.uint16)
-    found = passes.calls(code, cpu, thread, 3, traits, stays)
+    found = links.calls(code, cpu, thread, 3, traits, stays, count)
     newest: dict[int, int] = {}  # per CPU, the event of a call that the next one may end
     expected = []
     for row in range(count):
@@ -110,8 +114,8 @@ def test_calls_of_threads_that_nobody_knows():
             continue
         before = newest.get(here)
         if (
-            thread[row] == 0 and before is not None and traits[mine] & passes.IS_END
-            and traits[code[before]] & passes.IS_ENTRY and (int(code[before]) ^ mine) & 127 == 0 and stays[mine & 127]
+            thread[row] == 0 and before is not None and traits[mine] & links.IS_END
+            and traits[code[before]] & links.IS_ENTRY and (int(code[before]) ^ mine) & 127 == 0 and stays[mine & 127]
         ):  # fmt: skip
             expected.append((before, row))
         newest[here] = row
@@ -150,4 +154,45 @@ def test_rows_that_do_not_ascend_are_refused():
     table = np.ones(wire.CODE_COUNT, np.bool_)
     for asked in ([3, 2], [3, 10]):
         with pytest.raises(AssertionError):
-            passes.last_before(code, cpu, table, np.array(asked, np.uint32))
+            links.last_before(code, cpu, table, np.array(asked, np.uint32))
+
+
+def test_numbers_that_are_equal():
+    rng = np.random.default_rng(3)
+    for count, kinds in ((0, 1), (1, 1), (1_000, 3), (1_000, 2_000)):
+        number = rng.integers(-kinds, kinds, count) << 30
+        before, (many, which) = rows.previous_same(number), rows.numbered(number)
+        seen = {}
+        for place, mine in enumerate(number.tolist()):
+            assert before[place] == seen.get(mine, -1)
+            seen[mine] = place
+        assert many == len(seen)
+        assert len(set(zip(number.tolist(), which.tolist(), strict=True))) == many == len(set(which.tolist()))
+        with without_core():
+            assert rows.previous_same(number).tolist() == before.tolist()
+            assert rows.numbered(number)[0] == many
+
+
+@pytest.mark.parametrize("kind", [np.uint32, np.int64])
+def test_places_among_ascending_numbers(kind):
+    rng = np.random.default_rng(4)
+    for count in (0, 1, 2, 1_000):
+        number = np.sort(rng.integers(0, 5_000, count)).astype(kind)
+        for asked in (rng.integers(0, 6_000, 2_000), np.arange(6_000), np.arange(6_000)[::-1]):
+            wanted = asked.astype(kind)
+            assert rows.places(number, wanted).tolist() == np.searchsorted(number, wanted).tolist()
+
+
+def test_events_before_and_after_with_the_same_number():
+    rng = np.random.default_rng(5)
+    candidates = np.sort(rng.choice(5_000, 400, replace=False)).astype(np.uint32)
+    number, asked = rng.integers(0, 9, 400), rng.integers(0, 9, 1_000)
+    at = np.sort(rng.integers(0, 5_000, 1_000)).astype(np.uint32)
+    found = [of(candidates, number, at, asked, 9).tolist() for of in (rows.last_of_number, rows.next_of_number)]
+    for row, mine, before, after in zip(at.tolist(), asked.tolist(), *found, strict=True):
+        own = candidates[number == mine]
+        assert before == max(own[own < row].tolist(), default=NO_EVENT)
+        assert after == min(own[own >= row].tolist(), default=NO_EVENT)
+    with without_core():
+        theirs = [of(candidates, number, at, asked, 9).tolist() for of in (rows.last_of_number, rows.next_of_number)]
+    assert theirs == found

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from satview.base.errors import SourceChangedError
-from satview.core import passes
+from satview.core import loading
 from satview.formats.kev import slot_source
 from satview.formats.kev.slot_source import FileSlots, MemorySlots, SourceFile
 
@@ -60,7 +60,7 @@ def test_a_vanished_disk_is_told_in_a_sentence(both, monkeypatch):
         raise OSError(errno.EIO, "Input/output error")
 
     monkeypatch.setattr(os, "preadv", fails)
-    monkeypatch.setattr(passes, "take_halves", lambda *_args: None)  # the core cannot read it either
+    monkeypatch.setattr(loading, "take_halves", lambda *_args: None)  # the core cannot read it either
     with pytest.raises(SourceChangedError, match="it cannot be read any more: Input/output error; open it again"):
         both[0].take(np.arange(10), 0)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from satview.base.errors import TraceFormatError
-from satview.core import passes
+from satview.core import library
 from satview.export.listing import Printer, TextRows, default_time, layout_of
 from satview.export.listing_forms import Style
 from satview.formats.kev.growing import GrowingFile
@@ -68,7 +68,7 @@ def kev(data: bytes, folder: Path) -> None:
         trace = open_kev(path)
     except TraceFormatError:
         trace = None
-    if trace is not None and passes.is_available():
+    if trace is not None and library.is_available():
         with without_core():
             same_trace(trace, open_kev(path))
     _follow(trace, data, folder / "growing.kev")

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from unittest import mock
 
-from satview.core import passes
+from satview.core import library
 
 
 @contextmanager
 def without_core() -> Iterator[None]:
     """Let the numpy code run, as where there is no compiler."""
-    with mock.patch.object(passes, "is_available", return_value=False):
+    with mock.patch.object(library, "is_available", return_value=False):
         yield

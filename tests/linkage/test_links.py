@@ -12,7 +12,8 @@ from satview.events import wire
 from satview.events.spec import Release
 from satview.formats.kev.growing import GrowingFile
 from satview.formats.kev.reader import open_kev
-from satview.linkage.columns import partner, partners, state_ends
+from satview.linkage.columns import partner, partners
+from satview.linkage.states import state_ends
 from satview.linkage.table import OPEN, Certainty, Link, LinkKind, LinkTable
 from satview.linkage.trace_links import link_of, link_table
 from satview.session.event_text import event_details

@@ -15,7 +15,7 @@ from satview.analysis.verdicts.verdict import Place, Severity, Verdict, VerdictK
 from satview.base.time import format_duration
 from satview.events.states import NOT_A_STATE, RUNNING
 from satview.filters.derived_columns import TraceDerivedColumns
-from satview.linkage.columns import state_ends
+from satview.linkage.states import state_ends
 from satview.linkage.table import NO_EVENT, OPEN, Certainty, Rows
 from satview.store.idle import idle_threads
 from satview.store.time_ranges import TimeRanges

@@ -10,6 +10,7 @@ from satview.analysis.verdicts.evidence import Evidence
 from satview.analysis.verdicts.thresholds import Thresholds, default_thresholds
 from satview.analysis.verdicts.verdict import Severity, Verdict, VerdictKind
 from satview.base.errors import Cancelled
+from satview.linkage.ahead import reading_ahead
 from satview.store.trace import Trace
 
 RULES: Final[dict[VerdictKind, Callable[[Evidence], list[Verdict]]]] = {
@@ -52,9 +53,10 @@ def find_verdicts(
         return ()
     evidence = Evidence(trace, thresholds or default_thresholds())
     found: list[Verdict] = []
-    for kind, rule in RULES.items():
-        if cancelled is not None and cancelled():
-            raise Cancelled
-        if (kinds is None or kind in kinds) and evidence.thresholds.is_enabled(kind):
-            found += rule(evidence)
+    with reading_ahead(trace):
+        for kind, rule in RULES.items():
+            if cancelled is not None and cancelled():
+                raise Cancelled
+            if (kinds is None or kind in kinds) and evidence.thresholds.is_enabled(kind):
+                found += rule(evidence)
     return tuple(sorted(found, key=lambda verdict: (_ORDER.index(verdict.severity), verdict.start_cycles)))

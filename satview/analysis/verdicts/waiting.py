@@ -17,8 +17,9 @@ from satview.linkage.blockers import SEND, Blockers, blockers
 from satview.linkage.mutexes import MUTEX, entries_of, mutexes
 from satview.linkage.rows import rows_of_class
 from satview.linkage.table import OPEN, Certainty
-from satview.linkage.waits import number_of, sync_argument, waits
+from satview.linkage.waits import number_of, waits
 from satview.linkage.wake_ups import wake_ups
+from satview.store.arguments import argument
 from satview.store.losses import losses
 
 _CONDVAR: Final = STATE_BY_NAME["CONDVAR"].value
@@ -164,7 +165,7 @@ def lost_wakeups(evidence: Evidence) -> list[Verdict]:
     if not len(candidates):
         return []
     signals = entries_of(trace, "SYNC_CONDVAR_SIGNAL")
-    address, known = sync_argument(trace, signals, "sync_p")
+    address, known = argument(trace, signals, "sync_p")
     signals, address = signals[known], address[known]
     process = trace.threads.process
     giver, has_woken = process[trace.events.thread[signals]], wake_ups(trace).begun_by(signals) >= 0

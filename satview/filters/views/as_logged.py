@@ -7,6 +7,7 @@ are missing, and the events stay as they are.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import replace
 
 import numpy as np
@@ -82,6 +83,10 @@ class LoggedPayloads:
     def block(self, events: NDArray[np.integer], count: int) -> NDArray[np.uint32]:
         """Return the first words of many events, as `PayloadSource.block`."""
         return np.stack([self.column(events, word) for word in range(count)], axis=1)
+
+    def reading_ahead(self, events: NDArray[np.uint32]) -> AbstractContextManager[None]:
+        """See `PayloadSource.reading_ahead`."""
+        return self._source.reading_ahead(events)
 
     def word_counts(self, events: NDArray[np.integer]) -> NDArray[np.int64]:
         """See `PayloadSource.word_counts`."""

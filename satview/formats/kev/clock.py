@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.core import passes
+from satview.core import library, loading
 from satview.formats.kev.clock_chunk import ClockChunk
 from satview.formats.kev.clock_review import Claim, ClockReview, Verdicts
 from satview.formats.kev.rollover import ROLLOVER, SLACK, place, place_segments
@@ -81,7 +81,7 @@ class ClockRebuilder:
         if len(usable) and not self.has_time:
             self.has_time = True
             self.review.begin(int(chunk.cpus[usable[0]]), chunk.first_row + int(usable[0]))
-        if passes.is_available():
+        if library.is_available():
             self._place_by_core(chunk, out)
             return
         if not self._place_all_between_rollovers(chunk, out):
@@ -96,7 +96,7 @@ class ClockRebuilder:
         """Place a chunk by the compiled walk, and hand what is odd to the review."""
         self.ignored += (chunk.time_rows[chunk.time_values < 0] + chunk.first_row).tolist()
         references = np.array(self.references, np.int64)
-        self.last, log = passes.clock(
+        self.last, log = loading.clock(
             chunk.stamps,
             chunk.cpus,
             chunk.time_rows,
@@ -120,7 +120,7 @@ class ClockRebuilder:
         kind, row, amount, extra = log.T
         first_row = chunk.first_row
         cpu = chunk.cpus[row].astype(np.int64)
-        is_time = kind == passes.LOG_TIME
+        is_time = kind == loading.LOG_TIME
         value = np.zeros(len(log), np.int64)
         value[is_time] = chunk.time_values[np.searchsorted(chunk.time_rows, row[is_time])]
         for at in np.flatnonzero(is_time & (extra == 0)).tolist():
@@ -132,10 +132,10 @@ class ClockRebuilder:
         watched = {*cpu[is_odd].tolist(), *(number for number in set(cpu.tolist()) if self.review.waits(number))}
         for at in np.flatnonzero(np.isin(cpu, list(watched))).tolist():
             number, where = int(cpu[at]), int(row[at]) + first_row
-            if kind[at] == passes.LOG_CROSSING:
+            if kind[at] == loading.LOG_CROSSING:
                 if number in self.timed:
                     self._note_crossing(number, where, int(amount[at]))
-            elif kind[at] == passes.LOG_SEED:
+            elif kind[at] == loading.LOG_SEED:
                 self.review.seed(number, where)
             else:
                 cycles = int(value[at] - amount[at])

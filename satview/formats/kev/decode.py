@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.errors import Cancelled
-from satview.core import passes
+from satview.core import library, loading
 from satview.events import wire
 from satview.events.catalogue import Catalogue
 from satview.events.spec import Release
@@ -151,8 +151,8 @@ class Decoder:
         self._traits: NDArray[np.uint8] = (self._is_thread | self._is_state << 1 | rare << 2 | ~known << 3).astype(
             np.uint8
         )
-        self._grouper = (passes.Grouper(self._traits, wire.CONTROL_BUFFER, CHUNK_SLOTS)
-                         if passes.is_available() else None)  # fmt: skip
+        self._grouper = (loading.Grouper(self._traits, wire.CONTROL_BUFFER, CHUNK_SLOTS)
+                         if library.is_available() else None)  # fmt: skip
 
     def extend(self, slots: NDArray[np.uint32] | SlotSource) -> None:
         """Take more slots; those of before must be the same. The next `run` gives the result for all of them."""
@@ -237,7 +237,7 @@ class Decoder:
         self._append(start, part, at, counts, heads, times)
         return length
 
-    def _chunk_by_core(self, grouper: passes.Grouper, start: int, part: NDArray[np.uint32], *, is_last: bool) -> int:
+    def _chunk_by_core(self, grouper: loading.Grouper, start: int, part: NDArray[np.uint32], *, is_last: bool) -> int:
         """Do what `_chunk` does with the compiled passes."""
         first = self.count
         found = grouper.group(part, first, self.code[first:], self.cpu[first:], is_last=is_last)

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.core import passes
+from satview.core import library, loading
 from satview.formats.kev.clock import MAX_CPUS
 
 _MULTIPLIER: Final = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: spreads neighbouring ids
@@ -43,8 +43,8 @@ class ThreadNumbers:
 
     def numbers(self, keys: NDArray[np.uint64]) -> NDArray[np.uint32]:
         """Return the row of every key, shape (n,), adding keys never seen before in order of appearance."""
-        if passes.is_available():
-            found = passes.numbers(keys, self._keys, self._rows, self._bits, int(self._multiplier))
+        if library.is_available():
+            found = loading.numbers(keys, self._keys, self._rows, self._bits, int(self._multiplier))
             if found is not None:
                 return found
         rows, missing = self._look_up(keys)
@@ -185,9 +185,9 @@ class RunningThreads:
             jumps: As of `owners`.
             out: uint16 or uint32 (n,).
         """
-        if passes.is_available():
+        if library.is_available():
             where = np.array(jumps, np.int64).reshape(-1, 2).T
-            passes.owners(cpus, subjects.astype(np.uint32, copy=False), threads, runs, where, self.now, out)
+            loading.owners(cpus, subjects.astype(np.uint32, copy=False), threads, runs, where, self.now, out)
         elif len(subjects) == len(out):
             self.move_on(cpus, subjects[runs], threads[runs])
             out[:] = threads

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from copy import copy
 
 import numpy as np
@@ -10,6 +12,7 @@ from numpy.typing import NDArray
 from satview.base.errors import SourceChangedError
 from satview.events.catalogue import Catalogue
 from satview.events.spec import Argument, Payload
+from satview.formats.kev.read_ahead import WordsAhead
 from satview.formats.kev.slot_source import SlotSource
 from satview.store.tables import EventTable, Fragments
 
@@ -37,6 +40,7 @@ class SlotPayloads:
         self._is_tolerant = False
         self._events = copy(events)  # the trace's own table comes to hold the trace: that would be a cycle
         self._fragments = fragments
+        self._ahead: WordsAhead | None = None
         self._byte_order = byte_order
         self._catalogue = catalogue
 
@@ -108,30 +112,48 @@ class SlotPayloads:
 
     def column(self, events: NDArray[np.integer], word: int) -> NDArray[np.uint32]:
         """Return payload word number `word` of many events, shape (len(events),); 0 where an event is shorter."""
-        at, inside = self._places(events, word)
-        found = self._slots.take(at, 2 + word % 2)
-        if inside is None:
-            return found
-        out = np.zeros(len(events), np.uint32)
-        out[inside] = found
-        return out
+        return np.ascontiguousarray(self.pair(events, word & ~1)[word & 1])
 
     def pair(self, events: NDArray[np.integer], word: int) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
         """Return the payload words `word` and `word` + 1 of many events, as `column`; one read if `word` is even."""
         if word % 2:
             return self.column(events, word), self.column(events, word + 1)
-        at, inside = self._places(events, word)
-        found = self._slots.take_halves(at, 1)
-        if inside is None:
-            return found[:, 0], found[:, 1]
-        out = np.zeros((len(events), 2), np.uint32)
-        out[inside] = found
+        out = self._halves(events, word // 2)
         return out[:, 0], out[:, 1]
 
-    def _places(self, events: NDArray[np.integer], word: int) -> tuple[NDArray[np.int64], NDArray[np.bool_] | None]:
-        """Return the slots that hold a payload word, and which of the events have it; None: all of them."""
+    @contextmanager
+    def reading_ahead(self, events: NDArray[np.uint32]) -> Iterator[None]:
+        """Read the first words of many events at once, beside other work, for all who ask for them meanwhile.
+
+        Args:
+            events: uint32 (n,), rows of the event table, ascending.
+        """
+        if self._ahead is not None:  # somebody else does
+            yield
+            return
+        self._ahead = WordsAhead(self._slots, self._events, self._fragments, events)
+        try:
+            yield
+        finally:
+            self._ahead.close()
+            self._ahead = None
+
+    def _halves(self, events: NDArray[np.integer], step: int) -> NDArray[np.uint32]:
+        """Return the payload words of one slot of each event, (n, 2); 0 where an event is shorter."""
         self.check()
-        step = word // 2
+        ahead = self._ahead
+        found = ahead.halves(events, step) if ahead is not None else None
+        if found is not None:
+            return found
+        at, inside = self._places(events, step)
+        if inside is None:
+            return self._slots.take_halves(at, 1)
+        out = np.zeros((len(events), 2), np.uint32)
+        out[inside] = self._slots.take_halves(at, 1)
+        return out
+
+    def _places(self, events: NDArray[np.integer], step: int) -> tuple[NDArray[np.int64], NDArray[np.bool_] | None]:
+        """Return the slots that hold payload words, and which of the events have them; None: all of them."""
         at = self._events.slot[events].astype(np.int64)
         if step == 0:
             return at, None

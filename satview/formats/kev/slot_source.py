@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.errors import SourceChangedError
-from satview.core import passes
+from satview.core import library, loading
 from satview.events.wire import SLOT_BYTES
 
 _START_BYTES: Final = 4096
@@ -179,7 +179,7 @@ class SourceFile:
             slots: How many there are.
             half: 0 or 1.
         """
-        return passes.take_halves(self._file, offset, at, slots, half, _CORE_GAP, 1 << _BLOCK_SHIFT)
+        return loading.take_halves(self._file, offset, at, slots, half, _CORE_GAP, 1 << _BLOCK_SHIFT)
 
     def _at_most(self, count: int, offset: int) -> bytes:
         if hasattr(os, "pread"):
@@ -256,7 +256,7 @@ class FileSlots:
             mixed[order] = self.take_halves(at[order], half)
             return mixed
         found = None
-        if passes.is_available():
+        if library.is_available():
             found = self._file.take_halves(at, self._offset, self._count, half)
         if found is None:  # no core, or one that could not read everything: this way says where and why
             return self._halves_by_runs(at, half)

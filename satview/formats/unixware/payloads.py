@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Final
@@ -92,6 +93,10 @@ class RecordPayloads:
     def block(self, events: NDArray[np.integer], count: int) -> NDArray[np.uint32]:
         """Return the first words of many events, as `PayloadSource.block`."""
         return np.stack([self.column(events, word) for word in range(count)], axis=1)
+
+    def reading_ahead(self, events: NDArray[np.uint32]) -> AbstractContextManager[None]:  # noqa: ARG002
+        """Prepare for nothing: all arguments are in memory."""
+        return nullcontext()
 
     def word_counts(self, events: NDArray[np.integer]) -> NDArray[np.int64]:
         """Return the payload words of many events: always ten."""

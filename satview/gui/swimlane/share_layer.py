@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.time import TimeWindow
-from satview.core import passes
+from satview.core import library, pictures
 from satview.events import states
 from satview.gui.colours import mixed, value_colour
 from satview.gui.swimlane.scale import TimeScale
@@ -161,8 +161,8 @@ def draw_stack(pixels: NDArray[np.uint32], stack: Stack, top: int, bottom: int, 
     if max(0, top) >= min(len(pixels), bottom):
         return
     is_busy = states.IS_BUSY[list(stack.values)]
-    if passes.is_available():
-        passes.draw_stack(stack.tops, is_busy, stack.columns, stack.colours, background, (top, bottom), pixels)
+    if library.is_available():
+        pictures.draw_stack(stack.tops, is_busy, stack.columns, stack.colours, background, (top, bottom), pixels)
     else:
         _draw_by_rows(pixels, stack, top, bottom, background, is_busy)
 

@@ -1,0 +1,457 @@
+"""The compiled passes of links: which events belong together.
+
+`passes.c` says what each does and which numpy code is its twin. Arrays must be contiguous and of the types named here;
+sizes are taken from them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.core.library import CODES, I64, POINTER, function
+
+IS_CALL: Final = 1  # traits of a code for `calls`
+IS_ENTRY: Final = 2
+IS_END: Final = 4
+IS_TURN: Final = 8
+IS_RUNNING: Final = 16
+_CALLS: Final = 128
+_BYTES: Final = 256
+_Column = tuple[ctypes.c_void_p, ctypes.c_void_p, NDArray[np.unsignedinteger]]
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """The kernel calls of a trace.
+
+    Attributes:
+        entry: uint32 (events,), entry of the call that the CPU of each event is in before it, 2^32 - 1 for none.
+        known: Two uint32 (n,), entries and ends of the calls of threads that are known.
+        unknown: Two uint32 (m,), those of the calls of threads that are not.
+    """
+
+    entry: NDArray[np.uint32]
+    known: tuple[NDArray[np.uint32], NDArray[np.uint32]]
+    unknown: tuple[NDArray[np.uint32], NDArray[np.uint32]]
+
+
+def calls(
+    code: NDArray[np.uint16],
+    cpu: NDArray[np.uint8],
+    thread: NDArray[np.unsignedinteger],
+    thread_count: int,
+    traits: NDArray[np.uint8],
+    stays: NDArray[np.bool_],
+    room: int,
+) -> Calls:
+    """Return in which kernel call every CPU is when, and what ends each call.
+
+    Args:
+        code: uint16 (n,).
+        cpu: uint8 (n,).
+        thread: uint16 or uint32 (n,), rows of the thread table.
+        thread_count: Rows of that table.
+        traits: uint8 (32768,), of every code the sum of `IS_CALL` and so on.
+        stays: bool (128,), by number, which calls never block.
+        room: How many events have the trait `IS_END`.
+    """
+    assert len(code) == len(cpu) == len(thread)
+    assert (len(traits), len(stays)) == (CODES, _CALLS)
+    narrow, wide, _thread = _threads(thread)
+    entry, last_of = np.empty(len(code), np.uint32), np.empty(thread_count, np.uint32)
+    first, last, counts = np.empty(room, np.uint32), np.empty(room, np.uint32), np.zeros(2, np.int64)
+    failed = function("satview_calls")(
+        POINTER(code.ctypes.data), POINTER(cpu.ctypes.data), narrow, wide, I64(len(code)), POINTER(traits.ctypes.data),
+        POINTER(stays.ctypes.data), POINTER(last_of.ctypes.data), I64(thread_count), POINTER(entry.ctypes.data),
+        POINTER(first.ctypes.data), POINTER(last.ctypes.data), I64(room), POINTER(counts.ctypes.data),
+    )  # fmt: skip
+    assert not failed
+    known, unknown = counts.tolist()
+    return Calls(entry, (first[:known], last[:known]), (first[room - unknown :], last[room - unknown :]))
+
+
+def grouped_rows(
+    code: NDArray[np.uint16], group: NDArray[np.uint16], counts: NDArray[np.int64]
+) -> list[NDArray[np.uint32]]:
+    """Return the events of groups of codes, one array for each group, uint32 (n,), ascending.
+
+    Args:
+        code: uint16 (events,).
+        group: uint16 (32768,), of every code its group, `len(counts)` for codes that nobody asks for.
+        counts: int64 (groups,), events of each group.
+    """
+    assert len(group) == CODES
+    ends = np.cumsum(np.append(counts, 1), dtype=np.int64)
+    fill = ends - np.append(counts, 1)
+    step = np.append(np.ones(len(counts), np.int64), 0)
+    out = np.empty(ends[-1], np.uint32)
+    failed = function("satview_grouped_rows")(
+        POINTER(code.ctypes.data), I64(len(code)), POINTER(group.ctypes.data), I64(len(step)),
+        POINTER(fill.ctypes.data), POINTER(ends.ctypes.data), POINTER(step.ctypes.data), POINTER(out.ctypes.data),
+    )  # fmt: skip
+    assert not failed
+    assert np.array_equal(fill[:-1], ends[:-1])
+    return np.split(out[:-1], ends[:-2]) if len(counts) else []
+
+
+def last_before(
+    code: NDArray[np.uint16], cpu: NDArray[np.uint8], table: NDArray[np.bool_], rows: NDArray[np.uint32]
+) -> NDArray[np.uint32]:
+    """Return for each of some events the last one before it on its CPU whose code is in a table.
+
+    Args:
+        code: uint16 (n,).
+        cpu: uint8 (n,).
+        table: bool (32768,).
+        rows: uint32 (k,), ascending.
+
+    Returns:
+        uint32 (k,), 2^32 - 1 for none.
+    """
+    assert len(code) == len(cpu)
+    assert len(table) == CODES
+    rows = np.ascontiguousarray(rows)
+    out = np.empty(len(rows), np.uint32)
+    failed = function("satview_last_before")(
+        POINTER(code.ctypes.data), POINTER(cpu.ctypes.data), I64(len(code)), POINTER(table.ctypes.data),
+        POINTER(rows.ctypes.data), I64(len(rows)), POINTER(out.ctypes.data),
+    )  # fmt: skip
+    assert not failed
+    return out
+
+
+def last_of(
+    cpu: NDArray[np.uint8], candidates: NDArray[np.uint32], rows: NDArray[np.uint32]
+) -> NDArray[np.uint32]:  # fmt: skip
+    """Return for each of some events the last one before it on its CPU that is one of the candidates.
+
+    Args:
+        cpu: uint8 (events,).
+        candidates: uint32 (n,), rows of events, ascending.
+        rows: uint32 (k,), ascending.
+
+    Returns:
+        uint32 (k,), 2^32 - 1 for none.
+    """
+    candidates, rows = np.ascontiguousarray(candidates), np.ascontiguousarray(rows)
+    out = np.empty(len(rows), np.uint32)
+    failed = function("satview_last_of")(
+        POINTER(cpu.ctypes.data), I64(len(cpu)), POINTER(candidates.ctypes.data), I64(len(candidates)),
+        POINTER(rows.ctypes.data), I64(len(rows)), POINTER(out.ctypes.data),
+    )  # fmt: skip
+    assert not failed
+    return out
+
+
+def last_of_number(
+    candidates: NDArray[np.uint32],
+    number: NDArray[np.int64],
+    rows: NDArray[np.uint32],
+    asked: NDArray[np.int64],
+    numbers: int,
+) -> NDArray[np.uint32]:
+    """Return for each of some events the last one before it among the candidates that has the same number.
+
+    Args:
+        candidates: uint32 (n,), rows of events, ascending.
+        number: int64 (n,), such as their threads.
+        rows: uint32 (k,), ascending.
+        asked: int64 (k,).
+        numbers: All of them are below.
+
+    Returns:
+        uint32 (k,), 2^32 - 1 for none.
+    """
+    return _of_number("satview_last_of_number", candidates, number, rows, asked, numbers)
+
+
+def next_of_number(
+    candidates: NDArray[np.uint32],
+    number: NDArray[np.int64],
+    rows: NDArray[np.uint32],
+    asked: NDArray[np.int64],
+    numbers: int,
+) -> NDArray[np.uint32]:
+    """Return the first one at or after each event; all else as `last_of_number` has it."""
+    return _of_number("satview_next_of_number", candidates, number, rows, asked, numbers)
+
+
+def _of_number(
+    name: str,
+    candidates: NDArray[np.uint32],
+    number: NDArray[np.int64],
+    rows: NDArray[np.uint32],
+    asked: NDArray[np.int64],
+    numbers: int,
+) -> NDArray[np.uint32]:
+    assert len(candidates) == len(number)
+    assert len(rows) == len(asked)
+    candidates, number, rows, asked = map(np.ascontiguousarray, (candidates, number, rows, asked))
+    out, newest = np.empty(len(rows), np.uint32), np.empty(numbers, np.uint32)
+    failed = function(name)(
+        POINTER(candidates.ctypes.data), POINTER(number.ctypes.data), I64(len(candidates)), POINTER(rows.ctypes.data),
+        POINTER(asked.ctypes.data), I64(len(rows)), POINTER(newest.ctypes.data), I64(numbers),
+        POINTER(out.ctypes.data),
+    )  # fmt: skip
+    assert not failed
+    return out
+
+
+def states(
+    code: NDArray[np.uint16],
+    thread: NDArray[np.unsignedinteger],
+    index: NDArray[np.uint32],
+    start: NDArray[np.int64],
+    value_of_code: NDArray[np.uint8],
+    nothing: int,
+) -> tuple[NDArray[np.uint8], NDArray[np.uint32]] | None:
+    """Return the state of every state event, and what ends each; None if the index is not by the threads of the events.
+
+    Args:
+        code: uint16 (events,).
+        thread: uint16 or uint32 (events,), rows of the thread table.
+        index: uint32 (n,), the state events by thread.
+        start: int64 (threads + 1,), where those of each thread begin.
+        value_of_code: uint8 (32768,).
+        nothing: What that has for events that are no states.
+
+    Returns:
+        uint8 (n,), and uint32 (events,): the thread's next state event, 2^32 - 2 for the last one, 2^32 - 1 where an
+        event is no state.
+    """
+    assert len(code) == len(thread)
+    assert len(value_of_code) == CODES
+    assert start[0] == 0
+    assert start[-1] == len(index)
+    narrow, wide, _thread = _threads(thread)
+    value, ends, fill = np.empty(len(index), np.uint8), np.empty(len(code), np.uint32), np.empty(len(start), np.int64)
+    failed = function("satview_states")(
+        POINTER(code.ctypes.data), narrow, wide, I64(len(code)), POINTER(index.ctypes.data),
+        POINTER(start.ctypes.data), I64(len(start) - 1), POINTER(value_of_code.ctypes.data), ctypes.c_uint8(nothing),
+        POINTER(fill.ctypes.data), POINTER(value.ctypes.data), POINTER(ends.ctypes.data),
+    )  # fmt: skip
+    return None if failed else (value, ends)
+
+
+def state_places(
+    index: NDArray[np.uint32], start: NDArray[np.int64], rows: NDArray[np.uint32], thread: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return where in the index the first state event of a thread at or after each of some events is.
+
+    Args:
+        index: uint32 (n,), the state events by thread.
+        start: int64 (threads + 1,), where those of each thread begin.
+        rows: uint32 (k,), ascending.
+        thread: int64 (k,), rows of the thread table.
+
+    Returns:
+        int64 (k,), the place where the next thread's begin if there is none.
+    """
+    assert len(rows) == len(thread)
+    assert start[-1] == len(index)
+    rows, thread = np.ascontiguousarray(rows), np.ascontiguousarray(thread)
+    out, fill = np.empty(len(rows), np.int64), np.empty(len(start), np.int64)
+    failed = function("satview_state_places")(
+        POINTER(index.ctypes.data), POINTER(start.ctypes.data), I64(len(start) - 1), POINTER(rows.ctypes.data),
+        POINTER(thread.ctypes.data), I64(len(rows)), POINTER(fill.ctypes.data), POINTER(out.ctypes.data),
+    )  # fmt: skip
+    assert not failed
+    return out
+
+
+def next_where(value: NDArray[np.uint8], table: NDArray[np.bool_]) -> NDArray[np.uint32]:
+    """Return for every value the place of the next one, itself included, that is in a table.
+
+    Args:
+        value: uint8 (n,).
+        table: bool (256,).
+
+    Returns:
+        uint32 (n,), n for none.
+    """
+    assert len(table) == _BYTES
+    out = np.empty(len(value), np.uint32)
+    function("satview_next_where")(
+        POINTER(value.ctypes.data), I64(len(value)), POINTER(table.ctypes.data), POINTER(out.ctypes.data)
+    )
+    return out
+
+
+def sorted_rows(rows: NDArray[np.uint32], count: int) -> NDArray[np.uint32]:
+    """Return rows of events, all different and below `count`, in ascending order, uint32 (n,)."""
+    rows, out = np.ascontiguousarray(rows), np.empty(len(rows), np.uint32)
+    bits = np.zeros((count + 63) // 64, np.uint64)
+    found = function("satview_sorted")(
+        POINTER(rows.ctypes.data), I64(len(rows)), POINTER(bits.ctypes.data), I64(len(bits)), POINTER(out.ctypes.data)
+    )
+    assert found == len(rows)
+    return out
+
+
+def numbered(number: NDArray[np.int64]) -> tuple[int, NDArray[np.int64]]:
+    """Return how many different numbers there are, and which of them each is, by first appearance, int64 (n,).
+
+    Args:
+        number: int64 (n,).
+    """
+    bits = (2 * len(number) + 1).bit_length()
+    number, out = np.ascontiguousarray(number), np.empty(len(number), np.int64)
+    places, first = np.full(1 << bits, 0xFFFFFFFF, np.uint32), np.empty(len(number), np.uint32)
+    kinds = function("satview_numbered")(
+        POINTER(number.ctypes.data), I64(len(number)), POINTER(places.ctypes.data), I64(bits),
+        POINTER(first.ctypes.data), POINTER(out.ctypes.data),
+    )  # fmt: skip
+    assert kinds >= 0
+    return kinds, out
+
+
+def previous_same(number: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return for every number the place of the last equal one before it, int64 (n,), -1 for none.
+
+    Args:
+        number: int64 (n,).
+    """
+    bits = (2 * len(number) + 1).bit_length()
+    number, out = np.ascontiguousarray(number), np.empty(len(number), np.int64)
+    places = np.full(1 << bits, 0xFFFFFFFF, np.uint32)
+    failed = function("satview_previous_same")(
+        POINTER(number.ctypes.data), I64(len(number)), POINTER(places.ctypes.data), I64(bits), POINTER(out.ctypes.data)
+    )
+    assert not failed
+    return out
+
+
+def places(number: NDArray[np.integer], asked: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Return where among ascending numbers the first one is that is not less than each asked one, int64 (k,).
+
+    Args:
+        number: uint32 or int64 (n,), ascending.
+        asked: The same type, (k,), in any order; near each other is fast.
+    """
+    assert number.dtype == asked.dtype in (np.dtype(np.uint32), np.dtype(np.int64))
+    number, asked = np.ascontiguousarray(number), np.ascontiguousarray(asked)
+    out = np.empty(len(asked), np.int64)
+    function("satview_places" if number.dtype == np.uint32 else "satview_key_places")(
+        POINTER(number.ctypes.data), I64(len(number)), POINTER(asked.ctypes.data), I64(len(asked)),
+        POINTER(out.ctypes.data),
+    )  # fmt: skip
+    return out
+
+
+def nested(
+    code: NDArray[np.uint16], cpu: NDArray[np.uint8], step: NDArray[np.int8], rows: NDArray[np.uint32]
+) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+    """Return entries and exits that belong together, as brackets do, two uint32 (n,).
+
+    Args:
+        code: uint16 (events,).
+        cpu: uint8 (events,).
+        step: int8 (32768,), of every code 1 for entries, -1 for exits, 0 for others.
+        rows: uint32 (k,), ascending.
+    """
+    assert len(code) == len(cpu)
+    assert len(step) == CODES
+    below, first, last = (np.empty(len(rows), np.uint32) for _ in range(3))
+    found = function("satview_nested")(
+        POINTER(code.ctypes.data), POINTER(cpu.ctypes.data), I64(len(code)), POINTER(step.ctypes.data),
+        POINTER(rows.ctypes.data), I64(len(rows)), POINTER(below.ctypes.data), POINTER(first.ctypes.data),
+        POINTER(last.ctypes.data),
+    )  # fmt: skip
+    assert found >= 0
+    return first[:found], last[:found]
+
+
+def slots_of(
+    slot: NDArray[np.unsignedinteger], slot_count: NDArray[np.uint16], rows: NDArray[np.uint32], most: int
+) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+    """Return where the words of each event begin among those that are read, and the slots to read.
+
+    Args:
+        slot: uint32 or uint64 (events,), first slot of each.
+        slot_count: uint16 (events,).
+        rows: uint32 (k,), ascending, the events.
+        most: Slots of one event at most.
+
+    Returns:
+        uint32 (events,), 2^32 - 1 for those not asked for, and int64 (n,).
+    """
+    assert len(slot) == len(slot_count)
+    place, at = np.empty(len(slot), np.uint32), np.empty(len(rows) * most, np.int64)
+    narrow, wide, _slot = _words(slot, np.dtype(np.uint32), np.dtype(np.uint64))
+    found = function("satview_slots_of")(
+        narrow, wide, POINTER(slot_count.ctypes.data), I64(len(slot)), POINTER(rows.ctypes.data), I64(len(rows)),
+        I64(most), POINTER(place.ctypes.data), POINTER(at.ctypes.data),
+    )  # fmt: skip
+    assert found >= 0
+    return place, at[:found]
+
+
+def words_ahead(
+    place: NDArray[np.uint32],
+    slot_count: NDArray[np.uint16],
+    halves: NDArray[np.uint64],
+    asked: NDArray[np.uint32],
+    step: int,
+) -> NDArray[np.uint64] | None:
+    """Return the words of asked events that were read ahead, uint64 (k,); None if one was not read.
+
+    Args:
+        place: uint32 (events,), where the words of each begin, 2^32 - 1 for those not read.
+        slot_count: uint16 (events,), slots of each.
+        halves: uint64 (m,), two words each.
+        asked: uint32 (k,).
+        step: Which slot of each event; those that have no such slot get 0.
+    """
+    assert len(place) == len(slot_count)
+    asked = np.ascontiguousarray(asked)
+    out = np.empty(len(asked), np.uint64)
+    failed = function("satview_words_ahead")(
+        POINTER(place.ctypes.data), POINTER(slot_count.ctypes.data), I64(len(place)), POINTER(halves.ctypes.data),
+        I64(len(halves)), POINTER(asked.ctypes.data), I64(len(asked)), I64(step), POINTER(out.ctypes.data),
+    )  # fmt: skip
+    return None if failed else out
+
+
+def calls_of(
+    entry: NDArray[np.uint32],
+    thread: NDArray[np.unsignedinteger],
+    rows: NDArray[np.uint32],
+    own: NDArray[np.int64],
+) -> NDArray[np.uint32]:
+    """Return the entry of the kernel call that each thread is in when it leaves the CPU, uint32 (k,).
+
+    Args:
+        entry: uint32 (events,), as `Calls` has it.
+        thread: uint16 or uint32 (events,), rows of the thread table.
+        rows: uint32 (k,), events.
+        own: int64 (k,), rows of the thread table.
+    """
+    assert len(entry) == len(thread)
+    assert len(rows) == len(own)
+    rows, own = np.ascontiguousarray(rows), np.ascontiguousarray(own)
+    narrow, wide, _thread = _threads(thread)
+    out = np.empty(len(rows), np.uint32)
+    failed = function("satview_calls_of")(
+        POINTER(entry.ctypes.data), narrow, wide, I64(len(entry)), POINTER(rows.ctypes.data), POINTER(own.ctypes.data),
+        I64(len(rows)), POINTER(out.ctypes.data),
+    )  # fmt: skip
+    assert not failed
+    return out
+
+
+def _threads(thread: NDArray[np.unsignedinteger]) -> _Column:
+    return _words(thread, np.dtype(np.uint16), np.dtype(np.uint32))
+
+
+def _words(column: NDArray[np.unsignedinteger], narrow: np.dtype[Any], wide: np.dtype[Any]) -> _Column:
+    """Return a column in one of two types, the other one None, and what must live as long as they are used."""
+    if column.dtype == narrow:
+        column = np.ascontiguousarray(column)
+        return POINTER(column.ctypes.data), POINTER(None), column
+    column = np.ascontiguousarray(column, wide)
+    return POINTER(None), POINTER(column.ctypes.data), column

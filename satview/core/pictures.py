@@ -1,0 +1,268 @@
+"""The compiled passes of pictures: cells, pixels and shares of lanes.
+
+`passes.c` says what each does and which numpy code is its twin. Arrays must be contiguous and of the types named here;
+sizes are taken from them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satview.core.library import CODES, CPUS, I64, POINTER, function
+
+_BYTES: Final = 256
+
+
+class _Cells(ctypes.Structure):
+    """`satview_cells` of passes.c."""
+
+    _fields_ = [
+        *((name, POINTER) for name in ("time", "code", "cpu", "narrow", "wide")), ("count", I64), ("origin", I64),
+        ("marks", POINTER), ("int_class", I64), ("class_shift", I64), ("threads", I64),
+        ("by_thread", POINTER * 3), ("by_cpu", POINTER * 2), ("by_interrupt", POINTER), ("places", I64),
+        ("offset", POINTER), ("shift", POINTER), ("seen", POINTER),
+    ]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class CellTables:
+    """Which lane events lie on, by its place, -1 for none; None where there is no such lane.
+
+    Attributes:
+        threads: int32 (threads,), three of them: lanes of threads, of processes, of damage.
+        cpus: int32 (256,), two of them: lanes of CPUs, of damage.
+        interrupts: int32 (256,), by CPU.
+    """
+
+    threads: tuple[NDArray[np.int32] | None, NDArray[np.int32] | None, NDArray[np.int32] | None]
+    cpus: tuple[NDArray[np.int32] | None, NDArray[np.int32] | None]
+    interrupts: NDArray[np.int32] | None
+
+
+def event_cells(
+    time: NDArray[np.int64], code: NDArray[np.uint16], cpu: NDArray[np.uint8], thread: NDArray[np.unsignedinteger],
+    origin: int, marks: NDArray[np.bool_], int_class: int, class_shift: int, tables: CellTables,
+    offset: NDArray[np.int64], shift: NDArray[np.int64],
+) -> NDArray[np.bool_]:  # fmt: skip
+    """Return which cells of which lanes hold a mark, bool (cells of all lanes,).
+
+    Args:
+        time: int64 (n,), of the events, ascending.
+        code: uint16 (n,).
+        cpu: uint8 (n,).
+        thread: uint16 or uint32 (n,).
+        origin: Where the cells begin, cycles.
+        marks: bool (32768,), which codes are marks.
+        int_class: Internal class of interrupts.
+        class_shift: Where it is in a code.
+        tables: The lanes.
+        offset: int64 (lanes + 1,), where the cells of each lane begin, and their number.
+        shift: int64 (lanes,), cells of a lane are 2^shift cycles.
+    """
+    threads = next((len(table) for table in tables.threads if table is not None), 0)
+    assert len(time) == len(code) == len(cpu) == len(thread)
+    assert len(marks) == CODES
+    assert len(offset) == len(shift) + 1
+    assert all(len(table) == threads for table in tables.threads if table is not None)
+    assert all(len(table) == _BYTES for table in (*tables.cpus, tables.interrupts) if table is not None)
+    seen = np.zeros(int(offset[-1]), np.uint8)
+    narrow = thread.dtype == np.uint16
+    columns = [np.ascontiguousarray(column) for column in (time, code, cpu, thread, marks, offset, shift)]
+    time_at, code_at, cpu_at, thread_at, marks_at, offset_at, shift_at = (column.ctypes.data for column in columns)
+
+    def at(table: NDArray[np.int32] | None) -> int | None:
+        return None if table is None else table.ctypes.data
+
+    cells = _Cells(
+        time_at, code_at, cpu_at, thread_at if narrow else None, None if narrow else thread_at, len(time), origin,
+        marks_at, int_class, class_shift, threads, (POINTER * 3)(*map(at, tables.threads)),
+        (POINTER * 2)(*map(at, tables.cpus)), at(tables.interrupts), len(shift), offset_at, shift_at,
+        seen.ctypes.data,
+    )  # fmt: skip
+    function("satview_event_cells")(ctypes.byref(cells))
+    return seen.view(np.bool_)
+
+
+def raster(
+    start: NDArray[np.int64], value: NDArray[np.uint8], end: int, edges: NDArray[np.int64], busy: NDArray[np.uint8],
+    out: NDArray[np.uint8],
+) -> None:  # fmt: skip
+    """Draw one lane: write the value that covers most of each pixel, with the flag of those in which anything ran.
+
+    Args:
+        start: int64 (n,), when intervals begin, ascending; each ends where the next begins.
+        value: uint8 (n,).
+        end: Where the last one ends, cycles.
+        edges: int64 (width + 1,), where pixels begin, strictly ascending.
+        busy: uint8 (64,), which values are of something that runs.
+        out: uint8 (width,), zeros.
+    """
+    assert len(start) == len(value)
+    assert len(edges) == len(out) + 1
+    assert len(busy) >= CPUS
+    assert start.flags.c_contiguous
+    assert out.flags.c_contiguous
+    function("satview_raster")(
+        POINTER(start.ctypes.data), POINTER(value.ctypes.data), I64(len(start)), I64(end),
+        POINTER(edges.ctypes.data), I64(len(out)), POINTER(busy.ctypes.data), POINTER(out.ctypes.data),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class LevelKinds:
+    """The values of one lane.
+
+    Attributes:
+        value_of: uint8 (k,), ascending.
+        kind_of: int64 (64,), where each value is among them.
+        busy: uint8 (k,), which of them are of something that runs.
+    """
+
+    value_of: NDArray[np.uint8]
+    kind_of: NDArray[np.int64]
+    busy: NDArray[np.uint8]
+
+
+def levels(
+    start: NDArray[np.int64], value: NDArray[np.uint8], end: int, origin: int, shift: int, kinds: LevelKinds,
+    seen: NDArray[np.bool_], depth: int, *, halves_last: bool,
+) -> tuple[list[NDArray[np.uint8]], NDArray[np.int64], NDArray[np.bool_]]:  # fmt: skip
+    """Return coarse copies of a block of cells of one lane, and the sums and flags of the coarsest.
+
+    Args:
+        start: int64 (n,), when the intervals that reach into the block begin, ascending.
+        value: uint8 (n,).
+        end: Where the last one ends, cycles.
+        origin: Where the block begins, cycles.
+        shift: Cells are 2^shift cycles.
+        kinds: The values of the lane.
+        seen: bool (cells,), the lane has an event there; not changed.
+        depth: How many levels.
+        halves_last: Give sums and flags of one level more.
+
+    Returns:
+        uint8 arrays, the finest first; int64 (kinds, cells of the coarsest); bool (the same cells).
+    """
+    cells, sizes = len(seen), [len(seen)]
+    while len(sizes) < depth + halves_last:
+        sizes.append((sizes[-1] + 1) // 2)
+    cover, flags = np.empty((cells, len(kinds.value_of)), np.int64), seen.astype(np.uint8)
+    out = np.empty(sum(sizes[:depth]), np.uint8)
+    written = function("satview_levels")(
+        POINTER(start.ctypes.data), POINTER(value.ctypes.data), I64(len(start)), I64(end), I64(origin),
+        I64(shift), I64(cells), POINTER(kinds.kind_of.ctypes.data), POINTER(kinds.value_of.ctypes.data),
+        POINTER(kinds.busy.ctypes.data), I64(len(kinds.value_of)), POINTER(cover.ctypes.data),
+        POINTER(flags.ctypes.data), I64(depth), I64(halves_last), POINTER(out.ctypes.data), I64(len(out)),
+    )  # fmt: skip
+    assert written == len(out)
+    last = sizes[-1]
+    return np.split(out, np.cumsum(sizes[: depth - 1])), cover.ravel()[: last * len(kinds.value_of)].reshape(
+        last, -1).T, flags[:last].view(np.bool_)  # fmt: skip
+
+
+def share_index(
+    start: NDArray[np.int64],
+    value: NDArray[np.uint8],
+    every: int,
+    kind_of: NDArray[np.int64],
+    weight: NDArray[np.int64],
+    kinds: int,
+) -> NDArray[np.int64]:
+    """Return how long a lane has each kind of value up to every `every`-th interval, int64 (marks, kinds).
+
+    Args:
+        start: int64 (n,), when intervals begin, ascending.
+        value: uint8 (n,).
+        every: How many intervals from one mark to the next.
+        kind_of: int64 (64,), kind of each value.
+        weight: int64 (64,), what a cycle of each value counts.
+        kinds: How many kinds there are.
+    """
+    assert len(start) == len(value)
+    assert len(kind_of) == len(weight) == CPUS
+    marks = -(-len(start) // every)
+    out = np.empty((marks, kinds), np.int64)
+    written = function("satview_share_index")(
+        POINTER(start.ctypes.data), POINTER(value.ctypes.data), I64(len(start)), I64(every),
+        POINTER(kind_of.ctypes.data), POINTER(weight.ctypes.data), I64(kinds), POINTER(out.ctypes.data),
+        I64(out.size),
+    )  # fmt: skip
+    assert written == out.size
+    return out
+
+
+def shares(
+    start: NDArray[np.int64],
+    value: NDArray[np.uint8],
+    end: int,
+    every: int,
+    kind_of: NDArray[np.int64],
+    weight: NDArray[np.int64],
+    index: NDArray[np.int64],
+    begins: NDArray[np.int64],
+    edges: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """Return how long a lane has each kind of value in each bin, int64 (bins, kinds), cycles times weight.
+
+    Args:
+        start: int64 (n,), when intervals begin, ascending.
+        value: uint8 (n,).
+        end: Where the last one ends, cycles.
+        every: Of the index.
+        kind_of: int64 (64,), kind of each value.
+        weight: int64 (64,), what a cycle of each value counts.
+        index: As `share_index` returns it.
+        begins: int64 (marks,), `start` of every `every`-th interval.
+        edges: int64 (bins + 1,), cycles, ascending.
+    """
+    assert len(start) == len(value)
+    assert len(kind_of) == len(weight) == CPUS
+    assert len(begins) == len(index)
+    bins, kinds = max(0, len(edges) - 1), index.shape[1]
+    out = np.empty((bins, kinds), np.int64)
+    failed = function("satview_shares")(
+        POINTER(start.ctypes.data), POINTER(value.ctypes.data), I64(len(start)), I64(end), I64(every),
+        POINTER(kind_of.ctypes.data), POINTER(weight.ctypes.data), I64(kinds), POINTER(index.ctypes.data),
+        POINTER(begins.ctypes.data), I64(len(index)), POINTER(edges.ctypes.data), I64(bins),
+        POINTER(out.ctypes.data),
+    )  # fmt: skip
+    assert not failed
+    return out
+
+
+def draw_stack(
+    tops: NDArray[np.float64],
+    is_busy: NDArray[np.bool_],
+    columns: NDArray[np.int64],
+    colours: NDArray[np.uint32],
+    background: int,
+    rows: tuple[int, int],
+    pixels: NDArray[np.uint32],
+) -> None:
+    """Draw one lane as a stack of shares.
+
+    Args:
+        tops: float64 (k, bins), where each kind ends, 0 = bottom, 1 = top.
+        is_busy: bool (k,), of these something must be seen even where it is less than a pixel high.
+        columns: int64 (bins + 1,), ascending.
+        colours: uint32 (k,).
+        background: Of what no kind covers.
+        rows: First row of the bar and the one behind its last; may lie outside of the picture.
+        pixels: uint32 (height, width), changed.
+    """
+    kinds, bins = tops.shape
+    assert len(is_busy) == len(colours) == kinds
+    assert len(columns) == bins + 1
+    assert pixels.flags.c_contiguous
+    tops, columns = np.ascontiguousarray(tops), np.ascontiguousarray(columns, np.int64)
+    failed = function("satview_draw_stack")(
+        POINTER(tops.ctypes.data), I64(kinds), I64(bins), POINTER(is_busy.ctypes.data),
+        POINTER(columns.ctypes.data), POINTER(colours.ctypes.data), ctypes.c_uint32(background), I64(rows[0]),
+        I64(rows[1]), POINTER(pixels.ctypes.data), I64(pixels.shape[1]), I64(pixels.shape[0]),
+    )  # fmt: skip
+    assert not failed
