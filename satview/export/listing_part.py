@@ -183,7 +183,7 @@ class ListColumns:
 
     def __init__(self, trace: Trace, rows: NDArray[np.int64]) -> None:
         threads = trace.threads
-        process = [trace.process_name(int(row)) if row else "" for row in threads.process]
+        process = [trace.process_name(int(row), with_pid=False) if row else "" for row in threads.process]
         owners, names = (np.array([_quoted(name) for name in column], object) for column in (process, threads.names))
         self._of_thread = (owners, threads.pid, names, threads.tid)
         self._trace, self._rows = trace, rows

@@ -25,6 +25,7 @@ from satview.gui import dialogs
 from satview.gui.event_files import KINDS, event_mask, write_events
 from satview.gui.message_line import MessageLine
 from satview.gui.plain_label import PlainLabel
+from satview.gui.quiet_fields import keep_quiet
 from satview.session.jobs import LatestJob
 from satview.session.measures import length_text
 from satview.session.open_trace import OpenTrace
@@ -66,6 +67,7 @@ class SaveEventsDialog(QDialog):
         self.close_button = QPushButton("Close", self)
         self._lay_out()
         self._connect()
+        keep_quiet(self)
         self._show()
 
     def _make_editors(self) -> None:

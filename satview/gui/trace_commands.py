@@ -341,21 +341,32 @@ class TraceCommands:
         ]
         QuickPick(choices, "Process, thread, CPU or interrupts", "No lane matches", self._window)
 
-    def _add_mark(self, text: str, is_temporary: bool = False) -> None:
+    def _place_of_mark(self) -> tuple[int, int]:
+        """Return start and end of what a mark is set on: the selected range, else the moment at the mouse."""
+        time_range = self._opened.selection.time_range
+        return (time_range.start, time_range.end) if time_range is not None else (self._here(),) * 2
+
+    def _add_mark(self, text: str, is_temporary: bool = False, place: tuple[int, int] | None = None) -> None:
         from satview.store.mark_file import Mark  # with the trace, not before: brings the time types and numpy
 
-        time_range = self._opened.selection.time_range
-        start, end = (time_range.start, time_range.end) if time_range is not None else (self._here(), self._here())
+        start, end = self._place_of_mark() if place is None else place
         self._opened.marks.add(Mark(start, end, text, is_temporary))
 
     def _ask_note(self, work: Workspace) -> None:
-        selected = work.opened.marks.selected
+        place = self._place_of_mark()  # now: while somebody types, the mouse may be anywhere
+        here = [mark for mark in work.opened.marks if (mark.start_cycles, mark.end_cycles) == place and mark.text]
+
+        def keep(text: str) -> None:
+            for mark in here:
+                work.opened.marks.remove(mark)
+            self._add_mark(text, place=place)
+
         LinePrompt(
             "Note on the selected range or moment",
             "What is to be remembered?",
-            self._add_mark,
+            keep,
             self._window,
-            selected.text if selected else "",
+            here[-1].text if here else "",
         )
 
     def _remove_mark(self, work: Workspace) -> None:

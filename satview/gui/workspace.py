@@ -16,6 +16,7 @@ from satview.gui.filters.chips import ChipBar
 from satview.gui.find_bar import FindBar
 from satview.gui.panel import Panel, PanelContext, make_panel
 from satview.gui.panel_set import PanelSet
+from satview.gui.quiet_fields import keep_quiet
 from satview.gui.status_bar import StatusFields
 from satview.gui.store_field import StoreField
 from satview.gui.swimlane.area import SwimlaneArea
@@ -106,6 +107,7 @@ class Workspace(QWidget):
         # In its dock from the first: to move a widget with its children costs Qt as much as to make it.
         panel = make_panel(next(row for row in PANELS if row.name == name), context, self.docks[name])
         panel.menu_wanted.connect(self.menu_wanted)
+        keep_quiet(panel)
         if panel.waits_to_be_seen:
             self._stale.add(name)
         policy = panel.sizePolicy()

@@ -184,7 +184,7 @@ class Timeline:
                 LaneInfo(
                     parent,
                     LaneKind.PROCESS,
-                    trace.process_name(process),
+                    trace.process_name(process, with_pid=False),
                     f"pid {trace.processes.pid[process]}",
                     -1,
                     process=process,

@@ -199,6 +199,30 @@ def test_note_is_asked_for_and_kept(press, window, opened, client, qtbot):
     assert (mark.text, ns_of(opened, mark.start_cycles), ns_of(opened, mark.end_cycles)) == ("slow reply", 4_000, 8_001)
 
 
+def test_a_second_note_starts_empty_and_the_first_can_be_changed(press, window, opened, qtbot):
+    at = opened.trace.clock.cycles
+
+    def write(moment, text):
+        """Write a note on a moment, behind what is there; return that."""
+        opened.selection.set_mouse(at(moment))
+        press(K.Key_M, SHIFT)
+        line = window.findChildren(LinePrompt)[-1].line
+        before = line.text()
+        opened.selection.set_mouse(at(15_000))  # while one types, the mouse may go anywhere
+        qtbot.keyClicks(line, text)
+        press(K.Key_Return, target=line)
+        window.workspace.area.view.setFocus()
+        return before
+
+    assert write(2_000, "first") == ""
+    assert write(9_000, "second") == ""
+    assert write(2_000, ", changed") == "first"
+    assert [(ns_of(opened, mark.start_cycles), mark.text) for mark in opened.marks] == [
+        (2_000, "first, changed"),
+        (9_000, "second"),
+    ]
+
+
 def test_lanes_pin_hide_show_fold(press, opened, client):
     press(K.Key_P)
     assert opened.lanes.rows[0].index == CLIENT_1

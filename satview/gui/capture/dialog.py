@@ -34,6 +34,7 @@ from satview.gui.capture.target_names import process_names
 from satview.gui.capture.workload_list import WorkloadList
 from satview.gui.message_line import MessageLine
 from satview.gui.plain_label import PlainLabel
+from satview.gui.quiet_fields import keep_quiet
 
 _NS_PER_S: Final = 1_000_000_000
 _RELEASES: Final = (
@@ -66,6 +67,7 @@ class NewCaptureDialog(QDialog):
         self._make_foot()
         self._lay_out()
         self._connect()
+        keep_quiet(self)
         self.workloads.choose(_FIRST)
         self.workloads.setFocus()
 

@@ -158,7 +158,7 @@ def has_place(column: Column, row: int) -> bool:
 def _tip(column: Column, row: int) -> str:
     trust = column.trust_in(row)
     doubt = f"{TITLES[trust.mark]}: {trust.reason}." if trust.reason and column.text(row) else ""
-    place = "Double click goes there." if has_place(column, row) else ""
+    place = "A click goes there." if has_place(column, row) else ""
     return "\n".join(filter(None, (column.marked(row), doubt, place)))
 
 

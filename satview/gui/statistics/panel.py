@@ -31,7 +31,7 @@ from satview.gui.plain_label import PlainLabel
 from satview.gui.row_table import add_copy_and_export, set_up_rows
 from satview.gui.sheet_export import SheetExport
 from satview.gui.statistics.frozen_column import FrozenColumn
-from satview.gui.statistics.model import SheetModel
+from satview.gui.statistics.model import SheetModel, has_place
 from satview.gui.statistics.places import Places
 from satview.gui.statistics.share_bar import ShareBar
 from satview.gui.theme import Theme
@@ -175,7 +175,7 @@ class StatisticsPanel(Panel):
         self._names = FrozenColumn(table)
         for view in (table, self._names):
             view.customContextMenuRequested.connect(self._on_menu)
-            view.clicked.connect(self._select)
+            view.clicked.connect(self._on_clicked)
             view.activated.connect(self._on_activated)
 
     def _message_page(self) -> QWidget:
@@ -291,6 +291,16 @@ class StatisticsPanel(Panel):
             self._is_marking = True
             self.table.selectRow(int(place[0]))
             self._is_marking = False
+
+    @Slot(QModelIndex)
+    def _on_clicked(self, index: QModelIndex) -> None:
+        """Go where a blue value happened; of any other value select what its row is about."""
+        if self.model.sheet is not None and has_place(
+            self.model.columns[index.column()], int(self.model.order[index.row()])
+        ):
+            self._on_activated(index)
+        else:
+            self._select(index)
 
     @Slot(QModelIndex)
     def _on_activated(self, index: QModelIndex) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum, auto
 from typing import Final
 
-from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, Qt, Signal, Slot
 from PySide6.QtGui import QKeyEvent, QMouseEvent, QWheelEvent
 from PySide6.QtWidgets import QWidget
 
@@ -60,6 +60,9 @@ class SwimlaneMouse(QObject):
         self._start_scroll = 0
         self._is_space_down = False
         view.installEventFilter(self)
+        # What the card speaks of is no longer under the mouse; the wheel, which moves the view too, shows another one.
+        opened.viewport.window_changed.connect(self._forget_hovered)
+        view.scrolled.connect(self._forget_hovered)
 
     def take_wheel_of(self, widget: QWidget) -> None:
         """Let the wheel work over a widget that is in the same column as the view."""
@@ -252,8 +255,12 @@ class SwimlaneMouse(QObject):
             self._view.update()
 
     def _leave(self) -> None:
-        self._hover.hide()
         self._opened.selection.set_mouse(None)
+        self._forget_hovered()
+
+    @Slot()
+    def _forget_hovered(self) -> None:
+        self._hover.hide()
         if self._view.hovered is not None or self._view.arrows.hovered >= 0:
             self._view.hovered, self._view.arrows.hovered = None, -1
             self._view.update()
