@@ -19,6 +19,7 @@ from satview.gui.capture.commands import CaptureCommands
 from satview.gui.capture.job import CaptureJob
 from satview.gui.live_field import LiveField
 from satview.gui.pages import FailedPage, LoadingPage, WelcomePage
+from satview.gui.screen_fit import resize_on_screen
 from satview.gui.store_field import StoreField
 from satview.gui.theme import Theme
 from satview.gui.trace_commands import TraceCommands
@@ -96,7 +97,7 @@ class MainWindow(QMainWindow):
             | QMainWindow.DockOption.AllowTabbedDocks
             | QMainWindow.DockOption.AllowNestedDocks
         )
-        self.resize(1440, 900)
+        resize_on_screen(self, 1440, 900)
         self.settings = settings
         self.recent = recent
         self.theme = theme

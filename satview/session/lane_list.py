@@ -21,6 +21,9 @@ from satview.session.lane_row import LaneRow
 from satview.timeline.lane_tree import LaneInfo, LaneKind, Timeline
 
 GROUP_GAP_PX: Final = 8  # between pinned lanes, CPUs and processes
+_MOST_GAPS: Final = 2  # between pinned lanes, CPUs and processes
+_GROWS_TO: Final = 2  # times the height that is set
+_TALLEST_PX: Final = 48  # that lanes grow to by themselves
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,9 @@ class LaneList(QObject):
         self._filters = filters
         self._history = history
         self._lane_height_px = lane_height_px
+        self._room_px = 0
+        self._shown_px = lane_height_px
+        self._grows = True
         self._window: TimeWindow | None = None
         self._is_small = len(self._infos) - len(hidden) <= unfold_up_to
         self._silent = self._keys_of(hidden)
@@ -173,6 +179,18 @@ class LaneList(QObject):
             self._lane_height_px = height_px
             self._lay_out()
 
+    def keep_height(self) -> int:
+        """Return how tall lanes are now; they stay so from here on, for the user says how tall they are."""
+        self._grows = False
+        self._lane_height_px = self._shown_px
+        return self._shown_px
+
+    def set_room(self, room_px: int) -> None:
+        """Tell how much height there is: a few lanes grow into it, up to twice the height that was asked for."""
+        if room_px != self._room_px:
+            self._room_px = room_px
+            self._lay_out()
+
     def reload(self, timeline: Timeline, silent: frozenset[int]) -> None:
         """Take a longer reading of the same file; it is laid out when the filter has taken it too.
 
@@ -222,7 +240,9 @@ class LaneList(QObject):
         y_px = 0
         group = ""
         busy = self._busy_lanes()
-        for index, depth, is_pinned in self._order(busy):
+        order = list(self._order(busy))
+        self._shown_px = lane_px = self._grown([self._infos[index] for index, _, _ in order])
+        for index, depth, is_pinned in order:
             info = self._infos[index]
             new_group = (
                 "pinned" if is_pinned else "cpu" if info.kind in (LaneKind.CPU, LaneKind.INTERRUPTS) else "process"
@@ -230,7 +250,7 @@ class LaneList(QObject):
             if group and group != new_group:
                 y_px += GROUP_GAP_PX
             group = new_group
-            height_px = self._height_of(info)
+            height_px = _height_of(info, lane_px)
             foldable = not is_pinned and bool(self._children.get(index))
             rows.append(LaneRow(index, depth, y_px, height_px, foldable, foldable and self._is_open(index), is_pinned))
             y_px += height_px
@@ -273,9 +293,20 @@ class LaneList(QObject):
             return None
         return busy_lanes(self._timeline, self._window)
 
-    def _height_of(self, info: LaneInfo) -> int:
-        if info.kind is LaneKind.CPU:
-            return self._lane_height_px + 4
-        if info.kind is LaneKind.INTERRUPTS:
-            return max(8, self._lane_height_px * 3 // 4)
-        return self._lane_height_px
+    def _grown(self, infos: list[LaneInfo]) -> int:
+        """Return the height of a lane at which all of them just fill the room, within bounds."""
+        least_px, gaps_px = self._lane_height_px, _MOST_GAPS * GROUP_GAP_PX
+        if not self._grows or not infos or len(infos) * least_px > self._room_px * 2:  # many lanes need not be added up
+            return least_px
+        for lane_px in range(min(_GROWS_TO * least_px, _TALLEST_PX), least_px, -1):
+            if sum(_height_of(info, lane_px) for info in infos) + gaps_px <= self._room_px:
+                return lane_px
+        return least_px
+
+
+def _height_of(info: LaneInfo, lane_px: int) -> int:
+    if info.kind is LaneKind.CPU:
+        return lane_px + 4
+    if info.kind is LaneKind.INTERRUPTS:
+        return max(8, lane_px * 3 // 4)
+    return lane_px

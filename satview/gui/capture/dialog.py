@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QProgressBar,
     QPushButton,
+    QSizePolicy,
     QSpinBox,
     QVBoxLayout,
     QWidget,
@@ -35,6 +36,7 @@ from satview.gui.capture.workload_list import WorkloadList
 from satview.gui.message_line import MessageLine
 from satview.gui.plain_label import PlainLabel
 from satview.gui.quiet_fields import keep_quiet
+from satview.gui.screen_fit import resize_on_screen
 
 _NS_PER_S: Final = 1_000_000_000
 _RELEASES: Final = (
@@ -44,6 +46,7 @@ _RELEASES: Final = (
     (Release.QNX_6, "6.0 to 6.5"),
 )
 _FIRST: Final = "small-system"
+_FIELD_PX: Final = 26
 
 
 class NewCaptureDialog(QDialog):
@@ -58,7 +61,7 @@ class NewCaptureDialog(QDialog):
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle("New capture")
-        self.resize(920, 680)
+        resize_on_screen(self, 920, 680)
         self._job = job
         self._folder = folder
         self._suggested = ""
@@ -146,13 +149,14 @@ class NewCaptureDialog(QDialog):
     def _lay_out(self) -> None:
         form = QFormLayout()
         form.setHorizontalSpacing(18)
-        form.setVerticalSpacing(9)
+        form.setVerticalSpacing(6)
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         form.setLabelAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         for title, widget in (
             ("Release", self.release), ("CPUs", self.cpus), ("Duration", self.duration), ("Seed", self.seed),
             ("Events", self.form), ("Buffers", self.mode), ("", self.live),
         ):  # fmt: skip
+            widget.setMinimumHeight(_FIELD_PX)  # what the style sheet makes of it, of which the layout knows nothing
             form.addRow(title, widget)
         browse = QPushButton("Browse\N{HORIZONTAL ELLIPSIS}", self)
         browse.setAutoDefault(False)
@@ -161,9 +165,14 @@ class NewCaptureDialog(QDialog):
         save.addWidget(self.path, 1)
         save.addWidget(browse)
         right = QVBoxLayout()
-        right.setSpacing(9)
+        right.setSpacing(6)
         right.addWidget(self._head("Target and logger"))
-        right.addLayout(form)
+        target = QWidget(self)
+        target.setLayout(form)
+        form.setContentsMargins(0, 0, 0, 0)
+        # In a low dialog the rules have less room; squeezed fields could not be read.
+        target.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        right.addWidget(target)
         right.addSpacing(6)
         right.addWidget(self._head("Rules: what is logged"))
         right.addWidget(self.rules, 1)
@@ -184,8 +193,8 @@ class NewCaptureDialog(QDialog):
         for button in (self.cancel_button, self.stop_button, self.start_button):
             foot.addWidget(button)
         layout = QVBoxLayout(self)
-        layout.setContentsMargins(22, 18, 22, 18)
-        layout.setSpacing(14)
+        layout.setContentsMargins(20, 12, 20, 12)
+        layout.setSpacing(10)
         layout.addWidget(self._editors, 1)
         layout.addWidget(self.bar)
         layout.addLayout(foot)

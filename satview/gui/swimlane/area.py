@@ -140,7 +140,7 @@ class SwimlaneArea(QWidget):
     @Slot(int)
     def change_lane_height(self, change_px: int) -> None:
         """Make lanes taller or shorter."""
-        self._settings.set("swimlane/lane_height_px", self._settings.number("swimlane/lane_height_px") + change_px * 2)
+        self._settings.set("swimlane/lane_height_px", self._opened.lanes.keep_height() + change_px * 2)
 
     @Slot()
     def _on_scrolled(self) -> None:
